@@ -20,7 +20,7 @@ from npuprof.store.one_time import build_plain_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.notebook import Changes
+    from npuprof.compare.html import Changes
 
 #: The names that ``render`` takes.
 TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
@@ -172,7 +172,7 @@ def diff(before: Config, after: Config) -> Changes:
     ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
-    from npuprof.compare.notebook import Changes
+    from npuprof.compare.html import Changes
 
     _require_config(before)
     _require_config(after)

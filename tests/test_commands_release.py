@@ -76,7 +76,7 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     for name in ("one", "two"):
         repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
     from npuprof.compare import survey
-    from npuprof.history.message import write_headline
+    from npuprof.compare.folds import write_headline
     from npuprof.model import Context
     from npuprof.store import spec
     from npuprof.store.gitstore import revisions

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes
-from npuprof.edit.comments import collect_comments
 from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
-from npuprof.edit.statements import Statements, split_lines
+from npuprof.edit.statements import Statements, collect_comments, split_lines
 from npuprof.model import NpuprofError
 
 BASE = """\

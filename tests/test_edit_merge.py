@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from lanes import more_at_night, rest_at_night
 
 from npuprof.catalog import values
-from npuprof.edit.comments import collect_comments, count_needed_comments
 from npuprof.edit.merge import is_merge_of_both, merge_ordered_lists, merge_unordered_lists
-from npuprof.edit.mergelines import merge_lines
+from npuprof.edit.mergecomments import merge_lines
 from npuprof.edit.mergetext import format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.paths import MISSING, find_at_path, is_same_document
+from npuprof.edit.statements import collect_comments, count_needed_comments
 
 BASE = """\
 [profile]

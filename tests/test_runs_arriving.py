@@ -106,11 +106,11 @@ def write_operator(started: str, deterministic: str) -> str:
         (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
         (STARTED + EARLY, 1, "in force"),
         (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
-        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "in force"),
-        (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "too late"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "cannot tell"),  # whether it started the engine only lines before it say
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "cannot tell"),
         (EARLY + STARTED, 1, "cannot tell"),  # the block of its operator may follow
         (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
-        (EARLY + BEGUN + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "too late"),
+        (EARLY + BEGUN + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
         (STARTED + EARLY + write_operator("", "0"), 1, "cannot tell"),
         (EARLY + STARTED + BEGUN + write_operator("", "0"), 1, "cannot tell"),
         (STARTED + BEGUN + write_operator("", "0"), 0, "cannot tell"),  # somebody started it before this operator

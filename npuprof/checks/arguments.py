@@ -8,7 +8,15 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.readers import find_shell_word, find_spelling, may_be_taken
-from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice, suggest_value
+from npuprof.checks.meaning import (
+    UNKNOWN,
+    describe_value_kind,
+    format_range,
+    guess_choice,
+    guess_plain_value,
+    suggest_choice,
+    suggest_value,
+)
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import suggest_name
@@ -19,26 +27,14 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
     argument = catalog.find_argument(name)
     if argument is None:
         if catalog.find_option(name):
-            return [
-                Fault(
-                    "NP208",
-                    f"{name} is a session option, not only an estimator argument",
-                    "It would be lost on every other target.",
-                    f"write {name} below [options]",
-                )
-            ]
+            what = f"{name} is a session option, not only an estimator argument"
+            return [Fault("NP208", what, "It would be lost on every other target.", f"write {name} below [options]")]
         known = catalog.record_names("estimator")
         hint, fix = suggest_name(name, known, f"known are {', '.join(known)}")
         return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint, fix=fix)]
     if argument.kind == "object":
-        return [
-            Fault(
-                "NP208",
-                f"estimator.{name} is an object of the script",
-                "A preset holds plain values.",
-                "pass it in the script, to the rendered function",
-            )
-        ]
+        what, hint = f"estimator.{name} is an object of the script", "pass it in the script, to the rendered function"
+        return [Fault("NP208", what, "A preset holds plain values.", hint)]
     key = f"estimator.{name}"
     bounds = argument.minimum, argument.maximum
     faults = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
@@ -119,10 +115,7 @@ def _find_plain_value_faults(
         hint, fix = suggest_choice(key.partition(".")[2], value, choices, numbered=numbered)
         return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint, fix=fix)]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
-        bounds = " and ".join(
-            text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text
-        )
-        return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {bounds}")]
+        return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {format_range(low, high, unit)}")]
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"{key} holds a NUL character", "No argument can hold one.", "remove it")]
     if pattern and isinstance(value, str) and not re.fullmatch(pattern, value):

@@ -87,18 +87,13 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     cann, product = view.asked.cann, view.asked.product
     named = view.config.cann
     if cann and named and cann not in (releases.find_releases_in_range(named) or (cann,)):
-        fault = Fault(
-            "NP406", f"the profile is meant for CANN {named}, not for {cann}", "", "widen cann in [profile], or check another release"
-        )
+        hint = "widen cann in [profile], or check another release"
+        fault = Fault("NP406", f"the profile is meant for CANN {named}, not for {cann}", "", hint)
         yield view.build_finding(fault, "profile.cann", view.config.find_profile_origin("cann"))
     meant = view.config.products
     if product and meant and not any(products.may_contain(name, product) or products.may_contain(product, name) for name in meant):
-        fault = Fault(
-            "NP407",
-            f"the profile is meant for {', '.join(meant)}, not for {product}",
-            "",
-            "add the product to [profile], or check another one",
-        )
+        hint = "add the product to [profile], or check another one"
+        fault = Fault("NP407", f"the profile is meant for {', '.join(meant)}, not for {product}", "", hint)
         yield view.build_finding(fault, "profile.products", view.config.find_profile_origin("products"))
 
 
@@ -110,51 +105,52 @@ def _check_scenario(view: View) -> Iterator[Finding]:
         what = f"there is no {scenario} on {', '.join(barred)}"
         there = "; ".join(f"{family} is there for {' and '.join(products.list_scenarios(family))}" for family in barred)
         why = f"The adapter of TensorFlow does not run it there: {there}."
-        yield view.build_finding(
-            Fault("NP414", what, why, "name other products, or correct the scenario"),
-            "profile.scenario",
-            view.config.find_profile_origin("scenario"),
-        )
+        fault = Fault("NP414", what, why, "name other products, or correct the scenario")
+        yield view.build_finding(fault, "profile.scenario", view.config.find_profile_origin("scenario"))
 
 
 @cache
 def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
     faults: list[tuple[Fault, Path]] = []
     if cann is not None:
-        covered = releases.find_releases_in_range(cann)
-        if covered is None:
-            faults.append(
-                (Fault("NP402", f"cann = {format_short_value(cann)} is no range of releases", "", releases.suggest_range(cann)), ("cann",))
-            )
-        elif not covered:
-            what = f"cann = {format_short_value(cann)} holds no known release"
-            faults.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
+        if fault := _find_range_fault(cann, ""):
+            faults.append((fault, ("cann",)))
+        elif not releases.find_releases_in_range(cann):
+            what, hint = f"cann = {format_short_value(cann)} holds no known release", f"the newest known is {releases.load_releases()[-1]}"
+            faults.append((Fault("NP402", what, "", hint, severity="warning"), ("cann",)))
     for index, name in enumerate(meant):
-        if products.find_product(name) is None:
-            hint, fix = products.suggest_product(name)
-            faults.append(
-                (Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint, fix=fix), ("products", index))
-            )
+        if fault := _find_product_fault(name, "Checks for it cannot be made."):
+            faults.append((fault, ("products", index)))
     return tuple(faults)
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     """Yield what no job can ever match; a name that stands alone is placed at its key."""
     never = "The override would never take part, without any message."
-    for index, name in enumerate(match.get("product", ())):
-        if products.find_product(name) is None:
-            hint, fix = products.suggest_product(name)
-            yield Fault("NP403", f"unknown product {name!r}", never, hint, fix=fix), ("product", index)
-    for index, spec in enumerate(match.get("cann", ())):
-        if releases.find_releases_in_range(spec) is None:
-            yield (
-                Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", never, releases.suggest_range(spec)),
-                ("cann", index),
-            )
-    for index, name in enumerate(match.get("target", ())):
-        if name not in targets.NAMES:
-            hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
-            yield Fault("NP902", f"unknown target {name!r}", never, hint), ("target", index)
+    for axis, find_fault in (("product", _find_product_fault), ("cann", _find_range_fault), ("target", _find_target_fault)):
+        for index, name in enumerate(match.get(axis, ())):
+            if fault := find_fault(name, never):
+                yield fault, (axis, index)
+
+
+def _find_product_fault(name: str, why: str) -> Fault | None:
+    if products.find_product(name) is not None:
+        return None
+    hint, fix = products.suggest_product(name)
+    return Fault("NP403", f"unknown product {name!r}", why, hint, fix=fix)
+
+
+def _find_range_fault(spec: str, why: str) -> Fault | None:
+    if releases.find_releases_in_range(spec) is not None:
+        return None
+    return Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", why, releases.suggest_range(spec))
+
+
+def _find_target_fault(name: str, why: str) -> Fault | None:
+    if name in targets.NAMES:
+        return None
+    hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
+    return Fault("NP902", f"unknown target {name!r}", why, hint)
 
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -175,22 +171,14 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
     unknown = [name for name in covered if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
-        yield Fault(
-            "NP405",
-            f"it is not known whether CANN {_format_release_span(unknown)} reads {option.name}",
-            why,
-            "narrow cann to where it is certain, or try it there",
-        )
+        what = f"it is not known whether CANN {_format_release_span(unknown)} reads {option.name}"
+        yield Fault("NP405", what, why, "narrow cann to where it is certain, or try it there")
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
         early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(since)]
         if early:
-            yield Fault(
-                "NP408",
-                f"{option.name} = {format_short_value(value)} is not known in CANN {_format_release_span(early)}",
-                f"The value came with {since}.",
-                "write an older value, or narrow cann",
-            )
+            what = f"{option.name} = {format_short_value(value)} is not known in CANN {_format_release_span(early)}"
+            yield Fault("NP408", what, f"The value came with {since}.", "write an older value, or narrow cann")
 
 
 def _format_release_span(names: list[str]) -> str:
@@ -208,12 +196,8 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
     barred = _list_barred_families(scope, record)
     if barred:
         why = "The documentation does not list it among the products that support the option."
-        yield Fault(
-            "NP409",
-            f"{option.name} is not supported on {', '.join(barred)}",
-            why,
-            f"supported are {', '.join(_list_supported_families(record))}; set it in an [[override]] for them",
-        )
+        hint = f"supported are {', '.join(_list_supported_families(record))}; set it in an [[override]] for them"
+        yield Fault("NP409", f"{option.name} is not supported on {', '.join(barred)}", why, hint)
     if flag and flag.product_pattern and isinstance(text := encode_flag_value(option, value), str):
         yield from find_form_faults(scope, option.name, flag, text)
     yield from _find_value_product_faults(scope, option, (flag and flag.value_products) or option.value_products, value)
@@ -221,12 +205,8 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         if type(value) is int and family in option.product_range:
             low, high = option.product_range[family]
             if not low <= value <= high:
-                yield Fault(
-                    "NP410",
-                    f"{option.name} = {value} is out of range on {family}",
-                    "",
-                    f"there write {low} to {high} {option.unit}".rstrip(),
-                )
+                hint = f"there write {low} to {high} {option.unit}".rstrip()
+                yield Fault("NP410", f"{option.name} = {value} is out of range on {family}", "", hint)
 
 
 def _find_value_product_faults(scope: Scope, option: Option, allowed: dict[str, tuple[str, ...]], value: Any) -> Iterator[Fault]:
@@ -258,19 +238,11 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
         return
     if scenario == "offline-inference":
         if "atc" not in option.spelling:
-            yield Fault(
-                "NP411",
-                f"{option.name} has no meaning for offline inference",
-                "ATC has no flag for it.",
-                "unset it, or use another scenario",
-            )
+            what = f"{option.name} has no meaning for offline inference"
+            yield Fault("NP411", what, "ATC has no flag for it.", "unset it, or use another scenario")
     elif option.scenarios and scenario not in option.scenarios:
-        yield Fault(
-            "NP411",
-            f"{option.name} is meant for {' and '.join(option.scenarios)}, not for {scenario}",
-            "",
-            "unset it, or correct the scenario",
-        )
+        what = f"{option.name} is meant for {' and '.join(option.scenarios)}, not for {scenario}"
+        yield Fault("NP411", what, "", "unset it, or correct the scenario")
 
 
 def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
@@ -284,19 +256,11 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
         yield Fault("NP502", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it")
     elif _is_mark_in_force(scope, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
-        yield Fault(
-            "NP501",
-            f"{option.name} is deprecated{since}",
-            "A later release may drop it.",
-            f"use {option.replaced_by}" if option.replaced_by else "unset it if you can",
-        )
+        hint = f"use {option.replaced_by}" if option.replaced_by else "unset it if you can"
+        yield Fault("NP501", f"{option.name} is deprecated{since}", "A later release may drop it.", hint)
     elif option.page == "undocumented":
-        yield Fault(
-            "NP503",
-            f"{option.name} is not documented",
-            "The manuals call such settings reserved; they may change without notice.",
-            "use it only on advice",
-        )
+        why = "The manuals call such settings reserved; they may change without notice."
+        yield Fault("NP503", f"{option.name} is not documented", why, "use it only on advice")
 
 
 def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:

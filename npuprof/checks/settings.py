@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -117,16 +117,15 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
 @cache  # a misspelt option of a base is met in every heir, and looking for near names takes long
 def _build_unknown_option_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
-    where = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
-    for section, find in where.items():
-        if find(name):
-            hint = f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
-            return Fault("NP201", f"{name!r} is no session option", why, hint)
-    if name in PROFILE_KEYS:
+    hint = ""
+    if key := catalog.find_key_elsewhere(name):
+        hint = f"{name} belongs below [{key.partition('.')[0]}]; on a command line it is {key}"
+    elif name in PROFILE_KEYS:
         hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
+    elif name in SECTIONS:
+        hint = f"write [{name}] as a table of its own, behind those of [options]"
+    if hint:
         return Fault("NP201", f"{name!r} is no session option", why, hint)
-    if name in SECTIONS:
-        return Fault("NP201", f"{name!r} is no session option", why, f"write [{name}] as a table of its own, behind those of [options]")
     hint, fix = suggest_name(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
     return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 
@@ -139,9 +138,8 @@ def _find_option_faults(option: Option, value: Any) -> list[Fault]:
     if not _is_of_option_type(option, value):
         return [_build_type_fault(option, value)]
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        return [
-            Fault("NP203", f"{option.name} = {value} does not fit 64 bits", "The protobuf field holds an int64.", "write a smaller number")
-        ]
+        what, why = f"{option.name} = {value} does not fit 64 bits", "The protobuf field holds an int64."
+        return [Fault("NP203", what, why, "write a smaller number")]
     if option.choices:
         return _find_choice_faults(option, value)
     if isinstance(value, str):
@@ -171,13 +169,9 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
     if option.choices:
-        wanted = (
-            " or ".join(map(format_short_value, option.choices))
-            if len(option.choices) < 4
-            else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
-        )
-    if option.choices:
-        otherwise = f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}"
+        listed = _format_choices(option.choices)
+        wanted = " or ".join(map(format_short_value, option.choices)) if len(option.choices) < 4 else f"{wanted}, one of {listed}"
+        otherwise = f"write one of {_format_choices(_list_sure_choices(option))}"
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
@@ -188,6 +182,10 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     hint, fix = suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
+
+
+def _format_choices(choices: Iterable[Any]) -> str:
+    return ", ".join(map(format_short_value, choices))
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
@@ -201,30 +199,22 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = _list_sure_choices(option)
-        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(format_short_value, plain))}"
+        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {_format_choices(plain)}"
         return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
     if until:
-        return [
-            Fault(
-                "NP203",
-                f"{option.name} = {format_short_value(value)} is no longer accepted",
-                f"CANN {until} took the value away.",
-                f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}",
-            )
-        ]
-    listed = ", ".join(map(format_short_value, option.choices))
+        what = f"{option.name} = {format_short_value(value)} is no longer accepted"
+        return [Fault("NP203", what, f"CANN {until} took the value away.", f"write one of {_format_choices(_list_sure_choices(option))}")]
     sure = _list_sure_choices(option)
     hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
     if fix is None and (renamed := _suggest_renamed_value(option, value)):
         hint = renamed
     if fix is not None and str(fix.value) in option.doubtful_values:
-        named = ", ".join(map(format_short_value, sure))
-        hint, fix = f"write one of {named}; {format_short_value(fix.value)} is doubtful itself", None
+        hint, fix = f"write one of {_format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
-    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint, fix=fix)]
+    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {_format_choices(option.choices)}", why, hint, fix=fix)]
 
 
 def _suggest_renamed_value(option: Option, value: Any) -> str:
@@ -263,9 +253,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
             return find_path_faults(option.name, value, option.path_characters)
         hint = f"write a path, or unset {option.name}"
         return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
-    structure = None
-    if option.structure:
-        structure = values.load_form(option.structure)
+    structure = values.load_form(option.structure) if option.structure else None
     parsed = structure.parse(value) if structure else None
     if parsed is not None and structure is not None:
         return [_build_structure_fault(option, fault) for fault in structure.faults(parsed)] or _find_undocumented_form_faults(

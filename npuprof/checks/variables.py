@@ -46,11 +46,8 @@ def is_filled_in(name: str) -> bool:
 def find_variable_faults(name: str, value: Any) -> list[Fault]:
     """Return what is wrong with a variable and its value."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return [
-            Fault(
-                "NP207", f"{name!r} cannot be the name of an environment variable", "No shell could set it.", "use letters, digits and '_'"
-            )
-        ]
+        what = f"{name!r} cannot be the name of an environment variable"
+        return [Fault("NP207", what, "No shell could set it.", "use letters, digits and '_'")]
     if is_filled_in(name):
         why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
@@ -60,14 +57,8 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, dict):
         return _find_launcher_faults(name, value, variable)
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
-        return [
-            Fault(
-                "NP202",
-                f"env.{name} takes text or a number, not {describe_value_kind(value)}",
-                "An environment holds text only.",
-                _describe_wanted_text(variable),
-            )
-        ]
+        what = f"env.{name} takes text or a number, not {describe_value_kind(value)}"
+        return [Fault("NP202", what, "An environment holds text only.", _describe_wanted_text(variable))]
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
@@ -232,15 +223,8 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
         return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)]
     fact = value["launcher"]
     if not isinstance(fact, str) or fact not in FACTS:
-        return [
-            Fault(
-                "NP203",
-                f"env.{name}: unknown launcher fact {format_short_value(fact)}",
-                "",
-                did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}"),
-                ("launcher",),
-            )
-        ]
+        what, hint = f"env.{name}: unknown launcher fact {format_short_value(fact)}", f"known are {', '.join(FACTS)}"
+        return [Fault("NP203", what, "", did_you_mean(str(fact), FACTS, hint), ("launcher",))]
     return _find_misplaced_facts(variable, fact) if variable is not None else []
 
 

@@ -75,16 +75,12 @@ def _build_scope(
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, covered, families, _find_surface(target) if target else "")
+    return Scope(scenario, covered, families, SURFACES.get(target or "", ""))
 
 
 def build_asked_scope(context: Context) -> Scope:
     """Return what a value is judged for where nothing is known but what was asked for."""
     return _build_scope(None, context.cann, context.product, None, (), context.target)
-
-
-def _find_surface(target: str) -> str:
-    return SURFACES.get(target, "")
 
 
 @cache

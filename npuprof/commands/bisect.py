@@ -30,6 +30,7 @@ from npuprof.commands.resolving import open_workspace
 from npuprof.compare.plain import format_change_lines
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
 from npuprof.trials import answers
 from npuprof.trials.bisecting import Bisection
@@ -39,7 +40,7 @@ from npuprof.trials.journal import Journal
 from npuprof.trials.judging import Judgement, compile_pattern, parse_tolerance
 from npuprof.trials.running import Runner, Setup, tell_interrupted
 from npuprof.trials.search import BAD, UNKNOWN
-from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, tell_progress, warn_of_newer_files
+from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Bisect(Verb):
         runner = Runner(setup, journal, judgement.judge_run)
         bisection = Bisection(combinations, units, drops, runner, judgement)
         try:
-            with tell_progress() as tell:
+            with progress_line() as tell:
                 bisection.find(self.tolerance, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)

@@ -10,9 +10,9 @@ from npuprof import checks
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.compare import plain, survey
+from npuprof.compare.folds import write_headline
 from npuprof.edit.paths import find_at_path
 from npuprof.history import writing
-from npuprof.history.message import write_headline
 from npuprof.history.proposed import load_last_commit, propose_commit
 from npuprof.history.writing import CommitDiffersError, ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
@@ -91,8 +91,8 @@ class Commit(Verb):
             try:
                 commit = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:
-                changes += error.found.parent == expected.parent
-                hooked = error.found
+                changes += error.actual.parent == expected.parent
+                hooked = error.actual
                 if changes > _MOST_CHANGES:
                     break
             else:

@@ -100,7 +100,7 @@ class Release(Verb):
         config = _resolve_committed(workspace, name, head)
         _require_no_errors(config)
         untold = _require_committed(revisions.load_revision(workspace.store, head), [config], self.dry_run)
-        earlier = list_earlier_versions(repository, name, head)
+        earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
         if last and wanted is None:
             _require_unchanged_release(workspace, last)

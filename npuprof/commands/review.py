@@ -14,8 +14,7 @@ from npuprof.commands.diff import Diff
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.source.sync import Sync
-from npuprof.compare.markdown import format_survey_markdown
-from npuprof.compare.pagehead import format_faults
+from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
 from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job

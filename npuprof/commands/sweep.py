@@ -32,6 +32,7 @@ from npuprof.edit.conditions import Conditions
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
 from npuprof.trials import tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
@@ -39,7 +40,7 @@ from npuprof.trials.journal import Journal
 from npuprof.trials.judging import compile_pattern
 from npuprof.trials.metrics import list_missing_metrics
 from npuprof.trials.running import Runner, tell_interrupted, write_texts
-from npuprof.trials.setup import build_fit, build_setup, tell_progress, warn_of_newer_files
+from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 from npuprof.trials.sweeping import (
     TIME,
     Goal,
@@ -255,7 +256,7 @@ class Sweep(Verb):
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, require_command)
         try:
-            with tell_progress() as tell:
+            with progress_line() as tell:
                 is_complete = run_combinations(combinations, runner, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)

@@ -7,8 +7,7 @@ from typing import Any
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.commands.resolving import open_workspace
-from npuprof.history.signatures import asks_for_signatures
-from npuprof.history.verification import WHOLE_STORE, Verifier
+from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings

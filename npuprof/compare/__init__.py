@@ -1,1 +1,1 @@
-"""Two configs or two revisions, compared and told."""
+"""Comparison of configs and revisions, and its output formats."""

@@ -12,10 +12,7 @@ from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS, Event, Origin, Path, Record, Step
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -29,7 +26,7 @@ class Change(Record):
     means nothing, each element that came or went is a change of its own (``element``). ``origins`` says who set
     the value before and after; where it was removed, who unset it, if anybody did. ``extends`` is the edited line that
     brought in the preset of the new value, or that took away the preset of the old one. ``scope`` says for which product,
-    release or target alone it holds.
+    release or target alone it applies.
     """
 
     key: str
@@ -66,7 +63,7 @@ class Change(Record):
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
     """Return the changes from one config to another, in the catalogue's order; ``trace`` finds their origins.
 
-    Values that mean the same are equal whatever form they are written in; ``true`` and ``1``, ``2`` and ``2.0``
+    Values that mean the same are equal in any form; ``true`` and ``1``, ``2`` and ``2.0``
     differ.
     """
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
@@ -123,7 +120,7 @@ def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:
-    """Return where a setting stands in the catalogue's order; what it does not know comes last in its section, by name."""
+    """Return where a setting stands in the catalogue's order; unknown settings come last in their section, by name."""
     section, name = keys.split_section_and_name(key)
     known = catalog.record_positions(section)
     return SECTIONS.index(section), known.get(name, len(known)), name
@@ -154,7 +151,7 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
 
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
-    """Return what differs between two documents by place: entries of the tables that both have, else what stands at the top."""
+    """Return what differs between two documents by place: entries of the tables that both have, else top-level keys."""
     pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:
         was, now = old.get(name), new.get(name)
@@ -166,15 +163,15 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
-    found = []
+    changes = []
     for name in INHERITED_KEYS:
-        old, new = (None if found == [] else found for found in (find_meta_value(before, name), find_meta_value(after, name)))
+        old, new = (None if value == [] else value for value in (find_meta_value(before, name), find_meta_value(after, name)))
         if old == new:
             continue
         kind = "added" if old is None else "removed" if new is None else "changed"
         origins = (before.find_profile_origin(name), after.find_profile_origin(name))
-        found.append(Change(f"profile.{name}", kind, old, new, f"profile.{name}", (), False, "", ("compatibility",), origins))
-    return found
+        changes.append(Change(f"profile.{name}", kind, old, new, f"profile.{name}", (), False, "", ("compatibility",), origins))
+    return changes
 
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
@@ -211,11 +208,11 @@ def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
     """Return the ``extends`` that brought in or took away each preset that only one side has in its lineage."""
     old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
     edited = [name for name in new if name in old and old[name].extends != new[name].extends]
-    found: dict[str, Origin] = {}
+    editors: dict[str, Origin] = {}
     for name in old.keys() ^ new.keys() if edited else ():
         direct = (editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends})
-        found[name] = new[next(direct, edited[-1])].origin("profile", "extends")
-    return found
+        editors[name] = new[next(direct, edited[-1])].origin("profile", "extends")
+    return editors
 
 
 def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
@@ -257,7 +254,7 @@ def _find_last_step(config: Config, change: Change, known: set[tuple[str, Step]]
 
 
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
-    """Return who wrote each element of a list, by the element as ``repr`` has it; the first where it stands twice."""
+    """Return who wrote each element of a list, by the element as ``repr`` has it; the first if it occurs twice."""
     leaves = values.parse_structured_value(setting, values.find_value(setting, config.traced_value(setting), tail)[1])
     origins: dict[str, Origin] = {}
     for leaf in leaves if isinstance(leaves, list) else ():
@@ -267,7 +264,7 @@ def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, 
 
 
 def _find_unset_origin(config: Config, change: Change) -> Origin | None:
-    """Return who cleared a key; None where nobody sets it any more."""
+    """Return the ``unset`` that cleared a key; None if there is none."""
     for event in reversed(config.history(change.setting)):
         if event.step.op == "unset" and (origin := _find_step_origin(event, change)):
             return origin

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def format_survey_json(
     survey: Survey, everything: bool = False, single: bool = False, more: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
-    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach; ``more`` is said beside."""
+    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach; ``more`` are further fields."""
     touched = list(survey.pairs) if everything else survey.touched_pairs
     fields: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
     if single:
@@ -42,10 +42,7 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
         "renamed_from": pair.was or None,
         "status": pair.status,
         "valid": {"before": pair.valid[0], "after": pair.valid[1]},
-        "digest": {
-            "before": pair.before.digest if pair.before else None,
-            "after": pair.after.digest if pair.after else None,
-        },
+        "digest": {side: config.digest if config else None for side, config in (("before", pair.before), ("after", pair.after))},
         "changes": [build_change_dict(change) for change in pair.changes],
         "newly_broken": [finding_dict(finding) for finding in pair.broken],
         "newly_valid": [finding_dict(finding) for finding in pair.mended],

@@ -1,8 +1,8 @@
-"""Changes as people and machines read them. Here is what all forms share: folding, words, counts."""
+"""What all forms of changes share: equal changes folded, sentences, causes, counts, the subject of a commit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuprof.compare.changes import Change
@@ -72,7 +72,7 @@ def format_change_sentence(change: Change) -> str:
 
 
 def format_moved_origin(was: str, now: str) -> str:
-    """Return which places an edited ``extends`` brings in and takes away; empty texts stand for none."""
+    """Return which places an edited ``extends`` brings in and takes away; an empty text is none."""
     return f"{now} in place of {was}" if was and now else f"adds {now}" if now else f"removes {was}"
 
 
@@ -88,11 +88,11 @@ def format_change_cause(change: Change) -> str:
     return f"{verb} {place}, before {then}" if then and then != place else f"{verb} {place}"
 
 
-def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_controls) -> str:
-    """Return what happened to a preset as a whole, in a few words; ``show`` says how a name is written."""
+def format_pair_headline(pair: Pair) -> str:
+    """Return what happened to a preset as a whole, in a few words."""
     words = []
     if pair.was:
-        words.append(f"renamed from {show(pair.was)}")
+        words.append(f"renamed from {escape_controls(pair.was)}")
     if pair.status in ("added", "removed"):
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
@@ -133,3 +133,36 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     if mended:
         parts.append(f"valid again: {', '.join(map(show, mended))}")
     return "; ".join(parts)
+
+
+_WIDTH = 72
+
+
+def write_headline(survey: Survey, names: Sequence[str]) -> str:
+    """Return one line of at most 72 characters that says what a survey found in files of presets of those names."""
+    touched = survey.touched_pairs
+    line = "; ".join(_list_changes(touched))
+    if line and len(line) <= _WIDTH:
+        return line
+    settings = {change.setting or change.key for pair in touched for change in pair.changes}
+    if settings:
+        return f"Change {format_count(len(settings), 'setting')} in {format_count(len(touched), 'preset')}"
+    if any(name.endswith("npuprof.lock") for name in names):
+        return "Lock sources"
+    line = f"Reword {', '.join(names)}"
+    return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"
+
+
+def _list_changes(touched: Sequence[Pair]) -> list[str]:
+    """Return what happened to presets as a whole, then each change with the presets that it reaches."""
+    changes = []
+    for verb, status in (("Add", "added"), ("Remove", "removed")):
+        if listed := ", ".join(pair.name for pair in touched if pair.status == status):
+            changes.append(f"{verb} {listed}")
+    if fixed := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
+        changes.append(f"Mend {fixed}")
+    changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
+    for fold in fold_changes(touched):
+        reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
+        changes.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}")
+    return changes

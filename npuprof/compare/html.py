@@ -1,6 +1,8 @@
-"""Changes as one HTML page that needs nothing else: no script, no network."""
+"""Changes in HTML: a page that loads nothing, and the table of a notebook."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
@@ -12,9 +14,9 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report.html import escape_html, format_page
+from npuprof.report.html import escape_html, fold_long_text, format_notebook_table, format_page
 from npuprof.report.tables import Table
-from npuprof.report.text import Code, Markup
+from npuprof.report.text import Code, Markup, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,3 +62,21 @@ def format_survey_html(survey: Survey) -> str:
 
 def _list_cells(change: Change) -> tuple[str, ...]:
     return Code(f"{change.sign} {format_change_sentence(change)}"), ", ".join(change.risk), format_change_cause(change)
+
+
+class Changes(list[Change]):
+    """The changes from one config to another: a list, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return format_changes_html(self)
+
+
+def format_changes_html(changes: Iterable[Change]) -> str:
+    """Return changes as a table: what was and is, what it puts at risk, and who brought it about."""
+    rows = [
+        (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
+        for change in changes
+    ]
+    if not rows:
+        return "<p>no difference</p>"
+    return format_notebook_table(format_count(len(rows), "change"), [], ("", "change", "risk", "cause"), rows)

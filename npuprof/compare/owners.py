@@ -6,17 +6,14 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from npuprof.compare.survey import Survey
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.system.patterns import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
-    from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.gitstore.revisions import Revision
 
 #: Where the file may lie; the first there is counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-#: What stands before the owners of a line: a pattern, in which a blank is escaped.
+#: A line: a pattern, in which blanks are escaped, and its owners.
 _LINE = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 

@@ -1,4 +1,4 @@
-"""One preset in two states: what it resolves to in each, what that breaks, and what it mends."""
+"""One preset in two states: what it resolves to in each, which findings are new and which are gone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from npuprof import checks
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
-from npuprof.compare.scopes import find_scoped_changes
+from npuprof.compare.scopes import compare_with_scopes
 from npuprof.compare.sides import StoreSide
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
@@ -16,10 +16,10 @@ from npuprof.store.sources.mirror import UNTOLD, advise_sync_of, is_untold
 
 
 class Pair(Record):
-    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown`` where nobody can tell.
+    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown``.
 
     ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
-    before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
+    before, ``mended`` those that are gone; ``valid`` says whether it has no errors, before and after (None: not there).
     ``unread`` says that nothing is known of what differs: it cannot be read or resolved now, or a source that one of its sides
     builds on is not on this machine, as ``untold`` says.
     """
@@ -38,7 +38,7 @@ class Pair(Record):
 
     @property
     def is_touched(self) -> bool:
-        """Whether there is anything to say about it: it differs, has other warnings, or that cannot be told."""
+        """Whether it differs, has other warnings, or is unknown."""
         return bool(self.is_different or self.broken or self.mended or self.untold)
 
     @property
@@ -52,20 +52,15 @@ class Pair(Record):
 
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
-    changes = tuple(_compare_with_scopes(before, after))
+    changes = tuple(compare_with_scopes(before, after))
     pair = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
     return _add_fault_changes(pair, _judge_side(before, ""), _judge_side(after, ""))
-
-
-def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
-    changes = diff.compare_configs(before, after)
-    return [*changes, *find_scoped_changes(before, after, changes)]
 
 
 def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
     """Return what a preset resolves to on both sides; ``was`` is its name on the first."""
     sides = old.resolve_preset(was), new.resolve_preset(name)
-    pair = _build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
+    pair = build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
     if not pair.untold:
         return pair
     untold = [
@@ -76,35 +71,32 @@ def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str)
     return pair._replace(untold=tuple(dict.fromkeys(untold)))
 
 
-def _build_resolved_pair(
+def build_resolved_pair(
     before: Config | NpuprofError | None, after: Config | NpuprofError | None, name: str, was: str, labels: tuple[str, str]
 ) -> Pair:
-    left = None if isinstance(before, NpuprofError) else before
-    right = None if isinstance(after, NpuprofError) else after
-    changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
+    """Return what differs between two results of resolving a preset; ``labels`` are what messages call the two stores."""
+    old = None if isinstance(before, NpuprofError) else before
+    new = None if isinstance(after, NpuprofError) else after
+    changes = tuple(compare_with_scopes(old, new)) if old and new else ()
     untold = tuple(dict.fromkeys((*_list_untold(before), *_list_untold(after))))
     if before is None or after is None:
         status = "added" if before is None else "removed"
-        only = right or left
-        if only:
-            changes = tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
+        only = new or old
+        changes = tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin)) if only else ()
     else:
-        status = "changed" if changes or left is None or right is None else "unchanged"
-        if left is None and right is None:
-            status = "unchanged"
-        status = "unknown" if untold else status
+        status = "unknown" if untold else "changed" if changes or (old is None) != (new is None) else "unchanged"
     unread = bool(untold) or isinstance(after, NpuprofError)
-    pair = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
+    pair = Pair(name, status, changes, was if was != name else "", old, new, unread=unread, untold=untold)
     return _add_fault_changes(pair, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
 
 
 def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
-    """Return what says that a source is not on this machine, so that nobody can tell what a preset is on a side."""
+    """Return the findings that a source is not on this machine, so that a side of a preset is unknown."""
     return tuple(finding for finding in side.findings if finding.code in UNTOLD) if isinstance(side, NpuprofError) else ()
 
 
 def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
-    """Return what the file of a preset says on both sides, whatever it extends; ``was`` is its name on the first."""
+    """Return what differs in the file of a preset, inheritance aside; ``was`` is its name on the first."""
     documents: list[Any] = []
     faults: list[tuple[Finding, ...]] = []
     for side, called in ((old, was), (new, name)):
@@ -136,7 +128,7 @@ class _Verdict(NamedTuple):
 
     @property
     def valid(self) -> bool | None:
-        """Whether it has no errors; None where it is not there, or nobody can tell."""
+        """Whether it has no errors; None if it is absent or unknown."""
         if is_untold(self.faults):
             return None
         return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None

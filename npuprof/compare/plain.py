@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from npuprof.compare.pairs import Pair
     from npuprof.compare.survey import Survey
 
+
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
 

@@ -35,13 +35,13 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     before, after = _count_lines(old, gone), _count_lines(new, come)
     former = _match_equal_files(before, after)
     taken = set(former.values())
-    left = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
-    right = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in former}
-    if len(left) * len(right) > _MOST_COMPARED:
+    departed = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
+    arrived = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in former}
+    if len(departed) * len(arrived) > _MOST_COMPARED:
         return former
     likeness = []
-    for was, lines in left.items():
-        for name, others in right.items():
+    for was, lines in departed.items():
+        for name, others in arrived.items():
             total = lines.total() + others.total()
             common = 2 * (lines & others).total() / total if total else 0
             if common >= _LIKENESS:
@@ -76,7 +76,7 @@ def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
 
 
 def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
-    """Return how often each line stands in files, blanks around it and empty lines aside; none where one cannot be read."""
+    """Return how often each line occurs in files, blanks around it and empty lines aside; none where one cannot be read."""
     side.load_texts(names)
     counts: dict[str, Counter[bytes]] = {name: Counter() for name in names}
     for name, lines in counts.items():

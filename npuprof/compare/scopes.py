@@ -1,8 +1,8 @@
-"""The products, releases and targets for which a preset says something of its own, and what differs only there."""
+"""The products, releases and targets that overrides name, and the changes that hold only there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof.compare.changes import Change, compare_configs
 from npuprof.model import Context
@@ -12,32 +12,40 @@ from npuprof.resolve.config import Config
 _MAX_CONTEXTS = 24  # contexts looked at for one preset
 
 
-def find_scoped_changes(before: Config, after: Config, known: list[Change]) -> list[Change]:
-    """Return the changes that only an ``[[override]]`` brings about, each with the ``scope`` it holds for.
+def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> list[Change]:
+    """Return the changes between two configs, and those that only an ``[[override]]`` brings about with the ``scope`` they hold for.
 
-    Looks at one product, release and target for each that an override names, on either side; ``known`` are the
-    changes without any. Where the configs were resolved for something already, there is nothing to add.
+    Looks at one product, release and target for each that an override names, on either side. Where the configs were resolved
+    for one already, there is no other scope.
     """
-    scopes = list_override_scopes((after, before))
-    if not scopes:
-        return []
+    changes = compare_configs(before, after, trace)
     if [p.document.text for p in before.lineage] == [p.document.text for p in after.lineage]:
-        return []
-    seen = {identify_unscoped_change(change) for change in known}
-    changes: list[Change] = []
-    for context, scope in scopes.items():
-        sides = [contexts.resolve_elsewhere(config, context) for config in (before, after)]
-        if sides[0] is None or sides[1] is None:
-            continue
-        for change in compare_configs(sides[0], sides[1]):
-            if identify_unscoped_change(change) not in seen:
-                seen.add(identify_unscoped_change(change))
-                changes.append(change._replace(scope=scope))
-    return changes
+        return changes
+    return add_scoped_changes(changes, _compare_scopes(before, after, trace))
 
 
-def identify_unscoped_change(change: Change) -> str:
-    """Return what two changes share that say the same, wherever they hold."""
+def _compare_scopes(before: Config, after: Config, trace: bool) -> Iterator[tuple[str, list[Change]]]:
+    for context, scope in list_override_scopes((after, before)).items():
+        old, new = (contexts.resolve_elsewhere(config, context) for config in (before, after))
+        if old is not None and new is not None:
+            yield scope, compare_configs(old, new, trace)
+
+
+def add_scoped_changes(changes: Sequence[Change], scopes: Iterable[tuple[str, Iterable[Change]]]) -> list[Change]:
+    """Return changes followed by those of each scope that are not among them yet, wherever they hold."""
+    known = set(map(_identify_unscoped_change, changes))
+    result = list(changes)
+    for scope, scoped in scopes:
+        for change in scoped:
+            mark = _identify_unscoped_change(change)
+            if mark not in known:
+                known.add(mark)
+                result.append(change._replace(scope=scope))
+    return result
+
+
+def _identify_unscoped_change(change: Change) -> str:
+    """Return a text that two changes share if they differ in nothing but where they hold."""
     return repr((change.key, change.kind, change.before, change.after))
 
 

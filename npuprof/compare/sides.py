@@ -55,19 +55,19 @@ class WorkTree:
                 self._texts[name] = b""
         return self._texts[name]
 
-    def is_same_file(self, name: str, other: TreeFile) -> bool:
+    def is_same_file(self, name: str, file: TreeFile) -> bool:
         """Return whether a file is what git has, line endings aside."""
         if name in self.absent:
-            return self.absent[name] == other
+            return self.absent[name] == file
         text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
-            if compute_blob_id(content, len(other.oid)) == other.oid:
+            if compute_blob_id(content, len(file.oid)) == file.oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
 
 
 def compute_blob_id(content: bytes, length: int) -> str:
-    """Return the id that git gives to the content of a file; its length tells the hash that a repository uses."""
+    """Return the id that git gives to the content of a file; its length says which hash a repository uses."""
     import hashlib
 
     make = hashlib.sha256 if length == 64 else hashlib.sha1
@@ -77,8 +77,8 @@ def compute_blob_id(content: bytes, length: int) -> str:
 class StoreSide:
     """One state: its names, its texts, and its presets resolved."""
 
-    def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
-        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
+    def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
         self.store = store
         self.names = set(store.names())
         if isinstance(self.texts, WorkTree):
@@ -86,11 +86,11 @@ class StoreSide:
         self.workspace = spec.Workspace(None, context)
         self.workspace.use_store(self.store)
 
-    def is_same_file(self, name: str, other: TreeFile) -> bool:
+    def is_same_file(self, name: str, file: TreeFile) -> bool:
         """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
-        if other.is_link:
+        if file.is_link:
             return False
-        return self.texts.is_same_file(name, other) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
+        return self.texts.is_same_file(name, file) if isinstance(self.texts, WorkTree) else self.texts.files[name] == file
 
     def read_parent_names(self, name: str) -> list[str] | None:
         """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
@@ -113,7 +113,7 @@ class StoreSide:
 def read_plain_parents(text: bytes) -> list[str] | None:
     """Return the names that the text of a preset may extend, found without parsing; None where that takes a parser.
 
-    Too many names do no harm: what looks like ``extends`` may stand in a comment or inside another text.
+    Too many names do no harm: what looks like ``extends`` may occur in a comment or inside another text.
     """
     if _ESCAPE.search(text):
         return None  # the key itself may be written with it

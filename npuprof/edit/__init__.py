@@ -1,7 +1,7 @@
 """Changes to the text of a profile that keep its comments, order, layout and line endings.
 
 Statements stay, go and come as text; inside a value tomlkit makes the change. The result is read again and compared
-with the same changes made to plain data: what does not come out exactly as asked is refused.
+with the same changes made to plain data: an edit whose result differs is rejected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def apply_changes(text: str, changes: Iterable[PathChange], donor: str = "") -> 
             result = result.removesuffix(newline)
         if _holds(result, draft.data):
             return result
-    if len(wanted) > 1:  # one by one, the one that cannot be made is told
+    if len(wanted) > 1:  # one by one: the error names the one that cannot be made
         for change in wanted:
             text = apply_changes(text, [change], donor)
         return text

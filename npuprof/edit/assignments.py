@@ -18,12 +18,11 @@ from npuprof.store import one_time
 
 def locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
-    segments = keys.split_dotted_key(text)
+    segments = keys.split_dotted_key(text) or ()
     one_time.require_shallow_key(text)
-    if segments and segments[0] == "profile" and len(segments) > 1:
+    if len(segments) > 1 and segments[0] == "profile":
         return segments, ""
-    appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
-    if appended and segments is not None:
+    if len(segments) > 2 and segments[0] == "append" and segments[1] in SECTIONS:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
@@ -103,7 +102,7 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
 
 
 def _is_plain_table(profile: Profile, path: Path) -> bool:
-    """Return whether a table has a statement of its own, and no comment above, beside or in it that would be left behind."""
+    """Return whether a table has a statement of its own, and no comment above, after or in it that would be left behind."""
     rows = _read_statements(profile.document.text)
     row = rows.at.get(path)
     if row is None or row.comments or "#" in (row.text[row.end :] if row.header else row.text):
@@ -124,11 +123,7 @@ def _read_statements(text: str) -> Statements:
 def find_inherited_keys(profile: Profile, data: dict[str, Any], written: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
     """Return the keys that are set by what the preset extends, or by what it lies over (``below``), and still in force."""
     places = [(text, path, key) for text, (path, key) in zip(written, map(locate_key, written), strict=True) if path[0] in SECTIONS]
-    if below is not None:
-        return [text for text, path, key in places if key in below and values.find_value(key, below[key], path[2:])[0]]
-    if not places or not profile.extends:
-        return []
-    settings = resolve_inherited(profile, data)
+    settings = below if below is not None else resolve_inherited(profile, data) if places else {}
     return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
 
 

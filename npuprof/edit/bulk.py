@@ -12,8 +12,14 @@ from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolv
 from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
 from npuprof.edit.paths import MISSING, find_at_path
-from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, require_no_new_errors, require_writable_store
-from npuprof.edit.shadowed_values import describe_shadowing_overrides
+from npuprof.edit.preset_file import (
+    PresetFile,
+    describe_shadowing_overrides,
+    format_difference,
+    read_preset_file,
+    require_no_new_errors,
+    require_writable_store,
+)
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
 from npuprof.report.answer import Answer
@@ -102,7 +108,7 @@ class Bulk:
         return resolved
 
     def _judge(self, after: dict[str, Config | NpuprofError]) -> None:
-        """Raise NpuprofError for errors that any preset has not now, and tell such warnings."""
+        """Raise NpuprofError for new errors in any preset, and print new warnings."""
         known = {checks.identify_finding(finding) for name in after for finding in checks.check_config(self._before[name])}
         findings: list[Finding] = []
         for config in after.values():

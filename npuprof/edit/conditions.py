@@ -59,8 +59,8 @@ def _guess_value(key: str, value: Any, kind: str) -> Any:
 
 def _find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
     findings: dict[tuple[str, Any], Finding] = {}
-    for word, left, right in condition.list_comparisons(tree):
-        key, operand = written_condition.find_compared_key(left), right
+    for word, compared, operand in condition.list_comparisons(tree):
+        key = written_condition.find_compared_key(compared)
         if not key or operand[0] != "const" or word not in ("==", "in"):
             continue
         for value in operand[1] if word == "in" and isinstance(operand[1], tuple) else (operand[1],):

@@ -8,11 +8,10 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.edit.comments import collect_comments
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.schemaline import measure_schema_head
-from npuprof.edit.statements import Statement, Statements, ends_with_blank, split_lines, starts_with_blank
+from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, split_lines, starts_with_blank
 from npuprof.model import SECTIONS, Path
 
 #: The tables of a profile in the order in which new ones are put.
@@ -112,7 +111,7 @@ class Draft:
         return path in self._changes and bool(self._changes[path].theirs)
 
     def _replace_value(self, row: Statement, written: str) -> None:
-        """Write another value; comments that had their place in the old one stand above it now, unless a donor has others."""
+        """Write another value; comments inside the old one move above the statement, unless a donor has others."""
         if self._donor_comments is None:
             self._lift_comments(row, row.text[row.value : row.end], written)
         row.replace_value(written)
@@ -124,7 +123,7 @@ class Draft:
     def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
         """Take out the statements at and below a path; the comments above them stay, unless they are not in the donor.
 
-        Where something else takes their place, those beside and in them stay too.
+        Where something else takes their place, those after and in them stay too.
         """
         gone = list(self._rows.find_statements(path, old))
         for row in gone:
@@ -150,7 +149,7 @@ class Draft:
             self._last_pairs[row.table] = row
 
     def _add_value(self, path: Path, value: Any) -> None:
-        """Put what is new where its like stands: behind the last pair of its table, or as a table of its own."""
+        """Add a value after the last pair of its table, or as a table of its own."""
         there = self._find_source(path, value)
         if there and (rows := self._copy_tables(there, path, value)):
             self._add_tables(rows)
@@ -244,7 +243,7 @@ class Draft:
         return ()
 
     def _copy_tables(self, there: Path, path: Path, value: Any) -> list[Statement]:
-        """Return the tables at and below a path as they stand in the donor, if it has it as tables."""
+        """Return the tables at and below a path as the donor has them, if it has it as tables."""
         rows = list(self._donor.find_statements(there, value))
         if any(row.table[: len(there)] != there for row in rows):
             return []
@@ -256,7 +255,7 @@ class Draft:
         return copies
 
     def _find_sibling(self, source: Statement, parent: Path) -> Statement | None:
-        """Return the pair that a pair of the donor goes behind: the nearest before it there, and what only stands here."""
+        """Return the pair after which a pair of the donor goes: the nearest one before it there, past those that only this text has."""
         sibling, row = None, source
         while sibling is None and not (row := row.preceding).header and row.text:
             mine = self._rows.at.get(parent + row.path[len(source.table) :])
@@ -270,7 +269,7 @@ class Draft:
 
 
 def _format_dotted_key(path: Path) -> str:
-    """Return the names of a path as a TOML key; which block of an array of tables it leads through, the text tells."""
+    """Return the names of a path as a TOML key; the number of a block in an array of tables is not part of it."""
     return ".".join(keys.format_key_segment(part) for part in path if isinstance(part, str))
 
 

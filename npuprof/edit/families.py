@@ -6,7 +6,7 @@ under the new name, and none does anything else with that name, every preset res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from npuprof.document import keys
@@ -62,30 +62,27 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
             mentions.append(Mention("set", base, (*base, "options", option)))
         if isinstance(appended, dict) and option in (appended.get("options") or {}):
             mentions.append(Mention("append", base, (*base, "append", "options", option)))
-    mentions += [
-        Mention("append", base, path) if below else Mention(kind, base, path) for kind, base, path, below in _list_names(profile, option)
-    ]
+    mentions += [mention._replace(kind="append") if below else mention for mention, below in _list_names(profile, option)]
     return mentions
 
 
 def list_named_places(profile: Profile, option: str) -> list[Mention]:
     """Return the places in lists of names, ``unset`` and ``locked``, where a preset names an option as a whole."""
-    return [Mention(kind, base, path) for kind, base, path, below in _list_names(profile, option) if not below]
+    return [mention for mention, below in _list_names(profile, option) if not below]
 
 
-def _list_names(profile: Profile, option: str) -> list[tuple[str, Path, Path, bool]]:
-    data = profile.document.data
+def _list_names(profile: Profile, option: str) -> Iterator[tuple[Mention, bool]]:
+    """Yield the places in lists of names that name an option, and whether each means only a part of its value."""
     lists: list[tuple[str, Path, Path, Any]] = [
         (name, (), ("profile", name), profile.table.get(name)) for name, key in PROFILE_KEYS.items() if key.names_settings
     ]
-    lists += [("unset", ("override", n), ("override", n, "unset"), block.get("unset")) for n, block in enumerate(data.get("override", []))]
-    places = []
+    blocks = profile.document.data.get("override", [])
+    lists += [("unset", ("override", n), ("override", n, "unset"), block.get("unset")) for n, block in enumerate(blocks)]
     for kind, base, path, names in lists:
         for index, name in enumerate(names if isinstance(names, list) else ()):
             parsed = keys.parse_key(name) if isinstance(name, str) else None
             if parsed is not None and parsed[0] == option:
-                places.append((kind, base, (*path, index), bool(parsed[1])))
-    return places
+                yield Mention(kind, base, (*path, index)), bool(parsed[1])
 
 
 def _read_option(name: str) -> str:
@@ -96,7 +93,7 @@ def _read_option(name: str) -> str:
 def _judge_families(
     configs: list[Config], ways: Ways, is_movable: Callable[[Profile], bool]
 ) -> Iterable[tuple[dict[str, str], tuple[str, str]]]:
-    """Yield the families that set an option: the names of the members by their keys, and what keeps it from its new name, and in whom."""
+    """Yield the groups of presets that set an option: their names by key, and what keeps the option from its new name in which preset."""
     olds = (ways[0].option, "optypelist_for_implmode") if ways[0].action == "modes" else (ways[0].option,)
     mentions: dict[str, list[Mention]] = {}
     news: dict[str, list[Mention]] = {}
@@ -120,11 +117,13 @@ def _judge_families(
         families = [*apart, (own, users)]
     for members, users in families:
         if any(mention.kind == "set" for key in members for mention in mentions[key]):
-            hindrance = _Family(ways, members, users, mentions, news).find_hindrance(is_movable)
-            yield {key: member.name for key, member in members.items()}, hindrance
+            hindrances = _Family(ways, members, users, mentions, news).list_hindrances(is_movable)
+            yield {key: member.name for key, member in members.items()}, next(hindrances, ("", ""))
 
 
 class _Family:
+    """Presets that name an option, and the configs they take part in."""
+
     def __init__(
         self,
         ways: Ways,
@@ -136,38 +135,31 @@ class _Family:
         self.ways, self.members, self.configs, self.mentions, self.news = ways, members, configs, mentions, news
         self.to = ways[0].to
 
-    def find_hindrance(self, is_movable: Callable[[Profile], bool]) -> tuple[str, str]:
-        """Return in which preset what keeps a key from its new name; empty texts where nothing does."""
-        for member in self.members.values():
-            if not is_movable(member):
-                return "", describe_fixed_parent(member)
-        for judge in (self._judge_forms, self._judge_values, self._judge_new_names):
-            if any(hindrance := judge()):
-                return hindrance
-        return "", ""
-
-    def _judge_forms(self) -> tuple[str, str]:
-        many = self.ways[0].action == "modes"
-        if many and len(self.members) > 1:
-            return "", f"{' and '.join(sorted(mention.name for mention in self.members.values())[:2])} have a part of it each"
-        for key, member in self.members.items():
-            for mention in self.mentions[key]:
-                if mention.kind == "append" or (many and mention.kind != "set"):
-                    does = "changes a part of it" if mention.kind == "append" else f"has it in {mention.kind}"
-                    return member.name, f"{_name_block(mention.base)} {does}"
-        return "", ""
-
-    def _judge_values(self) -> tuple[str, str]:
-        """Return where a value has no word under the new name, for any preset that takes it in."""
+    def list_hindrances(self, is_movable: Callable[[Profile], bool]) -> Iterator[tuple[str, str]]:
+        """Yield what keeps a key from its new name, after the preset in which that is; the gravest comes first."""
+        yield from (("", describe_fixed_parent(member)) for member in self.members.values() if not is_movable(member))
+        yield from self._judge_forms()
         for config in self.configs:
             for member in config.lineage:
                 for mention in self.mentions[member.key] if member.key in self.members else ():
-                    reason = self._judge_value(member, mention, config)
-                    if reason:
-                        return member.name, f"{_name_block(mention.base)} {reason}"
-        return "", ""
+                    if reason := self._judge_value(member, mention, config):
+                        yield member.name, f"{_name_block(mention.base)} {reason}"
+        for config in self.configs:
+            yield from self._judge_new_names(config)
+
+    def _judge_forms(self) -> Iterator[tuple[str, str]]:
+        """Yield the presets that change a part of the value; ``modes`` joins two options, which one preset has to set."""
+        is_joined = self.ways[0].action == "modes"
+        if is_joined and len(self.members) > 1:
+            yield "", f"{' and '.join(sorted(member.name for member in self.members.values())[:2])} have a part of it each"
+        for key, member in self.members.items():
+            for mention in self.mentions[key]:
+                if mention.kind == "append" or (is_joined and mention.kind != "set"):
+                    does = "changes a part of it" if mention.kind == "append" else f"has it in {mention.kind}"
+                    yield member.name, f"{_name_block(mention.base)} {does}"
 
     def _judge_value(self, member: Profile, mention: Mention, config: Config) -> str:
+        """Return why a value has no counterpart under the new name in a config, or an empty text."""
         data = member.document.data
         block = data["override"][mention.base[1]] if mention.base else data
         table = block.get("options", {})
@@ -182,23 +174,21 @@ class _Family:
             return ""
         return f"gives it {format_short_value(table[option])}, for which {self.to} has no word"
 
-    def _judge_new_names(self) -> tuple[str, str]:
-        """Return who does something with the new name that would mean something else once the old one is gone."""
-        for config in self.configs:
-            last: Profile | None = None  # who set the new name, with nothing of the old one below
-            below = False
-            for member in config.lineage:
-                olds = self.mentions[member.key]
-                for mention in self.news[member.key]:
-                    if mention.kind in ("unset", "locked") and any((old.kind, old.base) == (mention.kind, mention.base) for old in olds):
-                        continue  # it says the same of both names
-                    if below or olds or mention.kind != "set" or mention.base:
-                        return member.name, f"{_name_block(mention.base)} {_DOES[mention.kind]} {self.to} as well"
-                    last = member
-                if last is not None and any(mention.kind != "set" or mention.base for mention in olds):
-                    return member.name, f"it inherits {self.to} already, from {last.name}"
-                below = below or bool(olds)
-        return "", ""
+    def _judge_new_names(self, config: Config) -> Iterator[tuple[str, str]]:
+        """Yield who does something with the new name that would mean something else once the old one is gone."""
+        setter: Profile | None = None  # of the new name, with nothing of the old one below
+        below = False
+        for member in config.lineage:
+            olds = self.mentions[member.key]
+            for mention in self.news[member.key]:
+                if mention.kind in ("unset", "locked") and any((old.kind, old.base) == (mention.kind, mention.base) for old in olds):
+                    continue  # both names are treated alike
+                if below or olds or mention.kind != "set" or mention.base:
+                    yield member.name, f"{_name_block(mention.base)} {_DOES[mention.kind]} {self.to} as well"
+                setter = member
+            if setter is not None and any(mention.kind != "set" or mention.base for mention in olds):
+                yield member.name, f"it inherits {self.to} already, from {setter.name}"
+            below = below or bool(olds)
 
 
 _DOES = {"set": "sets", "unset": "clears", "locked": "locks", "append": "changes a part of"}

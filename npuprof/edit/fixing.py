@@ -35,14 +35,14 @@ def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
 
 
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
-    """Return a document with as many of its faults mended as can be at once, and their number."""
+    """Return a document with as many of its faults fixed as possible in one pass, and their number."""
     changes: list[PathChange] = []
     taken: set[Path] = set()
     above: set[Path] = set()
     for finding in findings:
         change = _build_change(old, finding)
         if change is None or change.path in above or any(change.path[:end] in taken for end in range(len(change.path) + 1)):
-            continue  # it is told again once the other is made
+            continue  # the next run reports it again
         changes.append(change)
         taken.add(change.path)
         above |= {change.path[:end] for end in range(len(change.path))}
@@ -66,7 +66,7 @@ def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
 
 
 def _build_change(old: Document, finding: Finding) -> PathChange | None:
-    """Return what a finding's fix does to the document, None where its place does not stand in it."""
+    """Return what a finding's fix does to the document, None if the document lacks its place."""
     if finding.fix is None or finding.origin is None:
         return None
     path, name = finding.origin.path, finding.fix.name

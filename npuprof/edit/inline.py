@@ -57,7 +57,7 @@ def format_long_value(value: Any, indent: str) -> str:
 
 
 def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
-    """Replace what ``node`` holds; of tables and lists only what differs, so that comments between the rest stay."""
+    """Replace a value of ``node``; of tables and lists only what differs, so that comments between the rest stay."""
     if isinstance(new, dict) and isinstance(old, dict):
         for part in old:
             if part not in new:

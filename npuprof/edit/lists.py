@@ -1,4 +1,4 @@
-"""Lists that get longer or shorter: ``KEY+=VALUE`` and ``KEY-=VALUE``, where the list stands or where it is added to what is inherited."""
+"""Lists that get longer or shorter: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to the inherited one."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
     if len(path) != 2 or known is None or known.kind != NAMES:
         raise _build_no_list_error(change.key, find_at_path(data, path))
     own = find_at_path(data, path)
-    if own is MISSING and known.inherited:  # a list of its own stands in the place of the inherited one
+    if own is MISSING and known.inherited:  # its own list replaces the inherited one
         own = list(resolve_apart(profile).products)
     before = [] if own is MISSING else [own] if isinstance(own, str) else own
     if not isinstance(before, list):
@@ -151,7 +151,7 @@ def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[s
 
 
 def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key: str) -> str:
-    """Return which of the document's own lists holds all elements that are to go. Raises NpuprofError where none does."""
+    """Return which of the document's own lists contains all elements to remove. Raises NpuprofError if none does."""
     for name, listed in lists.items():
         if listed and all(_is_among(item, listed) for item in items):
             return name

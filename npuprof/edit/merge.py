@@ -33,7 +33,7 @@ class Clash(Record):
 class Merge:
     """The outcome of a three-way merge: ``steps`` to make to ours, and ``clashes`` that need a person.
 
-    ``forced`` are paths that clash wherever the sides differ. ``guessed`` tells that both sides added parents, and
+    ``forced`` are paths that clash wherever the sides differ. ``guessed`` means that both sides added parents, and
     ours were put first.
     """
 
@@ -143,7 +143,7 @@ class Merge:
 
 
 def is_merge_of_both(data: dict[str, Any], base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Return whether a document holds what both sides changed, and nothing else.
+    """Return whether a document contains what both sides changed, and nothing else.
 
     The order of override blocks, which a merge by key leaves to a person, may be any.
     """
@@ -261,7 +261,7 @@ class _Hunks:
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> tuple[Any, bool]:
     """Merge lists whose order counts; return the list, or MISSING where both changed one place differently.
 
-    The second value tells that both sides added at one place: names, tables and lists then stand one after
+    The second value means that both sides added at one place: names, tables and lists then follow one after
     the other, ours first. Single numbers do not: there a place means something.
     """
     marks = [[_identify_value(item) for item in side] for side in (base, ours, theirs)]

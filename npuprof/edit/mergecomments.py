@@ -1,22 +1,35 @@
-"""What three texts of a profile say in comments, merged statement by statement into a text whose values are merged already."""
+"""Three-way merge of comments, statement by statement, into a text whose values are merged already."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.edit.comments import collect_comments, count_allowed_comments, count_needed_comments
 from npuprof.edit.inline import rewrite_value
 from npuprof.edit.merge import index_override_blocks
-from npuprof.edit.mergelines import merge_lines
 from npuprof.edit.paths import MISSING
-from npuprof.edit.statements import Statement, Statements, find_line_ending, set_line_endings, split_lines
+from npuprof.edit.sequences import find_differing_runs
+from npuprof.edit.statements import (
+    Statement,
+    Statements,
+    collect_comments,
+    count_allowed_comments,
+    count_needed_comments,
+    find_line_ending,
+    set_line_endings,
+    split_lines,
+)
 from npuprof.model import Path
 
-#: What stands behind all statements is the lead of nothing.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: A run of the base that a side changed, what it became, and whether theirs did it.
+    Change = tuple[int, int, list[str], bool]
+
+#: The path of the lines after the last statement.
 _END: Path = ()
 
 
@@ -40,11 +53,11 @@ class TextLayout:
 
 
 class CommentMerge:
-    """The comments of three texts, merged into a fourth that holds the merged values.
+    """The comments of three texts, merged into a fourth text, which has the merged values.
 
     ``text`` is the outcome. Where both sides changed a comment differently it has that of ours: ``clashes`` are the paths,
     and ``give_to_rival`` writes what theirs has there into another text. Of statements that are ``clashed`` already,
-    what stands beside and in the value of theirs belongs there too.
+    the comments after and in the value of theirs belong there too.
     """
 
     def __init__(self, base: str, ours: str, theirs: str, result: str, clashed: Iterable[Path] = ()) -> None:
@@ -54,7 +67,7 @@ class CommentMerge:
         complete = result if result.endswith("\n") or not result else result + newline
         self._result = TextLayout(complete, plain=False)
         self._rivals: dict[Path, list[Callable[[Statement], None]]] = {}
-        self._stray: dict[Path, list[str]] = {}  # paragraphs above statements that are gone, by what they stand above now
+        self._stray: dict[Path, list[str]] = {}  # paragraphs above statements that are gone, by the statement that follows now
         for side in (self._ours, self._theirs):
             self._collect_strays(side)
         for path, row in self._result.rows.items():
@@ -152,7 +165,7 @@ class CommentMerge:
     def _format_lines(self, lines: list[str]) -> str:
         return "".join(lines).replace("\n", self._result.newline)
 
-    # -- beside it, and in its value ------------------------------------------------------------------------------
+    # -- after it, and in its value ------------------------------------------------------------------------------
 
     def _merge_remark(self, path: Path, row: Statement, there: Statement) -> None:
         before = self._base.rows.get(path)
@@ -202,7 +215,7 @@ class CommentMerge:
 
 
 def find_lost_places(text: str, lost: Mapping[str, int]) -> list[Path]:
-    """Return the paths of the statements that have one of some comments above, beside or in them."""
+    """Return the paths of the statements that have one of some comments above, after or in them."""
     return [row.path for row in Statements(text) if any(comment in lost for comment in collect_comments(row.comments + row.text))]
 
 
@@ -245,3 +258,70 @@ def _says(text: str, value: Any) -> bool:
 
 def _join_lines(lines: list[str]) -> str:
     return "".join(lines).removesuffix("\n")
+
+
+def merge_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the merged lines as ours would have them, and as theirs would: they differ where both changed one place differently."""
+    base = _add_common_lines(base, ours, theirs)
+    mine: list[str] = []
+    rival: list[str] = []
+    done = 0
+    for group in _group_changes(base, ours, theirs):
+        first, last = min(change[0] for change in group), max(change[1] for change in group)
+        both = [_apply_changes(base, first, last, [change for change in group if change[3] is side]) for side in (False, True)]
+        if first == last:
+            both = [[*both[0], *(line for line in both[1] if not line.strip() or line not in both[0])]] * 2
+        elif not any(change[2] for change in group) or len({change[3] for change in group}) == 1:
+            both = [_apply_changes(base, first, last, group)] * 2
+        mine += [*base[done:first], *both[0]]
+        rival += [*base[done:first], *both[1]]
+        done = last
+    return [*mine, *base[done:]], [*rival, *base[done:]]
+
+
+def _add_common_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
+    """Return the base with what both sides have and it has not, so that no line comes in twice, at two places."""
+    common: list[str] = []
+    done = 0
+    for first, last, _, _ in find_differing_runs(ours, theirs):
+        common += ours[done:first]
+        done = last
+    common += ours[done:]
+    lines: list[str] = []
+    done = 0
+    for first, last, start, end in find_differing_runs(base, common):
+        lines += [*base[done:first], *(line for line in common[start:end] if line.strip()), *base[first:last]]
+        done = last
+    return [*lines, *base[done:]]
+
+
+def _group_changes(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Iterator[list[Change]]:
+    """Yield the changes of both sides in order, those together that meet."""
+    changes: list[Change] = []
+    for side, lines in enumerate((ours, theirs)):
+        changes += [(first, last, list(lines[start:end]), bool(side)) for first, last, start, end in find_differing_runs(base, lines)]
+    group: list[Change] = []
+    for change in sorted(changes, key=lambda change: change[:2]):
+        if group and not _do_changes_meet(group, change):
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
+
+
+def _do_changes_meet(group: list[Change], change: Change) -> bool:
+    """Return whether a change touches those before it; what is only put before or behind a place that changed does not."""
+    first, last = group[0][0], max(member[1] for member in group)
+    if change[0] == change[1] or first == last:
+        return change[0] < last or (change[0] == last == first == change[1])
+    return change[0] <= last
+
+
+def _apply_changes(base: Sequence[str], first: int, last: int, changes: list[Change]) -> list[str]:
+    """Return a run of the base with changes made."""
+    result: list[str] = []
+    for start, end, lines, _ in sorted(changes, key=lambda change: change[:2]):
+        result += [*base[first:start], *lines]
+        first = max(first, end)
+    return [*result, *base[first:last]]

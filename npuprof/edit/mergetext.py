@@ -9,17 +9,16 @@ from typing import Any
 
 from npuprof import edit
 from npuprof.catalog import values
-from npuprof.edit.comments import collect_comments, count_needed_comments
 from npuprof.edit.merge import Merge, match_override_blocks
 from npuprof.edit.mergecomments import CommentMerge, find_lost_places
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.sequences import find_differing_runs
-from npuprof.edit.statements import find_line_ending, split_lines
+from npuprof.edit.statements import collect_comments, count_needed_comments, find_line_ending, split_lines
 from npuprof.model import Path, Record
 
 
 class Merged(Record):
-    """The merged text; ``data`` is what it holds where there are no ``clashes``, ours where there are.
+    """The merged text; ``data`` is its content if there are no ``clashes``, else that of ours.
 
     ``apart`` are the statements whose comments both sides changed, each differently: they are in conflict as well.
     """
@@ -68,9 +67,9 @@ def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
 
 
 def find_lost_comments(texts: Sequence[str], result: str) -> Counter[str]:
-    """Return the comments of two sides that neither a merge holds nor a side of its conflicts, though the other side kept them."""
-    left, right = map(collect_comments, split_conflicts(result) or (result, result))
-    return count_needed_comments(*texts) - (left | right)
+    """Return the comments of two sides that are missing in a merge and its conflicts, though the other side kept them."""
+    mine, rival = map(collect_comments, split_conflicts(result) or (result, result))
+    return count_needed_comments(*texts) - (mine | rival)
 
 
 def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str]) -> list[Path]:
@@ -90,7 +89,7 @@ def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str])
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
-    """Return two texts as one: lines that differ stand between conflict markers, ours first."""
+    """Return two texts as one: lines that differ are between conflict markers, ours first."""
     newline = find_line_ending(ours)
     mine, rival = (split_lines(text + newline * bool(text and text[-1] != "\n")) for text in (ours, theirs))
     lines: list[str] = []
@@ -103,7 +102,7 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
 
 
 def split_conflicts(text: str) -> tuple[str, str] | None:
-    """Return the two texts that conflict markers stand between, None where there are no whole conflicts.
+    """Return the two sides of a text with conflict markers, None if it has no complete conflict.
 
     The markers may be longer than usual: git writes such into a base that it merged itself.
     """
@@ -127,14 +126,14 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
     return ("".join(sides[0]), "".join(sides[1])) if conflicts and not state else None
 
 
-def keep_agreed_values(left: str, right: str) -> str:
+def keep_agreed_values(text: str, counterpart: str) -> str:
     """Return the first text without what the second does not hold alike."""
     gone: list[Path] = []
-    waiting: list[tuple[Path, Any, Any]] = [((), tomllib.loads(left), tomllib.loads(right))]
+    waiting: list[tuple[Path, Any, Any]] = [((), tomllib.loads(text), tomllib.loads(counterpart))]
     while waiting:
         path, value, rival = waiting.pop()
         if isinstance(value, dict) and isinstance(rival, dict):
             waiting += [((*path, name), item, rival.get(name, MISSING)) for name, item in value.items()]
         elif rival is MISSING or not values.is_same_typed_value(value, rival):
             gone.append(path)
-    return edit.apply_changes(left, [PathChange(path, MISSING) for path in gone])
+    return edit.apply_changes(text, [PathChange(path, MISSING) for path in gone])

@@ -1,17 +1,18 @@
 """A preset's text moved to another release: the steps of ``catalog/releases.toml``, those that lose nothing made.
 
 Text in, text and findings out. A step is made where its condition is certain for the file's own values; what is
-inherited, or needs a decision, comes back as a finding.
+inherited, or needs a decision, comes back as a finding, and so does a team rule that reads a migrated key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from npuprof import catalog, edit
-from npuprof.catalog import build_finding, condition, load_built_part, releases, values
+from npuprof.catalog import build_finding, condition, load_built_part, releases, values, written_condition
 from npuprof.document.keys import format_short_value
+from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.families import Plan, list_mentions, list_named_places, plan_renames
 from npuprof.edit.migration_steps import Step, build_setting_lookup, is_step_certain, is_step_due, load_migration_steps
@@ -187,7 +188,7 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set
 
 
 class ChangedDefault(Record):
-    """A default that is another one since a release; ``unless`` is an option beside which it does not count.
+    """A default that is another one since a release; ``unless`` is an option that makes it irrelevant.
 
     ``surface`` is the one that it is of, empty where it is the same on all of them.
     """
@@ -200,7 +201,7 @@ class ChangedDefault(Record):
     surface: str = ""
 
     def build_finding(self) -> Finding:
-        """Return what there is to say where nobody sets the option."""
+        """Return the finding for a preset that does not set the option."""
         what = f"{self.option} is not set, and its default changed in CANN {self.since}: {self.before}, then {self.after}"
         return build_finding(
             "NP512", what, "Leaving it out means something else now.", f"set {self.option} if the old behaviour matters", key=self.option
@@ -210,7 +211,7 @@ class ChangedDefault(Record):
 def list_changed_defaults(before: str, release: str, surfaces: Container[str] | None = None) -> list[ChangedDefault]:
     """Return the defaults that changed on the way from one release to another, in the order of the catalogue.
 
-    ``surfaces`` are those that are used, None where nobody knows.
+    ``surfaces`` are those that are used, None if unknown.
     """
     first, now = releases.release_index(before), releases.release_index(release)
     rows = [ChangedDefault(*row) for row in load_built_part("migrations")["defaults"]]
@@ -244,3 +245,33 @@ def _find_range_change(profile: Profile, config: Config, release: str, made: lis
     upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
     remaining = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
     return [PathChange(("profile", "cann"), ",".join([f">={release}", *remaining]))]
+
+
+_WHY = "A rule on a key that its presets do not set any more is broken in all of them, or binds none, and says nothing of it."
+
+
+def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]], release: str) -> list[Finding]:
+    """Return what to write in the rules that bind migrated presets and read a migrated key; ``made`` is by preset name."""
+    findings: list[Finding] = []
+    steps = load_migration_steps(release)
+    for rule in policy.rules if policy else ():
+        due: dict[str, Step] = {}
+        for name, changes in made.items():
+            if is_name_meant(rule.presets, name):
+                due |= {change.step.option: change.step for change in changes}
+        findings += [_build_rule_finding(rule, due[option], steps) for option in written_condition.list_team_reads(rule) if option in due]
+    return findings
+
+
+def _build_rule_finding(rule: TeamRule, step: Step, steps: Iterable[Step]) -> Finding:
+    now = f"which is {step.to} now" if step.to else "which is not set any more" if step.action == "drop" else "whose values are others now"
+    same_way = [later for later in steps if (later.option, later.to, later.action) == (step.option, step.to, step.action)]
+    renamed_values = {old: new for later in same_way for old, new in later.values if str(old) != str(new) or type(old) is not type(new)}
+    if step.action == "drop":
+        hint = f"take {step.option} out of the rule"
+    else:
+        listed = ", ".join(f"{old} is {new!r}" for old, new in renamed_values.items())
+        hint = f"write {step.to or step.option} in the rule" + (f", with its values: {listed}" if listed else "")
+    in_when = rule.when is not None and step.option in map(".".join, condition.collect_condition_paths(rule.when[1]))
+    origin = rule.origin._replace(path=(*rule.origin.path, "when" if in_when else "require")) if rule.origin else None
+    return build_finding("NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option)

@@ -11,8 +11,7 @@ from npuprof.edit import migration
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.families import plan_renames
-from npuprof.edit.migration import Migration
-from npuprof.edit.migration_rules import check_rules
+from npuprof.edit.migration import Migration, check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
 from npuprof.model import Context, Finding, NpuprofError, Record

@@ -64,7 +64,7 @@ def build_setting_lookup(table: dict[str, Any], config: Config, overruled: str =
 
 
 def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
-    """Return whether a step needs no decision where ``base`` stands in a document."""
+    """Return whether a step needs no decision in the block of a document at ``base``."""
     if step.loss == "decide" or step.action == "tell":
         return False
     if not step.scenarios:

@@ -99,7 +99,7 @@ class Moved:
         return "similarity index 100%\n" if self.text == self.old.text else ""
 
     def list_remarks(self) -> Iterator[str]:
-        """Yield what keeps the old name, and what holds for one of the names only."""
+        """Yield notes about what keeps the old name."""
         if self._pins:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
         layer = find_personal_file(self.old.profile)

@@ -16,7 +16,7 @@ class PathChange(Record):
     """A value to put at a path, or MISSING to take away what is there.
 
     ``theirs`` is the path of the same in the text that what is new is copied from, its comments included; ``name`` is
-    another name for the key, to be given it where it stands.
+    another name for the key, which keeps its place.
     """
 
     path: Path
@@ -52,7 +52,7 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
 
 
 def find_at_path(data: Any, path: Path) -> Any:
-    """Return what plain data holds at a path, or MISSING."""
+    """Return the value of plain data at a path, or MISSING."""
     for part in path:
         if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
             data = data[part]
@@ -61,9 +61,9 @@ def find_at_path(data: Any, path: Path) -> Any:
     return data
 
 
-def is_same_document(left: dict[str, Any], right: dict[str, Any]) -> bool:
+def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool:
     """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
-    return values.is_same_typed_value(_prune_empty_tables(left), _prune_empty_tables(right))
+    return values.is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
 
 
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:

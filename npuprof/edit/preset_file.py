@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, store
-from npuprof.document.profile import Profile
+from npuprof.catalog import values
+from npuprof.document.keys import format_full_key
+from npuprof.document.profile import Override, Profile
 from npuprof.edit.changed import find_faults, resolve_apart
+from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import SECTIONS, Finding, NpuprofError, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings
@@ -26,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
 
+
 #: What some editors put before a text in UTF-8.
 BOM = b"\xef\xbb\xbf"
 
@@ -39,7 +43,7 @@ class PresetFile(Record):
 
     @property
     def text(self) -> str:
-        """What the file holds, as text."""
+        """The content of the file."""
         return self.profile.document.text
 
     @property
@@ -76,12 +80,8 @@ def answer_edit(
         if changed and not no_check:
             judge_change(file.profile, file.parse_changed(new))
             if file.path != "-":
-                from npuprof.edit.dependents import require_valid_dependents
-
                 require_valid_dependents(workspace, file.path, file.profile, new)
         if changed and "override" in file.profile.document.data:
-            from npuprof.edit.shadowed_values import describe_shadowing_overrides
-
             remarks += describe_shadowing_overrides(file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
@@ -105,7 +105,7 @@ def read_preset_file(home: store.Folder, name: str) -> PresetFile:
 def _read_raw(path: str, profile: Profile) -> bytes:
     """Return the bytes of a file that was read as a preset; its size says whether a byte order mark comes first.
 
-    Raises NpuprofError where the file has gone. (Whether it holds another text by now is seen when it is written.)
+    Raises NpuprofError where the file has gone. (A later change of the file is detected when it is written.)
     """
     raw = profile.document.text.encode()
     try:
@@ -159,7 +159,7 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
 
 
 def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
-    """Raise NpuprofError where a preset has a name already, in whatever case: not every file system tells the two apart."""
+    """Raise NpuprofError if a preset has a name already, in any letter case: some file systems ignore case."""
     taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
         why = "Nothing is overwritten." if taken == name else "On file systems that do not tell case they would be one file."
@@ -222,13 +222,13 @@ def require_writable_store(home: ProfileSource | None) -> None:
 
 
 def judge_change(old: Profile | None, new: Profile) -> None:
-    """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
+    """Reject an edit that adds errors, and print the warnings it adds; ``old`` is None for a new preset. Raises NpuprofError."""
     known = _collect_marks(old) if old else _collect_inherited_marks(new)
     require_no_new_errors(known, find_faults(lambda: resolve_apart(new)))
 
 
 def require_no_new_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
-    """Raise NpuprofError for errors that are not known, by what identifies them, and tell such warnings."""
+    """Raise NpuprofError for errors that are not known, by what identifies them, and print such warnings."""
     brought = [finding for finding in findings if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
         output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
@@ -262,3 +262,31 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
         if not line.endswith("\n"):
             shown.append("\\ No newline at end of file\n")
     return "".join(shown)
+
+
+def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
+    """Return a note for each key with a new value in a preset that the preset's own overrides change as well."""
+    notes = []
+    for key in _list_changed_keys(before, after):
+        overrides = [
+            f"{after.origin('override', number)}{_format_match(override)}"
+            for number, override in enumerate(after.overrides)
+            if any(step.key == key for step in override.steps)
+        ]
+        if overrides:
+            notes.append(f"{key} is changed again by {'overrides' if overrides[1:] else 'an override'}: {', '.join(overrides)}")
+    return notes
+
+
+def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
+    """Yield the keys that have another value than before in the preset itself, overrides aside."""
+    for section in SECTIONS:
+        old, new = before.document.data.get(section), after.document.data.get(section)
+        for name, value in new.items() if isinstance(new, dict) else ():
+            if not (isinstance(old, dict) and name in old and values.is_same_typed_value(old[name], value)):
+                yield format_full_key(section, name)
+
+
+def _format_match(override: Override) -> str:
+    conditions = ", ".join(f"{name} {' or '.join(texts)}" for name, texts in override.match.items())
+    return f" ({conditions})" if conditions else ""

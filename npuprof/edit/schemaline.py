@@ -6,14 +6,14 @@ import os
 
 from npuprof.system.patterns import lazy_pattern
 
-#: What editors read beside a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
+#: What editors read next to a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
 _LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
 _HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 
 
 def format_schema_line(path: str, root: str) -> str:
-    """Return the line of a preset, its path written from where the preset lies: it holds in every clone."""
+    """Return the line of a preset, its path relative to the preset's folder, so that it is valid in every clone."""
     return f"#:schema {_relate(os.path.join(root, PRESET_SCHEMA), os.path.dirname(path))}\n"
 
 
@@ -35,7 +35,7 @@ def move_schema_line(text: str, old: str, new: str) -> str:
 
 
 def measure_schema_head(text: str) -> int:
-    """Return where the line ends in what stands above the first statement; 0 where there is none."""
+    """Return where the line ends in the lines above the first statement; 0 if there is none."""
     if "#:schema" not in text:
         return 0
     head = _HEAD.match(text)

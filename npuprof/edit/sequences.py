@@ -1,4 +1,4 @@
-"""Where two sequences differ, found in time that grows no faster than they do."""
+"""Where two sequences differ, runs in time that grows no faster than they do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MAX_PAIRS = 200 * 200
 
 def find_differing_runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """Return where two sequences differ, in order: start and end of a run in the first, and of what it became."""
-    found = []
+    runs = []
     old = new = 0
     for first, second, size in [*_find_shared_runs(before, after), (len(before), len(after), 0)]:
         if first > old or second > new:
-            found.append((old, first, new, second))
+            runs.append((old, first, new, second))
         old, new = first + size, second + size
-    return found
+    return runs
 
 
 def _find_shared_runs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
@@ -60,9 +60,9 @@ def _find_anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
         size = bisect_left(ends, place)
         ends[size : size + 1], rows[size : size + 1] = [place], [number]
         before_it.append(rows[size - 1] if size else -1)
-    found = []
+    anchors = []
     number = rows[-1] if rows else -1
     while number >= 0:
-        found.append(shared[number])
+        anchors.append(shared[number])
         number = before_it[number]
-    return found[::-1]
+    return anchors[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -10,12 +11,13 @@ from npuprof.document import keys
 from npuprof.document.positions import Positions
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.model import Path
+from npuprof.system.patterns import lazy_pattern
 
 
 class Statement:
     """The lines of a header or a pair (``text``), and the comments and blank lines before it (``lead``).
 
-    ``path`` is what a header opens or a pair sets, ``table`` the table a pair stands in. In ``text``, ``key`` is where
+    ``path`` is what a header opens or a pair sets, ``table`` the table of a pair. In ``text``, ``key`` is where
     the last part of its key starts, ``value`` and ``end`` are where its value (of a header: its brackets) starts and ends.
     """
 
@@ -46,7 +48,7 @@ class Statement:
         self.lead = self.lead[: _find_comments_start(self.lead)] + text
 
     def replace_value(self, written: str) -> None:
-        """Write another value; what stands around it stays."""
+        """Write another value; the text around it stays."""
         self.text = self.text[: self.value] + written + self.text[self.end :]
         self.end = self.value + len(written)
 
@@ -61,7 +63,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of a valid TOML text, linked, between two that are empty; ``last`` holds the lines after all others."""
+    """The statements of a valid TOML text, linked, between two that are empty; ``last`` has the lines after all others."""
 
     def __init__(self, text: str) -> None:
         self.at: dict[Path, Statement] = {}
@@ -134,13 +136,13 @@ def find_line_ending(text: str) -> str:
 
 
 def set_line_endings(text: str, newline: str) -> str:
-    """Return a text with one line ending everywhere, at its end too."""
+    """Return a text with the same ending for every line, the last one included."""
     plain = text.replace("\r\n", "\n")
     return (plain + "\n" * bool(text and text[-1] != "\n")).replace("\n", newline)
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends; only a line feed ends one, whatever else a comment holds."""
+    """Return the lines of a text with their ends; only a line feed ends one: a comment may contain other separators."""
     return list(StringIO(text))
 
 
@@ -155,9 +157,35 @@ def ends_with_blank(lines: str) -> bool:
 
 
 def _find_comments_start(lead: str) -> int:
-    """Return where the comment lines begin that stand at the end of some lines."""
+    """Return where the comment lines at the end of some lines begin."""
     start = len(lead)
     head = measure_schema_head(lead)  # is said of the file, not of its first statement
     while start > head and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
         start = line
     return start
+
+
+_COMMENT = lazy_pattern(
+    r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|(#[^\n]*)''',
+)
+
+
+def collect_comments(text: str) -> Counter[str]:
+    """Return the comments of valid TOML, or of a part of it that starts and ends outside a string, with their counts."""
+    return Counter(match[1].rstrip() for match in _COMMENT.finditer(text) if match[1] and match[1].strip("# \t\r"))
+
+
+def count_needed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
+    """Return the comments that a merge has to keep: those of either side that the other one did not take away."""
+    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
+    needed: Counter[str] = Counter()
+    for comment in mine | rival:
+        before, here, there = below[comment], mine[comment], rival[comment]
+        needed[comment] = max(here, there) if min(here, there) >= before else max(0, here + there - before)
+    return +needed
+
+
+def count_allowed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
+    """Return how often a comment may occur in a merge: as often as both sides leave it, and what each of them added."""
+    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
+    return Counter({comment: max(0, mine[comment] + rival[comment] - below[comment]) for comment in below | mine | rival})

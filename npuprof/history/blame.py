@@ -1,24 +1,22 @@
-"""Who last wrote each value of a resolved preset: the commit since which it stands in its file as it does."""
+"""The commit that last wrote each value of a resolved preset."""
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from npuprof import document
 from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
+from npuprof.resolve.config import Config
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit, walk_commits
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
 
 
 class PendingValue(NamedTuple):
@@ -38,7 +36,7 @@ class ParentValue(NamedTuple):
 
 
 class BlamedValue(Record):
-    """One value of a preset: its place, where it stands now, and the commit that wrote it (None: not committed yet).
+    """One value of a preset: its place, its origin, and the commit that wrote it (None: not committed yet).
 
     Of a value in the copy of a source whose history is not here only the commit is known that was ``copied``.
     """
@@ -68,7 +66,7 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
     for home, own in by_home.items():
         if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
             copied.update((number, home.commit) for number, _ in own)
-        elif home is not None:  # written in another repository: who wrote it there is told
+        elif home is not None:  # written in another repository, which has the commit
             commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
     for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
         then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
@@ -158,7 +156,7 @@ class _BlameWalk:
         return None
 
     def _load_blob_data(self, oid: str) -> TomlTable | None:
-        """Return what a file holds, by its id; None where it cannot be read."""
+        """Return the data of a file by its id; None if it cannot be read."""
         if oid not in self._read:
             raw = self._repository.git.read_contents([oid])[oid]
             try:
@@ -176,7 +174,7 @@ def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
-    """Return where the value at a path of ``new`` stands in ``old``, or None where it is not there or is another.
+    """Return the path in ``old`` of the value at a path of ``new``, or None if it is absent or differs.
 
     Elements of lists are followed where others came or went before them.
     """
@@ -198,8 +196,6 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
 def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:
     if index < len(old) and values.is_same_typed_value(new[: index + 1], old[: index + 1]):
         return index
-    from difflib import SequenceMatcher
-
     marks = [[f"{type(item).__name__} {item!r}" for item in side] for side in (new, old)]
     for block in SequenceMatcher(None, marks[0], marks[1], autojunk=False).get_matching_blocks():
         if block.a <= index < block.a + block.size:

@@ -1,4 +1,4 @@
-"""The commit that last changed a value, and the fields by which answers tell a commit."""
+"""The commit that last changed a value, and the JSON fields of a commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date",
 def find_last_change(preset: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
     """Return the fields of the commit that last changed a resolved value; all None where that is not committed yet.
 
-    None where there is nothing to tell: no repository, no git, a preset that has no history.
+    None if there is no history: no repository, no git, a preset that has no history.
     """
     workspace = spec.Workspace(store, config.context)
     try:

@@ -75,7 +75,7 @@ def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
 def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now: Mapping[str, str], names: Container[str]) -> str:
     """Return what the tags of versions say of them, by preset, the newest first; the whole store comes first.
 
-    ``now`` tells what the presets of tags are called today, where they had other names: there they go on. ``names`` are the presets
+    ``now`` has the current names of the presets of tags, where they had other names: there they go on. ``names`` are the presets
     that there are.
     """
     named: dict[str, list[Version]] = {}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.pairs import Pair
-from npuprof.history.project_steps import explain_project_changes
-from npuprof.history.proposal import Proposal, Reason, build_store_proposal, propose_version
-from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
-from npuprof.history.store_steps import StoreSteps, explain_presets, list_removed_presets
+from npuprof.compare.plain import format_pair_text
+from npuprof.history.proposal import Proposal, Reason, choose_step, propose_version
+from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions
+from npuprof.history.store_steps import StoreSteps, explain_presets, explain_project_changes, list_removed_presets
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
@@ -96,7 +96,7 @@ def plan_releases(
     """Return what to release at a commit: presets that changed since they were released, parents first.
 
     With ``everything`` those that never were too, and the whole store, under a ``number`` if one is given. A version that
-    is planned counts for all that come after it: a range in them takes it. What nobody can read of the last versions stands against it,
+    is planned counts for all that come after it: a range in them takes it. A last version that cannot be read prevents it,
     unless it may count as a major step (``uncompared``). Raises NpuprofError with all that speaks against it.
     """
     planner = _Planner(workspace, head, everything, uncompared)
@@ -125,13 +125,13 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
 
 
 class _Planner:
-    """Goes through the presets of a commit, parents first. What is in the way is kept in ``problems``, so that all is told at once."""
+    """Goes through the presets of a commit, parents first. Errors are collected in ``problems``, so that all are reported at once."""
 
     def __init__(self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool) -> None:
         self.problems: list[Finding] = []
         self._everything = everything
         self._uncompared = uncompared
-        self._same: dict[str, str] = {}  # presets that are by their digests what a version was that nobody can read, and its commit
+        self._same: dict[str, str] = {}  # presets with the digests of a version that cannot be read, and its commit
         self._head = head
         self._workspace = workspace
         self._repository: Repository = revisions.find_repository(workspace.store)
@@ -144,7 +144,7 @@ class _Planner:
         extends = {name: self._read_parents(name) for name in names}
         ranged = {reference.partition("@")[0] for parents in extends.values() for reference in parents if "@" in reference}
         order = sort_parents_first({name: [reference.partition("@")[0] for reference in extends[name]] for name in names})
-        earlier = list_earlier_versions_of(self._repository, set(names), self._head)
+        earlier = list_earlier_versions(self._repository, set(names), self._head)
         planned: dict[str, PlannedRelease] = {}
         unreleased = []
         for group in order:
@@ -164,7 +164,7 @@ class _Planner:
         try:
             return [reference for reference in self._committed.profile(name).extends if not parents.is_source_reference(reference)]
         except NpuprofError:
-            return []  # told where it is resolved
+            return []  # reported when it is resolved
 
     def _plan_preset(self, name: str, last: Version | None, planned: dict[str, PlannedRelease]) -> PlannedRelease | None:
         try:
@@ -216,7 +216,7 @@ class _Planner:
         steps = self._explain_store(last, planned) if last else first
         if not steps.reasons and number is None:
             return None
-        proposal = build_store_proposal(steps.reasons, last.number if last else (0, 0, 0), taken)
+        proposal = choose_step(steps.reasons or [Reason("none", "nothing has changed")], last.number if last else (0, 0, 0), taken)
         wanted = number or VersionText(proposal.number)
         hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == wanted for version in known):
@@ -254,9 +254,7 @@ def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, .
 
 def format_tag_message(planned: PlannedRelease) -> str:
     """Return the message of the tag of a version: what changed, and the record."""
-    from npuprof.compare import plain
-
-    changes = plain.format_pair_text(planned.pair) if planned.pair else ""
+    changes = format_pair_text(planned.pair) if planned.pair else ""
     body = changes or "".join(f"{reason}\n" for reason in planned.proposal.reasons)
     former = f"was {planned.proposal.former}\n" if planned.proposal.former else ""
     return f"{planned.name} {planned.number}\n\n{former}{body}\n{planned.record}"

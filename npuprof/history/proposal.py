@@ -1,19 +1,21 @@
-"""The number of the next version of a preset, proposed from what changed since the last one."""
+"""The number of the next version of a preset, proposed from what changed in any context since the last one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product as combinations
 from typing import NamedTuple
 
-from npuprof.catalog import products
+from npuprof.catalog import products, releases
 from npuprof.catalog.releases import is_range_within
-from npuprof.compare.changes import Change
+from npuprof.compare.changes import Change, compare_configs
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.pairs import Pair, build_preset_pair
-from npuprof.document.profile import Profile
-from npuprof.history.everywhere import compare_everywhere, describe_context
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.document.profile import Override, Profile
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
+from npuprof.resolve.contexts import resolve_elsewhere
 from npuprof.resolve.digests import FORM
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
@@ -54,7 +56,7 @@ def propose_version(
 ) -> tuple[Pair | None, Proposal]:
     """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out.
 
-    Raises NpuprofError where the last version is not to be read here, unless nobody asks for the number (``is_asked``), or it may
+    Raises NpuprofError if the last version cannot be read here, unless the number is not needed (``is_asked``), or it may
     count as what breaks everything (``uncompared``).
     """
     if last is None:
@@ -74,20 +76,20 @@ def propose_version(
         reasons = [Reason("patch", f"only the name changed, from {last.name}")]
     reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
     former = f"{last.name} until {last.number_text}" if last.name != config.name else ""
-    return pair, _choose_step(reasons, last.number, taken)._replace(former=former)
+    return pair, choose_step(reasons, last.number, taken)._replace(former=former)
 
 
 def require_readable(error: NpuprofError, what: str, words: str) -> None:
     """Raise NpuprofError where an error says that something is not to be read here, and nothing of what it is.
 
-    A preset that is broken in itself changes for all who use it once it is mended; of one that is only not here nobody knows.
+    A preset that was broken changes for its users once it is fixed; if it is only absent here, its changes are unknown.
     """
     findings = [
         advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in find_unreadable(error)
     ]
     way = "where nobody has it any more: --uncompared releases it as a major step"
     if findings:
-        raise NpuprofError([one._replace(hint=f"{one.hint}; {way}" if one.hint else way) for one in findings]) from None
+        raise NpuprofError(finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way) for finding in findings) from None
 
 
 def find_unreadable(error: NpuprofError) -> list[Finding]:
@@ -96,26 +98,21 @@ def find_unreadable(error: NpuprofError) -> list[Finding]:
 
 
 def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after a version that nobody can read: the same where its tag holds the digest of now, else one that breaks."""
+    """Return the number after a version that cannot be read: the same if its tag records the current digest, else a major step."""
     record = last.record
     if last.name == config.name and record.form == FORM and record.preset_digest == config.preset_digest:
         return _build_proposal("none", last.number, [f"the preset digest is that of {last.number_text}"], taken)
     return _build_proposal("major", last.number, [f"not compared with {last.number_text}, which could not be read"], taken)
 
 
-def build_store_proposal(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number of the next version of a whole store, from why each of its presets is another."""
-    return _choose_step(reasons or [Reason("none", "nothing has changed")], last, taken)
-
-
 def explain_changes(before: Config, after: Config) -> list[Reason]:
     """Return what asks for a step from one state of a preset to another, text too; nothing where there is no difference."""
-    same = _collect_texts(before.lineage) == _collect_texts(after.lineage)
-    reasons = [] if same else list(_explain_changes(before, after))
-    return reasons or ([] if same else [Reason("patch", "only the text changed, no resolved value")])
+    if _collect_texts(before.lineage) == _collect_texts(after.lineage):
+        return []
+    return list(_explain_changes(before, after)) or [Reason("patch", "only the text changed, no resolved value")]
 
 
-def _choose_step(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
+def choose_step(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
     """Return the biggest step that is asked for, and who asks for it."""
     step = min((reason.step for reason in reasons), key=_STEPS.index)
     texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
@@ -138,7 +135,7 @@ def _raise_number(number: VersionNumber, place: int) -> VersionNumber:
 
 
 def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
-    """Yield what asks for a step, in the order of contexts; what is so everywhere is said once."""
+    """Yield what asks for a step, in the order of contexts; what is the same in all of them once."""
     yield from _explain_purpose(before, after)
     known: set[str] = set()
     for context, changes, resolved in compare_everywhere(before, after):
@@ -161,7 +158,7 @@ def _explain_change(change: Change, where: str) -> Reason:
 
 
 def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
-    """Yield what a preset is for, and what its heirs may do, where that has changed."""
+    """Yield changes of what a preset is for, and of what its dependents may change."""
     was, now = before.scenario, after.scenario
     if was != now:
         yield _explain_reach("scenario", was, now, now is None)
@@ -190,3 +187,46 @@ def _list_covered(config: Config) -> set[str]:
 
 def _collect_texts(lineage: Sequence[Profile]) -> list[str]:
     return [profile.document.text.replace("\r\n", "\n") for profile in lineage]
+
+
+class ContextChanges(NamedTuple):
+    """What changes in one context and those like it; ``resolved`` says on which sides the preset can be resolved there."""
+
+    context: Context
+    changes: list[Change]
+    resolved: tuple[bool, bool]
+
+
+def compare_everywhere(before: Config, after: Config) -> Iterator[ContextChanges]:
+    """Yield what changes in one context of each kind: two are of a kind where the same overrides take part on both sides.
+
+    No context is left out: products, releases and targets that no override names are like one that was not asked for.
+    """
+    sides = [(config, [override for profile in config.lineage for override in profile.overrides]) for config in (before, after)]
+    seen: set[tuple[bool, ...]] = set()
+    for context in _list_contexts([override for _, overrides in sides for override in overrides]):
+        active = tuple(is_override_active(override, context, config.scenario) for config, overrides in sides for override in overrides)
+        if active in seen:
+            continue
+        seen.add(active)
+        old, new = (resolve_elsewhere(config, context) for config in (before, after))
+        changes = compare_configs(old, new, trace=False) if old and new else []
+        yield ContextChanges(context, changes, (old is not None, new is not None))
+
+
+def _list_contexts(overrides: list[Override]) -> Iterator[Context]:
+    """Yield the contexts that overrides may distinguish, the empty one first."""
+    named = {word: {text for override in overrides for text in override.match.get(word, ())} for word in ("product", "cann", "target")}
+    strange = sorted(text for text in named["product"] if products.find_product(text) is None)
+    for product, cann, target in combinations(
+        (None, *products.product_names(), *strange) if named["product"] else (None,),
+        (None, *releases.load_releases()) if named["cann"] else (None,),
+        (None, *sorted(named["target"])),
+    ):
+        yield Context(cann, product, target)
+
+
+def describe_context(context: Context) -> str:
+    """Return a context as the end of a sentence; an empty text for the empty one."""
+    words = [f"{name} {value}" for name in ("product", "cann", "target") if (value := getattr(context, name))]
+    return f" for {', '.join(words)}" if words else ""

@@ -1,4 +1,4 @@
-"""The tree that a commit of some files would have, made by git itself beside the index and the objects of the repository."""
+"""The tree that a commit of some files would have, written by git itself outside the index and the objects of the repository."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
 
 
 def _find_index(repository: Repository) -> str:
-    """Return the index of a repository: the one that a hook is told of, where it is this repository's."""
+    """Return the index of a repository: the one that git passes to a hook, if it is this repository's."""
     own = _find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
     return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
@@ -83,7 +83,7 @@ def _find_git_path(repository: Repository, name: str) -> str:
 
 
 def _quote_alternate(path: str) -> str:
-    """Return a path as git reads it among others: quoted, as it may hold what stands between them."""
+    """Return a path as git reads it among others: quoted, as it may contain the separator."""
     shown = path.replace("\\", "\\\\").replace('"', '\\"')
     more = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")
     return f'"{shown}"' + (os.pathsep + more if more else "")

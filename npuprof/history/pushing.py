@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
-from npuprof.store.sources.transport import HangingError, Line, Talk
+from npuprof.store.sources.transport import HangingError, Line
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
-    from npuprof.store.gitstore.repository import Repository
 
-#: A ref that was not taken, as git tells it: the kind of refusal, the name, why.
+
+#: A rejected ref in git's output: the kind of refusal, the name, why.
 _REFUSED = lazy_pattern(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
 #: How many tags a message names.
 _SHOWN = 4
@@ -69,7 +70,7 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
     """Push these tags and nothing else, all or none; return why that failed, None where it did not. The tags stay here anyway."""
     refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
     try:
-        _talk(repository, remote, lambda line: line.push(refs), _explain_refusal)
+        _push_refs(repository, remote, refs)
     except NpuprofError as error:
         finding = error.findings[0]
         why = finding.why or finding.message.removeprefix("git could not answer: ")
@@ -81,12 +82,12 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
     return None
 
 
-def _talk(repository: Repository, remote: str, ask: Callable[[Line], Talk], explain: Callable[[bytes, str], Finding]) -> Talk:
-    """Return what a remote answers. Raises NpuprofError where it does not, with what ``explain`` makes of what git said."""
+def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None:
+    """Push refs. Raises NpuprofError with the reason if the remote does not take them all."""
     timeout = read_timeout(remote)
     git_folder = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
     try:
-        talk = ask(Line(git_folder, remote, timeout, top=repository.git.top))
+        talk = Line(git_folder, remote, timeout, top=repository.git.top).push(refs)
     except HangingError:
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
@@ -95,8 +96,7 @@ def _talk(repository: Repository, remote: str, ask: Callable[[Line], Talk], expl
         why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
         raise NpuprofError([Finding("NP022", f"git could not answer: {remote} was not asked", why, "use git itself")])
     if talk.code:
-        raise NpuprofError([explain(talk.messages.encode(), repository.folder)])
-    return talk
+        raise NpuprofError([_explain_refusal(talk.messages.encode(), repository.folder)])
 
 
 def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:
@@ -105,7 +105,7 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
 
 
 def _explain_refusal(output: bytes, folder: str) -> Finding:
-    """Return why a push failed: what the remote says in its own words, then each reason once with the tags it holds for."""
+    """Return why a push failed: what the remote says in its own words, then each reason once with its tags."""
     lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
     words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
     reasons: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""What going from one text of a profile to another changes, told from the lines that differ.
+"""Changes between two texts of a profile, found from the lines that differ.
 
-A long history holds thousands of versions of a file, and most of them differ from the next one in a value or two.
+A long history has thousands of versions of a file, and most of them differ from the next one in a value or two.
 Only the plainest differences are judged here: the same keys on the same lines, other scalars of the same kind.
 Everything else is for the real parser.
 """
@@ -19,9 +19,9 @@ from npuprof.document.profile import MATCH_KEYS
 from npuprof.model import Path
 from npuprof.system.patterns import lazy_pattern
 
-#: A value that stands plainly on one line.
+#: A plain value on one line.
 PlainScalar = bool | int | str
-#: A line, from 1, that holds another scalar of the same kind in the new text than in the old one, under a key that did not move.
+#: A line, from 1, that has another scalar of the same kind in the new text than in the old one, under a key that did not move.
 PlainEdit = tuple[int, re.Match[bytes], re.Match[bytes]]
 
 _PLAIN = lazy_pattern(
@@ -52,7 +52,7 @@ class KeyLines:
         self._header = re.compile(rb"^[ \t]*\[[^\n]*" + re.escape(self._name), re.MULTILINE)
 
     def compare(self, old: bytes, new: bytes, reworked: Collection[bytes]) -> LineChange | None:
-        """Return what changes for the key from ``old`` to ``new``, or None where only a parser can tell.
+        """Return what changes for the key from ``old`` to ``new``, or None if only a parser can decide.
 
         ``new`` must be a valid profile. ``reworked`` are the names of settings whose values some step adds to or
         takes from, so that a change may have consequences elsewhere.
@@ -71,7 +71,7 @@ class KeyLines:
 
 
 def find_plain_edits(old: bytes, new: bytes) -> list[PlainEdit] | None:
-    """Return the statements that differ between two texts, of which one is valid TOML; None where only a parser can tell."""
+    """Return the statements that differ between two texts, of which one is valid TOML; None if only a parser can decide."""
     olds, news = old.split(b"\n"), new.split(b"\n")
     if len(olds) != len(news) or b"\\" in new or b'"""' in new or b"'''" in new:
         return None
@@ -90,7 +90,7 @@ def find_plain_edits(old: bytes, new: bytes) -> list[PlainEdit] | None:
 
 
 def derive_document(known: Document, now: bytes, then: bytes) -> Document | None:
-    """Return the document of an earlier text of a file from that of a later one, None where only a parser can tell."""
+    """Return the document of an earlier text of a file from that of a later one, None if only a parser can decide."""
     edits = find_plain_edits(then, now)
     if edits is None:
         return None

@@ -14,16 +14,11 @@ from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
 
-def list_earlier_versions(repository: Repository, name: str, head: str) -> list[Version]:
-    """Return the versions of a preset that a commit comes after, oldest number first; those under former names count.
+def list_earlier_versions(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
+    """Return the versions of presets that a commit comes after, oldest number first; those under former names count.
 
-    Raises NpuprofError.
+    The history is read once. Raises NpuprofError.
     """
-    return list_earlier_versions_of(repository, {name}, head)[name]
-
-
-def list_earlier_versions_of(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
-    """Return the same for many presets: their history is read once. Raises NpuprofError."""
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
         for name, formers in find_former_names(repository.git, head, repository.find_layout(head), names).items():

@@ -117,16 +117,16 @@ class SnapshotWalk:
                 raise NpuprofError([self.repository.git.explain_absence([oid])])
         return self._texts[oid]
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+    def profile(self, name: str, referrer: Origin | None = None) -> Profile:
         """Return one profile as it was at the commit that is looked at. Raises NpuprofError."""
         if name not in self.files:
-            assert asked is not None, "the preset itself has been looked for"
-            what = f"{asked.profile} extends {name!r}, which was not there"
-            raise NpuprofError([Finding("NP101", what, "", "", asked, "profile.extends", (asked.profile,))])
+            assert referrer is not None, "the preset itself has been looked for"
+            what = f"{referrer.profile} extends {name!r}, which was not there"
+            raise NpuprofError([Finding("NP101", what, "", "", referrer, "profile.extends", (referrer.profile,))])
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
-            raise NpuprofError([build_clash_finding(name, paths, asked)])
+            raise NpuprofError([build_clash_finding(name, paths, referrer)])
         oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
@@ -134,7 +134,7 @@ class SnapshotWalk:
         return read_once(self._profiles, (path, name, oid), lambda: self._read_profile(name, path, oid))
 
     def find_policy(self, name: str) -> None:
-        """Return nothing: what is told of a history is not judged."""
+        """Return None: presets of a history are not checked."""
 
     def _read_profile(self, name: str, path: str, oid: str) -> Profile:
         text = self.load_text(oid)

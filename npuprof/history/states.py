@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
-from npuprof.compare.scopes import find_scoped_changes, identify_unscoped_change, list_override_scopes
+from npuprof.compare.scopes import add_scoped_changes, compare_with_scopes, list_override_scopes
 from npuprof.document import keys
 from npuprof.model import Context, Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
@@ -20,7 +20,7 @@ from npuprof.store.versions import parse_version_request
 class SettingPath(NamedTuple):
     """What a history is asked for: a setting, or what lies below it; everything where the key is empty.
 
-    ``everywhere`` asks also for what only an override sets, each for the products, releases or targets it names.
+    ``everywhere`` includes what only an override sets, each for the products, releases or targets it names.
     """
 
     key: str = ""
@@ -64,7 +64,7 @@ PresetState = ResolvedState | NpuprofError | None
 
 
 def build_known_setting(config: Config, key: str) -> KnownSetting:
-    """Return what has to be known of a preset to tell one setting of it at earlier commits."""
+    """Return what is needed to follow one setting of a preset to earlier commits."""
     reworked = {
         keys.split_section_and_name(step.key)[1].encode()
         for profile in config.lineage
@@ -79,7 +79,7 @@ def build_known_setting(config: Config, key: str) -> KnownSetting:
 
 
 def is_untold_state(state: PresetState) -> bool:
-    """Return whether nobody can tell here what a preset was: one of its sources is not on this machine."""
+    """Return whether the state of a preset is unknown, as one of its sources is not on this machine."""
     return isinstance(state, NpuprofError) and is_untold(state.findings)
 
 
@@ -111,24 +111,24 @@ def find_moving_references(state: ResolvedState) -> frozenset[str]:
 
 
 def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool = True) -> list[Change]:
-    """Return the changes between two states: all of them, or those at a place, inside it, or of what it stands in."""
-    changes = _compare_asked_states(then, now, path, trace)
+    """Return the changes between two states: all of them, or those at a place, inside it, or of what contains it."""
     if not path.everywhere:
-        return changes
+        return _compare_asked_states(then, now, path, trace)
     if not path.key:
-        assert isinstance(then, Config), "single settings are known only where one is asked for"
-        assert isinstance(now, Config), "single settings are known only where one is asked for"
-        return [*changes, *find_scoped_changes(then, now, changes)]
-    seen = {identify_unscoped_change(change) for change in changes}
-    scopes = _list_state_scopes((now, then), path)
-    for context, scope in scopes.items():
-        sides = [_resolve_state_elsewhere(state, context, path) for state in (then, now)]
-        if sides[0] is not None and sides[1] is not None:
-            for change in _compare_asked_states(sides[0], sides[1], path, trace):
-                if identify_unscoped_change(change) not in seen:
-                    seen.add(identify_unscoped_change(change))
-                    changes.append(change._replace(scope=scope))
-    return changes
+        return compare_with_scopes(_require_config(then), _require_config(now), trace)
+    return add_scoped_changes(_compare_asked_states(then, now, path, trace), _compare_scopes(then, now, path, trace))
+
+
+def _compare_scopes(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool) -> Iterator[tuple[str, list[Change]]]:
+    for context, scope in _list_state_scopes((now, then), path).items():
+        old, new = (_resolve_state_elsewhere(state, context, path) for state in (then, now))
+        if old is not None and new is not None:
+            yield scope, _compare_asked_states(old, new, path, trace)
+
+
+def _require_config(state: ResolvedState) -> Config:
+    assert isinstance(state, Config), "single settings are known only where one is asked for"
+    return state
 
 
 def has_override_of(config: Config, path: SettingPath) -> bool:
@@ -153,9 +153,7 @@ def _resolve_state_elsewhere(state: ResolvedState, context: Context, path: Setti
 
 def _compare_asked_states(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool) -> list[Change]:
     if not path.key:
-        assert isinstance(then, Config), "single settings are known only where one is asked for"
-        assert isinstance(now, Config), "single settings are known only where one is asked for"
-        return compare_configs(then, now, trace)
+        return compare_configs(_require_config(then), _require_config(now), trace)
     if _is_same_setting(then, now, path):
         return []
     if _is_plain_value(then, path.key) and _is_plain_value(now, path.key) and values.find_structure(path.key) is None:
@@ -166,14 +164,8 @@ def _compare_asked_states(then: ResolvedState, now: ResolvedState, path: Setting
 
 def build_added_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
     """Return the settings of a state as what came with it, and those that only an override sets, with their scope."""
-    changes = _build_asked_changes(state, path)
-    seen = {identify_unscoped_change(change) for change in changes}
-    for there, scope in _resolve_scopes(state, path):
-        for change in _build_asked_changes(there, path):
-            if identify_unscoped_change(change) not in seen:
-                seen.add(identify_unscoped_change(change))
-                changes.append(change._replace(scope=scope))
-    return changes
+    scopes = ((scope, _build_asked_changes(there, path)) for there, scope in _resolve_scopes(state, path))
+    return add_scoped_changes(_build_asked_changes(state, path), scopes)
 
 
 def _build_asked_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
@@ -207,8 +199,8 @@ def _is_same_setting(then: ResolvedState, now: ResolvedState, path: SettingPath)
         return key not in then.settings and key not in now.settings
     if not tail:
         return values.is_equivalent_setting(key, then.settings[key], now.settings[key])
-    left, right = (values.find_value(key, state.settings[key], tail)[1] for state in (then, now))
-    return values.is_same_typed_value(left, right)
+    was, value = (values.find_value(key, state.settings[key], tail)[1] for state in (then, now))
+    return values.is_same_typed_value(was, value)
 
 
 def _is_plain_value(state: ResolvedState, key: str) -> bool:

@@ -1,11 +1,12 @@
-"""What asks for a step of a whole store since its last version: presets that are gone, renamed, new or other than they were."""
+"""Why the next version of a whole store is a major, minor or patch step: changes of its presets, its team rules, the npuprof it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.compare.renames import match_renamed_presets
+from npuprof.document.policy import TeamRule
 from npuprof.history.proposal import Reason, explain_changes, find_unreadable, require_readable
 from npuprof.model import NpuprofError
 from npuprof.report.text import count_rest
@@ -15,6 +16,9 @@ from npuprof.store import Folder
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.sources.beside import list_project_paths
+from npuprof.store.sources.ranges import find_excluded_version, parse_version_range
+from npuprof.store.sources.reading import find_sources
 
 #: How many presets a reason names; the notes name all.
 _SHOWN = 8
@@ -33,7 +37,7 @@ def explain_presets(
 ) -> StoreSteps:
     """Return what the presets of a store ask for from one revision to another; ``configs`` are those that can be resolved now.
 
-    A rename is told by content, as on the page of a pull request. It asks for as much as a removal: who names the old one finds nothing.
+    A rename is detected by content, as on the page of a pull request. It is a major step, like a removal: the old name is gone.
     Raises NpuprofError where a preset of then is not to be read here; with ``uncompared``, the names of those that are known to be the
     same, it counts as what breaks its users instead.
     """
@@ -48,7 +52,7 @@ def explain_presets(
     presets_of: dict[Reason, list[str]] = {}
     for name in sorted(now - set(came)):
         if name not in configs:
-            continue  # it cannot be resolved, which is told
+            continue  # it cannot be resolved, which is reported
         former = renamed.get(name, name)
         try:
             was = resolver.resolve_profile(before.profile(former), former)
@@ -82,5 +86,56 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
-    """Return a reason with the presets that it holds for, which are told once."""
+    """Return a reason with the presets that it applies to."""
     return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
+
+
+def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
+    """Return which step each change of npuprof.toml and of its lock asks for. Raises NpuprofError where they are not understood now."""
+    names = list_project_paths(after.repository.prefix)
+    texts = [_read_texts(home, names) for home in (before, after)]
+    changed = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
+    if not changed:
+        return []
+    try:
+        reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
+        reasons += _explain_requirement(find_sources(before).project.requires, find_sources(after).project.requires)
+    except NpuprofError as error:
+        _read_rules(after)
+        return [Reason("major", f"{names[0]} could not be read then: {error.findings[0].message}")]
+    return reasons or [Reason("patch", f"only what {' and '.join(changed)} says besides has changed")]
+
+
+def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
+    files = home.repository.git.read_objects([f"{home.commit}:{name}" for name in names])
+    return [file.content.replace(b"\r\n", b"\n") if file is not None else b"" for file in files]
+
+
+def _read_rules(home: Revision) -> dict[str, TeamRule]:
+    policy = home.load_policy()
+    return {rule.code: rule._replace(origin=None) for rule in policy.rules} if policy else {}
+
+
+def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> Iterator[Reason]:
+    """Yield a reason a rule: what may be an error now and was none is major, as in a consumer that takes over the rules."""
+    for code in sorted({*before, *after}):
+        was, now = before.get(code), after.get(code)
+        if was == now:
+            continue
+        if now is None:
+            yield Reason("minor", f"the rule {code} is gone")
+        elif was is not None and was._replace(message="") == now._replace(message=""):
+            yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
+        else:
+            what = f"new rule {code}" if was is None else f"the rule {code} is another"
+            yield Reason("major" if now.severity == "error" else "minor", f"{what} ({now.severity}): {now.title}")
+
+
+def _explain_requirement(before: str, after: str) -> Iterator[Reason]:
+    if before == after:
+        return
+    ranges = [parse_version_range(text or "*") for text in (before, after)]
+    was, now = ranges
+    narrower = was is None or now is None or find_excluded_version(was, now) is not None
+    shown = f"{before or 'any'} → {after or 'any'}"
+    yield Reason("major", f"needs another npuprof: {shown}") if narrower else Reason("minor", f"needs less of npuprof: {shown}")

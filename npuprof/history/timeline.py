@@ -41,7 +41,7 @@ _FOLDS = 400  # kept for the next commits
 class HistoryStep(Record):
     """One commit that changed the resolved preset. ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
 
-    Of the kind ``untold`` is one of which nobody can tell here what it changed, as a source is not on this machine. ``name`` is what
+    ``untold`` is a commit whose changes are unknown, as a source is not on this machine. ``name`` is what
     the preset was called after it, ``findings`` why it could not be resolved.
     """
 
@@ -86,7 +86,7 @@ class Timeline:
 
         With ``everywhere`` also what they changed only for the products, releases and targets that an override names, and on
         branches that a merge took nothing from.
-        Raises NpuprofError, after the last one, where some could not be told as a source is not on this machine.
+        Raises NpuprofError, after the last one, if some are unknown as a source is not on this machine.
         """
         self._path = SettingPath(key, tail, everywhere)
         self._snapshots.simplified = not everywhere
@@ -249,7 +249,7 @@ def build_history_step(commit: Commit, name: str, before: list[PresetState], now
 
 
 def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now: PresetState) -> HistoryStep | None:
-    """Return that nobody can tell what a commit changed; None where the same is so before it, and that is told already."""
+    """Return a step for a commit whose changes are unknown; None if a step before it says so already."""
     if is_untold_state(now) and any(map(is_untold_state, before)):
         return None
     findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
@@ -274,9 +274,9 @@ def _build_loss_step(
 
 
 def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path: SettingPath) -> list[Change]:
-    """Return what is as in none of the parents. A merge is told by what differs from all of them.
+    """Return what is as in none of the parents. A merge is described by what differs from all of them.
 
-    It may differ from each only in what it took from the others: then it is told against the first.
+    It may differ from each only in what it took from the others: then it is compared with the first.
     """
     changes = compare_states(before[0], now, path)
     if len(before) == 1 or not changes:
@@ -289,5 +289,5 @@ def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path
 
 
 def _was_told(before: list[PresetState], path: SettingPath) -> bool:
-    """Return whether the history has told anything of a key before: its value, or that it cannot be known."""
+    """Return whether the history has shown a key before: its value, or that it is unknown."""
     return any(isinstance(then, NpuprofError) or has_setting(then, path) for then in before)

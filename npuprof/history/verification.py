@@ -1,11 +1,10 @@
-"""Whether released versions are what their tags say: resolved again, and compared with what is recorded."""
+"""Released versions resolved again and compared with what their tags record, and the signatures of tags."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from npuprof.history.releasing import digest_store, list_pinned_parents
-from npuprof.history.signatures import find_signature_fault
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
@@ -21,7 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
 
-#: What stands for the name where a version is one of the whole store.
+
+#: The name in versions of the whole store.
 WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
 
@@ -30,9 +30,9 @@ _UNTOLD = UNTOLD | {"NP022", "NP029"}
 
 
 class VerifiedVersion(Record):
-    """A version, and what speaks against it; ``status`` is ``holds``, ``fails``, or ``unknown`` where that cannot be told.
+    """A version and its faults; ``status`` is ``holds``, ``fails``, or ``unknown`` if it cannot be decided.
 
-    ``yanked`` says why nobody should use it any more, if somebody said so: it is what was released all the same.
+    ``yanked`` is the reason of a yank: a yanked version is verified all the same.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Verifier:
             yield finding._replace(code="NP028", message=f"what {tag} takes from sources: {finding.message}", hint=hint)
 
     def find_edits_here(self) -> list[Finding]:
-        """Return what was edited, in the store as it is now, of what nobody edits: the lock, copies of sources."""
+        """Return the edits by hand in the lock and the copies of sources of the current store."""
         return _find_edits(self._workspace.store)
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
@@ -215,7 +215,7 @@ class Verifier:
 
 
 def _find_edits(home: ProfileSource) -> list[Finding]:
-    """Return what of a store's lock, and of its copies of sources, was edited by hand; a lock that nobody can read is."""
+    """Return the edits by hand in a store's lock and its copies of sources; an unreadable lock is one."""
     try:
         return find_edited_copies(home)
     except NpuprofError as error:
@@ -223,7 +223,7 @@ def _find_edits(home: ProfileSource) -> list[Finding]:
 
 
 def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
-    """Yield which digests are others than the tag holds; a tag that states no form may be in any that was written without."""
+    """Yield the digests that differ from those of the tag; a tag without a form may be in any form of that time."""
     record = version.record
     if record.form is not None and record.form > FORM:
         what = f"the digests of {tag} are in form {record.form}, which this npuprof does not know"
@@ -236,3 +236,30 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
     if record.preset_digest and record.form == FORM and config.preset_digest != record.preset_digest:
         what = f"{version.name} {version.number_text} has another preset digest than its tag holds"
         yield Finding("NP028", what, f"It is {config.preset_digest}, and not {record.preset_digest}.", _ADVICE.format(tag))
+
+
+_TRUE = ("", "true", "yes", "on", "1")
+#: Messages of a signing program that cannot decide: a program or a key is missing.
+_UNABLE = ("cannot run", "no public key", "needs to be configured", "no such file", "can't check signature", "not found", "unable to")
+
+
+def asks_for_signatures(repository: Repository) -> bool:
+    """Return whether tags are to be signed: ``tag.gpgSign``, or any ``gpg.*`` unless that says no. Raises NpuprofError."""
+    listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag\.gpgsign|gpg\..*)$").output.decode(errors="replace")
+    configured = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
+    return configured["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in configured else bool(configured)
+
+
+def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
+    """Return what is wrong with the signature of a tag, None if it is good; runs the signing program."""
+    tag = f"{version.name}/v{version.number_text}"
+    result = repository.git.writing().try_command("verify-tag", version.tag)
+    if not result.code:
+        return None
+    complaint = " ".join(result.complaint.decode(errors="replace").split())
+    if "no signature found" in complaint:
+        why = "With --signatures a version holds only where its tag is signed."
+        return Finding("NP028", f"the tag {tag} is not signed", why, "ask who released it, or leave out --signatures")
+    if any(words in complaint.lower() for words in _UNABLE):
+        return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"git verify-tag {tag} tells more")
+    return Finding("NP028", f"the signature of {tag} does not hold", complaint, f"git verify-tag {tag} tells more")

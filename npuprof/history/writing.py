@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -36,11 +39,11 @@ class ExpectedCommit(NamedTuple):
 
 
 class CommitDiffersError(Exception):
-    """A commit would be another than the one that was asked for: ``found``."""
+    """A commit would be another than the one that was asked for: ``actual``."""
 
-    def __init__(self, found: ExpectedCommit) -> None:
+    def __init__(self, actual: ExpectedCommit) -> None:
         super().__init__()
-        self.found = found
+        self.actual = actual
 
 
 def require_no_pending_merge(repository: Repository) -> None:
@@ -81,11 +84,11 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
         except NpuprofError as error:
             if untracked:
                 back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
-                with suppress(NpuprofError):  # the reason of the first failure is the one to tell
+                with suppress(NpuprofError):  # the first failure is the one to report
                     run_git_command(repository, commands.rm, *back)
-            found = _read_seen_commit(seen)
-            if found is not None and found != expected:
-                raise CommitDiffersError(found) from error
+            actual = _read_seen_commit(seen)
+            if actual is not None and actual != expected:
+                raise CommitDiffersError(actual) from error
             raise
     return repository.resolve_commit("HEAD")
 
@@ -96,12 +99,10 @@ def _write_editor(seen: str, expected: ExpectedCommit) -> str:
     That is after the hook that may change what is committed, and the last that git asks before the message is final. What
     it finds goes to the file ``seen``.
     """
-    import shlex
-
-    found = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
+    actual = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
     file = shlex.quote(seen)
     wanted = shlex.quote(f"{expected.parent} {expected.tree}")
-    return f"judge_commit() {{ printf '%s %s\\n' {found} > {file} && test \"$(cat {file})\" = {wanted}; }}; judge_commit"
+    return f"judge_commit() {{ printf '%s %s\\n' {actual} > {file} && test \"$(cat {file})\" = {wanted}; }}; judge_commit"
 
 
 def _read_seen_commit(seen: str) -> ExpectedCommit | None:
@@ -117,8 +118,6 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     ``target`` is the id of the commit. git writes and signs the tags as it would any other, but in an empty repository of their own
     that shares the objects; then one transaction gives all of them their names.
     """
-    import tempfile
-
     for name in messages:
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
             what = f"the tag {name} exists already"
@@ -136,17 +135,13 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
 
 
 def _create_refs(repository: Repository, transaction: bytes) -> None:
-    """Give tags their names; wait for a moment while another git holds a lock. Raises NpuprofError."""
-    import time
+    """Give tags their names. Raises NpuprofError with git's reason."""
 
-    for wait in (*_WAITS, None):
+    def update_refs() -> tuple[str, str | None]:
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
-        if not result.code:
-            return
-        complaint = result.complaint.decode(errors="replace").strip()
-        if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
-            raise NpuprofError([_explain_taken_name(complaint, repository.folder)])
-        time.sleep(wait)
+        return "", result.complaint.decode(errors="replace").strip() if result.code else None
+
+    _repeat_while_locked(repository, update_refs)
 
 
 def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
@@ -168,8 +163,8 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
 
 
 def _find_objects(repository: Repository) -> str:
-    found = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", "objects").rstrip(b"\n"))
-    return os.path.join(repository.top, found)
+    path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", "objects").rstrip(b"\n"))
+    return os.path.join(repository.top, path)
 
 
 def open_git_commands(repository: Repository) -> git.Git:
@@ -182,26 +177,35 @@ def open_git_commands(repository: Repository) -> git.Git:
 
 
 def run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> str:
-    """Run a command; wait for a moment while another git holds a lock; return what it printed.
-
-    Raises NpuprofError with git's reason.
-    """
-    import time
-
+    """Run a command and return what it printed. Raises NpuprofError with git's reason."""
     import git
 
-    for wait in (*_WAITS, None):
+    def run() -> tuple[str, str | None]:
         try:
             with processes.take_environment(build_git_environment(repository.git.top)):
-                return str(command(*words))
+                return str(command(*words)), None
         except git.GitCommandError as error:
-            complaint = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
-            complaint = complaint or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
-            if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
-                raise NpuprofError([_explain_refusal(complaint, repository.folder)]) from None
-            time.sleep(wait)
+            streams = {"stderr": error.stderr, "stdout": error.stdout}
+            complaints = (str(text).strip().removeprefix(f"{name}:").strip().strip("'") for name, text in streams.items())
+            return "", next(filter(None, complaints), "")
         except git.CommandError as error:
             raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
+
+    return _repeat_while_locked(repository, run)
+
+
+def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str, str | None]]) -> str:
+    """Return the output of a git command, repeated for a few seconds while another git holds a lock.
+
+    ``attempt`` returns the output, and what git complained of if it failed. Raises NpuprofError with that.
+    """
+    for wait in (*_WAITS, None):
+        output, complaint = attempt()
+        if complaint is None:
+            return output
+        if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
+            raise NpuprofError([_explain_taken_name(complaint, repository.folder)])
+        time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 
 
@@ -211,12 +215,12 @@ def _explain_refusal(output: str, folder: str) -> Finding:
 
 
 def _explain_taken_name(output: str, folder: str) -> Finding:
-    """Return why tags could not be made; that another release took the name meanwhile is told in words."""
-    found = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output)
-    if found is None:
+    """Return why tags could not be made; a name that another release took meanwhile has its own message."""
+    taken = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output)
+    if taken is None:
         return _explain_refusal(output, folder)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
-    return Finding("NP026", f"the tag {found[1] or found[2]} exists already", why, "release again: the plan is made anew")
+    return Finding("NP026", f"the tag {taken[1] or taken[2]} exists already", why, "release again: the plan is made anew")
 
 
 def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
@@ -227,8 +231,6 @@ def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
 @contextmanager
 def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
     """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
-    import tempfile
-
     with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
         file.write(content)
         file.flush()

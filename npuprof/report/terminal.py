@@ -72,9 +72,6 @@ def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
     """Yield items, and on a terminal say how many of them are done, once that takes long; ``what`` they are, in the plural."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
     with progress_line() as tell:
         for done, item in enumerate(items):
             tell(f"{done:,} of {len(items):,} {what}")
@@ -84,6 +81,9 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def progress_line() -> Iterator[Tell]:
     """Give a function that shows a text in the last line of the terminal, a few times a second; the line is gone at the end."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
     started = last_shown = time.monotonic()
     shown = False
 

@@ -51,10 +51,6 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
     return known if value == known.value else Claim(value, second.origin)
 
 
-def _narrow_scenario(known: str, second: str) -> str:
-    return ""  # there is nothing between two of them
-
-
 def _narrow_releases(known: str, second: str) -> str:
     """Return a range that both cover; one of the two where it lies inside the other."""
     inside = [releases.find_releases_in_range(spec) for spec in (known, second)]
@@ -66,16 +62,12 @@ def _narrow_releases(known: str, second: str) -> str:
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both cover, of a family and one of its lines the line."""
-    covered = [name for name in known if any(_is_covered(pattern, name) for pattern in second)]
-    return covered + [name for name in second if name not in covered and any(_is_covered(pattern, name) for pattern in known)]
-
-
-def _is_covered(pattern: str, name: str) -> bool:
-    return products.may_contain(pattern, name)
+    covered = [name for name in known if any(products.may_contain(pattern, name) for pattern in second)]
+    return covered + [name for name in second if name not in covered and any(products.may_contain(pattern, name) for pattern in known)]
 
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
-    "scenario": _narrow_scenario,
+    "scenario": lambda known, second: "",  # there is nothing between two of them
     "cann": _narrow_releases,
     "products": _narrow_products,
 }

@@ -22,7 +22,7 @@ FORM = 2
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
     """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for a form that there is not."""
     canonical = {key: values.build_canonical_value(key, value) for key, value in settings.items()}
-    return _hash_canonical_json({1: canonical, 2: {"form": 2, "settings": canonical}}[form])
+    return _hash_text(_format_canonical_json({1: canonical, 2: {"form": 2, "settings": canonical}}[form]))
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
@@ -73,10 +73,6 @@ def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
 
 def _sort_texts(value: Any) -> Any:
     return sorted(map(str, value)) if isinstance(value, list) else value
-
-
-def _hash_canonical_json(value: Any) -> str:
-    return _hash_text(_format_canonical_json(value))
 
 
 def _hash_text(text: str) -> str:

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
@@ -119,20 +119,20 @@ def _read_source(source: Source) -> Adapter:
     return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
 
 
-def _join(adapters: Iterable[Adapter]) -> Adapter:
+def _join(adapters: Sequence[Adapter]) -> Adapter:
     """Return several finds as one: the first that has a thing has it, as the first on the path is imported."""
-    joined = Adapter()
-    for adapter in adapters:
-        known = {package.name for package in joined.packages}
-        joined = Adapter(
-            (*joined.packages, *(package for package in adapter.packages if package.name not in known)),
-            joined.libraries or adapter.libraries,
-            joined.keys if joined.keys is not None else adapter.keys,
-            joined.short_kept if joined.keys is not None else adapter.short_kept,
-            joined.attributes if joined.attributes is not None else adapter.attributes,
-            (*joined.unread, *adapter.unread),
-        )
-    return joined
+    packages: dict[str, Package] = {}
+    for package in (package for adapter in adapters for package in adapter.packages):
+        packages.setdefault(package.name, package)
+    with_keys = next((adapter for adapter in adapters if adapter.keys is not None), Adapter())
+    return Adapter(
+        tuple(packages.values()),
+        next((adapter.libraries for adapter in adapters if adapter.libraries), ()),
+        with_keys.keys,
+        with_keys.short_kept,
+        next((adapter.attributes for adapter in adapters if adapter.attributes is not None), None),
+        tuple(fault for adapter in adapters for fault in adapter.unread),
+    )
 
 
 def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
@@ -154,7 +154,7 @@ def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Pa
 
 
 def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
-    """Return which names stand in bytes as texts that end there: read piece by piece, whatever is between them.
+    """Return the names that bytes, read piece by piece, contain as zero-terminated texts.
 
     A linker lays a text over the end of a longer one where it can: over ``_NAME``, which the attributes of a graph are called, over
     ``ge.NAME``, and over another of the names.
@@ -173,7 +173,7 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
 
 
 def _holds_word(text: bytes, word: bytes) -> bool:
-    """Return whether a word stands in bytes with nothing of a name before it but an underscore; most are in no piece at all."""
+    """Return whether bytes contain a word with at most underscores of a name before it; most words are in no piece at all."""
     place = text.find(word, 1)
     while place > 0:
         before = text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
@@ -238,7 +238,7 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
 
 
 def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool | None:
-    """Return whether ``global_options()`` of TF 2 has an option, under whatever path; None where its group was not read."""
+    """Return whether ``global_options()`` of TF 2 has an option, under any path; None if its group was not read."""
     path = option.spelling.get("global_options", option.name)
     if path in attributes or any(attribute.rpartition(".")[2] == option.name for attribute in attributes):
         return True
@@ -246,7 +246,7 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
 
 
 def _lacks_group(path: str, known: AbstractSet[str]) -> bool:
-    """Return whether what holds a path is known, and nothing in it: the file of its class could not be read."""
+    """Return whether the group of a path is known without any attribute: the file of its class could not be read."""
     group = path.rpartition(".")[0]
     return group in known and not any(attribute.startswith(f"{group}.") for attribute in known)
 

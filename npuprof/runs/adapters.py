@@ -6,7 +6,6 @@ an empty text there. Of a text, empty may mean either; a number or a switch has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from npuprof.catalog.wire import NO_KEY, Wire, load_generations, load_wires
@@ -18,7 +17,7 @@ _ENOUGH = 2
 
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
-    """Return the names of the early adapters that it may have been, none where it was the newest, or nothing tells."""
+    """Return the early adapters that may have written an epoch; none if it was the newest, or nothing identifies it."""
     generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
     if generation is None:
         is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
@@ -38,7 +37,7 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
 
 
 def tell_names(process: Process) -> str:
-    """Return which adapter it was, or the oldest and the newest that it may have been; empty where nothing tells."""
+    """Return the adapter of a process, or the oldest and the newest candidate; empty if nothing identifies it."""
     if not process.epochs or process.tf2:
         return process.generation
     by_epoch = [find_names(process, epoch) for epoch in process.epochs]
@@ -47,7 +46,7 @@ def tell_names(process: Process) -> str:
 
 
 def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
-    """Return whether none of the adapters that it may have been tells anybody what was set: the text that stands there is never another."""
+    """Return whether no candidate adapter passes the option on: its text in the log is the same whatever was set."""
     names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
 
@@ -61,7 +60,7 @@ def _list_writing(wire: Wire) -> frozenset[str]:
 
 @cache
 def _list_always(name: str, stages: frozenset[str]) -> frozenset[str]:
-    """Return the keys of the engine that the blocks of these stages have whatever is set, where an adapter wrote them."""
+    """Return the engine keys that the blocks of these stages of an adapter always have."""
     wires = [wire for wire in load_wires().values() if name in wire.logged_by]
     texts = [item for wire in wires for stage in stages for item in wire.keys(stage).items()]
     return frozenset(key for key, unset in texts if unset != NO_KEY and key.startswith("ge."))
@@ -73,22 +72,17 @@ NEVER_CAME = "its line is empty, which it is only where the key never came"
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
 
-def is_empty(wire: Wire, texts: Sequence[str]) -> bool:
-    """Return whether the texts that stand where nobody set an option are empty ones; None is what init_resource was not given."""
-    return tuple(texts) == ("",) and not wire.needs
-
-
 def never_came(wire: Wire, process: Process) -> bool:
-    """Return whether a text that nobody set, or a map without the key, proves that the key never came.
+    """Return whether an unset text, or a map without the key, proves that the key never arrived.
 
     What only the engine gets may have come too late; and what init_resource was given no session shows. The beginning has to be there:
     an adapter that writes the block of init options with each operator does not show that it is.
     """
     if wire.form not in _ALWAYS_WRITTEN or wire.key_forms or not (wire.session or (wire.graph and not wire.init)):
         return False
-    if (
-        process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
-    ):  # what comes later may have it
+    if process.pid is None or process.generation != load_generations()[0].name:
+        return False
+    if process.torn or process.crowded:  # what comes later may have it
         return False
     if any(epoch.crowded or epoch.doubtful or _lacks_line(wire, epoch) or _is_in_single_line(wire, epoch) for epoch in process.epochs):
         return False
@@ -129,13 +123,8 @@ def explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
     return ""
 
 
-def explain_needs(wire: Wire) -> str:
-    """Return without what an option is not read, empty where it always is."""
-    return f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else ""
-
-
 def find_teller(wire: Wire, process: Process) -> str:
-    """Return the variable that would let the next run tell."""
+    """Return the variable that makes the next run log the option."""
     if wire.proves in ("dump", "nothing"):
         return DUMPS if wire.node else ""
     if any(epoch.has("init", "session") for epoch in process.epochs):

@@ -87,7 +87,7 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
 
 
 def _is_given_badly(wanted: Wanted, process: Process) -> bool:
-    """Return whether an empty text is one that came in another field of the map: where nobody set it, another stands there.
+    """Return whether an empty text came in another field of the map: an option that was not set has another text.
 
     Of an option that is not read without another one, it is only where that is on.
     """

@@ -94,7 +94,7 @@ def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:
 
 
 def _find_rivals(config: Config, others: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield variables that stand for an option of the preset, and say something else."""
+    """Yield variables that set an option of the preset to another value."""
     for option, name, text in _list_twins(config):
         if name in others:
             order = str(catalog.find_record_texts("env", name).get("precedence", ""))

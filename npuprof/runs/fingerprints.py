@@ -179,7 +179,7 @@ def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
 
 
 def _is_record_edited(fields: dict[str, Any]) -> bool:
-    """Return whether the values of a record are not those that its digest was made of; what is hidden in it cannot be told."""
+    """Return whether the values of a record differ from its digest; False if some of them are redacted."""
     digest = fields["preset"].get("digest")
     if not digest or fields.get("hidden"):
         return False

@@ -16,7 +16,7 @@ from npuprof.runs.verdicts import judge_process
 
 
 class Fit(Record):
-    """A preset that evidence fits: how many of its settings were in force in all processes, and how many nobody can tell."""
+    """A preset that evidence fits: how many of its settings were in force in all processes, and how many are undecided."""
 
     name: str
     config: Config

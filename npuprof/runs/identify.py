@@ -156,12 +156,11 @@ class Identifier:
             config = self._confirm(repository, holding.name, holding.commits[0], wanted)
             if config is None:
                 continue
-            commits = [Commit(repository, oid, (), {}) for oid in dict.fromkeys((holding.commits[0], holding.commits[-1]))]
-            load_commit_headers(commits)
+            newest, oldest = _load_ends(repository, holding.commits)
             commit_set = set(holding.commits)
             named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commit_set)
             kind = _match(config, wanted)
-            matches.append(Match(holding.name, kind, config, len(holding.commits), commits[0], commits[-1], named))
+            matches.append(Match(holding.name, kind, config, len(holding.commits), newest, oldest, named))
         return matches
 
     def _list_versions(self) -> Sequence[Version]:
@@ -199,9 +198,8 @@ class Identifier:
                 resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
                 config = next((config for config in list_configs(resolved) if _match(config, wanted)), None)
                 if config is not None:
-                    ends = [Commit(self._repository, oid, (), {}) for oid in dict.fromkeys((commits[0], commits[-1]))]
-                    load_commit_headers(ends)
-                    matches.append(Match(name, _match(config, wanted), config, len(commits), ends[0], ends[-1]))
+                    newest, oldest = _load_ends(self._repository, commits)
+                    matches.append(Match(name, _match(config, wanted), config, len(commits), newest, oldest))
         return matches
 
     # -- evidence ------------------------------------------------------------------------------------------------------
@@ -248,13 +246,12 @@ class Identifier:
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
-        past_commit = Commit(self._repository, commit, (), {})
-        load_commit_headers([past_commit])
+        past_commit, _ = _load_ends(self._repository, [commit])
         name = str(request.get("spec", ""))
         return Match(name, "resolved", config, 1, past_commit, past_commit, asked=list_asked(clue.record))
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
-        """Return a spec with each preset of the store that stands in it at a commit."""
+        """Return a spec with each preset of the store pinned to a commit."""
         return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in workspace.split_spec(spec))
 
     # -- now -----------------------------------------------------------------------------------------------------------
@@ -289,6 +286,13 @@ class Identifier:
                 self._new_names = {former.name: called[name] for name, known in formers.items() for former in known}
                 self._new_names |= {old: new for old, new in called.items() if old != new}
         return (self._new_names or {}).get(name, "")
+
+
+def _load_ends(repository: Repository, commits: Sequence[str]) -> tuple[Commit, Commit]:
+    """Return the newest and the oldest of some commits, with their headers."""
+    ends = [Commit(repository, oid, (), {}) for oid in dict.fromkeys((commits[0], commits[-1]))]
+    load_commit_headers(ends)
+    return ends[0], ends[-1]
 
 
 def _is_fixed(part: str) -> bool:

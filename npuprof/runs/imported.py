@@ -75,7 +75,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
 
 
 def _find_scenario(processes: Sequence[Process]) -> str:
-    """Return what the run was for, empty where that is not written down, or not the same everywhere."""
+    """Return the scenario of a run, empty if its logs do not contain it or disagree."""
     wires = [wire for wire in load_wires().values() if wire.scenarios]
     scenarios = {wire.scenarios.get(text.text, "") for wire in wires for process in processes for _, text in _find_texts(wire, process)}
     return scenarios.pop() if len(scenarios) == 1 else ""
@@ -116,7 +116,7 @@ def _join_ranges(fields: dict[str, Text]) -> Iterable[tuple[str, Text]]:
 
 
 def _read_value(wire: Wire, key: str, text: Text) -> Any:
-    """Return the value that a text stands for, None where that is none, or cannot be told."""
+    """Return the value of a text, None if there is none or it is undecided."""
     if text.cut or is_unreadable(text.text):
         return None
     form = wire.key_forms.get(key, wire.form)
@@ -151,7 +151,7 @@ def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
 
 
 def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
-    """Return whether the evidence has texts of an option, and all of them are what stands there where nobody set it."""
+    """Return whether the evidence has texts of an option, all of them those of an option that was not set."""
     if processes and all(process.tf2 for process in processes) and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT}):
         return True
     has_texts = False

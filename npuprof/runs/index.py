@@ -268,7 +268,7 @@ def _is_moving(reference: str) -> bool:
 
 
 def list_configs(config: Config) -> list[Config]:
-    """Return what a preset resolves to: as nobody asks for anything, and in every context in which its overrides differ."""
+    """Return the configs of a preset: without a context, and in every context in which its overrides differ."""
     if not any(member.overrides for member in config.lineage):
         return [config]
     contexts = ContextMap(config)

@@ -121,7 +121,7 @@ def find_kind(path: str) -> Kind | None:
 
 
 def _find_kind_of_pipe(path: str) -> Kind | None:
-    """Return the kind of what a pipe holds, by how it begins; what it is looked at is not lost. Raises NpuprofError.
+    """Return the kind of the content of a pipe, by its beginning, which can still be read afterwards. Raises NpuprofError.
 
     Standard input may be a preset, and then is of none; a pipe that the shell opens is a log where it is no record.
     """

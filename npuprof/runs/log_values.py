@@ -28,7 +28,7 @@ _HOLE = lazy_pattern(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncat
 
 
 class Wanted:
-    """A value of a preset as the texts that stand for it; ``plain`` is None where no text does, and ``why`` says why."""
+    """A value of a preset as the texts that a log has for it; ``plain`` is None if there is none, and ``why`` is the reason."""
 
     def __init__(self, wire: Wire, value: Any, tf2: bool = False) -> None:
         self.wire = wire
@@ -96,12 +96,12 @@ class Wanted:
         return form == "folder" and text not in self.unset and bool(text)
 
     def is_unset(self, key: str, text: str) -> bool:
-        """Return whether a text is what stands there where nobody set the option."""
+        """Return whether a text is that of an option that was not set."""
         texts = {self.wire.tf2.get("unset")} if self.tf2 else {self.wire.keys(stage).get(key) for stage in STAGES}
         return text in texts or text in ("", "None") or (key not in texts and text in self.unset)
 
     def is_default(self, generation: tuple[str, ...]) -> bool:
-        """Return whether the value is written as one that nobody set, by one of the adapters that it may have been."""
+        """Return whether a candidate adapter writes the value as it writes an option that was not set."""
         if self.plain is None:
             return False
         old = [self.wire.unset_in[name] for name in generation if name in self.wire.unset_in]
@@ -209,7 +209,7 @@ NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
 
 
 class Verdict(NamedTuple):
-    """What is proven of a setting: its state, the texts that were ``found`` where they are not the wanted one, why, and what would tell."""
+    """What is proven of a setting: its state, the texts that were ``found`` where they are not the wanted one, why, and which variable would log it."""
 
     setting: str
     state: str

@@ -1,4 +1,4 @@
-"""``verify SPEC EVIDENCE...``: what a run used, told beside what its preset says."""
+"""``verify SPEC LOG...``: what a run used, compared with its preset."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def require_options(config: Config) -> None:
 
 
 def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
-    """Return what evidence proves of a preset. Exit 1 where something was not in force, 2 where nothing could be told, else 0.
+    """Return the verdicts on a preset. Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
 
     Raises NpuprofError as ``read`` does, and for a preset without session options, before anything is read.
     """

@@ -207,12 +207,12 @@ class Processes(Record):
 
 
 def holds_records(folder: str) -> bool:
-    """Return whether a folder holds records of runs."""
+    """Return whether a folder contains records of runs."""
     return bool(list_record_names(folder))
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
-    """Return the processes whose records a folder holds, by preset and by who wrote the records, and what cannot be read of it.
+    """Return the processes whose records a folder contains, by preset and writer, and findings about unreadable records.
 
     Raises NpuprofError.
     """
@@ -276,7 +276,10 @@ def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
 
 def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
     """Return where presets, versions of npuprof, releases and products differ between two records, with both; None where one has none."""
-    old, new = _select_origins(before), _select_origins(after)
+    return _pair_differing(_select_origins(before), _select_origins(after))
+
+
+def _pair_differing(old: dict[str, str], new: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
@@ -299,8 +302,7 @@ def _is_shared(name: str) -> bool:
 
 def compare_environments(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
     """Return the variables that differ between two records, with both values; what is a process's own does not count."""
-    old, new = _select_shared(before), _select_shared(after)
-    return {name: (old.get(name), new.get(name)) for name in sorted({**old, **new}) if old.get(name) != new.get(name)}
+    return dict(sorted(_pair_differing(_select_shared(before), _select_shared(after)).items()))
 
 
 def describe_ending(fields: dict[str, Any]) -> str:

@@ -55,7 +55,7 @@ class Recorder:
         self._is_stale = False
 
     def start(self) -> None:
-        """Write what is known before the command runs; a full disk is told and nothing more. Raises NpuprofError for another reason."""
+        """Write the record before the command runs; a full disk is only a note. Raises NpuprofError for another reason."""
         created: list[str] = []
         try:
             created = output.make_folder(self.folder)
@@ -72,7 +72,7 @@ class Recorder:
         self.finish(process={**self.fields["process"], "pid": pid})
 
     def finish(self, **more: Any) -> None:
-        """Write what became of the command; where that cannot be, what was written before stays, and it is told."""
+        """Write how the command ended; if that fails, the earlier record stays, with a note."""
         self.fields |= more
         if not self.path:
             return
@@ -89,7 +89,7 @@ class Recorder:
                 self.path = ""
 
     def _claim_name(self) -> str:
-        """Return the path of a file that nobody else has, with the record in it. Raises OSError."""
+        """Return the path of a new file with the record, created under a name that no other process has. Raises OSError."""
         rank = self.fields["process"]["rank"]
         stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
         tree = Tree(self.folder)
@@ -140,7 +140,7 @@ class Recorder:
 
 
 def name_file(preset: str) -> str:
-    """Return how files of a preset are called: its name, what stands between folders and joined presets as a dash."""
+    """Return the name of the files of a preset: its own, with dashes between folders and composed presets."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
 
 

@@ -84,7 +84,7 @@ def list_record_names(folder: str) -> list[str]:
 
 
 def encode_value(value: Any) -> Any:
-    """Return a value of TOML as JSON holds it."""
+    """Return a value of TOML in its JSON form."""
     if isinstance(value, Mapping):
         if _MARK in value:
             return {_MARK: keys.format_toml_value(dict(value))}

@@ -96,7 +96,7 @@ def plan_log(environment: Mapping[str, str], folder: str, name: str) -> LogPlan:
 
 
 def _plan_levels(levels: str | None, notes: list[str]) -> str | None:
-    """Return the levels of modules that are needed beside those that are said; None where those are enough."""
+    """Return the module levels that add the needed ones to those that are set; None if those are enough."""
     wanted = [f"{module}={_INFO}" for module in _MODULES]
     if not levels:
         return ":".join(wanted)
@@ -160,7 +160,7 @@ class RunLog:
             output.remove_folders(self._created)
 
     def prove(self) -> int:
-        """Tell on standard error what it proves of the preset; return the exit code that verify has for it."""
+        """Print the verdicts on the preset to standard error; return the exit code of verify."""
         try:
             answer = answer_proof(self._config, self._read)
             text = answer.write_form("text")
@@ -186,7 +186,7 @@ class RunLog:
 
 
 def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:
-    """Tell something behind the end of the command, whose code counts, also where nobody reads any more."""
+    """Print a note after the command has ended; a closed stderr is no error, for the exit code of the command counts."""
     try:
         way(text)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Being the parent of a command so that nobody notices: signals, the terminal, exit codes and streams are as without us.
+"""A transparent parent of a command: signals, the terminal, exit codes and streams are as without npuprof.
 
 The command stays in our process group, so that the terminal and the shell treat both as one job. What the kernel sends for the
 terminal (Ctrl-C, Ctrl-Z, a new size) reaches the command by itself. What another process sends may have been meant for us
@@ -192,7 +192,7 @@ def _collect_states(child: int) -> int | None:
 
 
 def _stop_with(child: int) -> int | None:
-    """Stop as the command has, so that the shell is told, and go on with it; return its status where it has ended meanwhile."""
+    """Stop like the command, so that the shell notices, and continue with it; return its status if it has ended meanwhile."""
     time.sleep(_GROUP_DELAY)
     pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
     if pid and (os.WIFSIGNALED(status) or os.WIFEXITED(status)):

@@ -58,7 +58,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
 
 
 def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
-    """Return a verdict, or that it cannot be told because something of the log is damaged or was not kept."""
+    """Return a verdict, or "cannot tell" if the log is damaged or not all of it was kept."""
     note = ""
     if verdict.state == ABSENT and verdict.setting in process.traced:
         return verdict._replace(state=CHANGED, found=("",), note="")
@@ -110,8 +110,8 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
             note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
             return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
-        note = note or adapters.explain_needs(wire)
-        if all(outcome.unset for outcome in stages) and adapters.is_empty(wire, others):
+        note = note or (f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else "")
+        if all(outcome.unset for outcome in stages) and others == ("",) and not wire.needs:
             never = adapters.never_came(wire, process)
             return Verdict(name, ABSENT, (), adapters.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or adapters.EMPTY)
         return Verdict(name, CHANGED, others, note)
@@ -143,7 +143,7 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
 
 
 def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
-    """Return whether blocks show that nobody set an option: whole ones, and in two places there should be a line of it and is none.
+    """Return whether complete blocks show that an option was not set: two lines of it are missing.
 
     A single line may have been lost, and nothing would show that.
     """
@@ -171,7 +171,7 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
 
 
 def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
-    """Return what the blocks of a stage say of an option, or where none has a line of it the single lines that stand for them."""
+    """Return the outcomes of an option in the blocks of a stage; if no block has it, those of its single lines."""
     name = wanted.wire.name
     blocks = [merge(_judge_map(wanted, stage, block), block) for block in epoch.maps.get(stage, ())]
     known = [outcome for outcome in blocks if outcome is not None]
@@ -209,7 +209,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
 
 
 def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
-    """Return what sessions say that have no line of an option where others have one: nobody set it there, or the line is lost."""
+    """Return the outcomes of sessions that lack the line of an option which others have: it was not set there, or the line is lost."""
     maps = epoch.maps.get("session", ())
     having = [bool(find_texts(wanted.wire, "session", block.values)) for block in maps]
     engine = {block.engine for block, has in zip(maps, having, strict=True) if has}

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from npuprof.catalog.pages import load_pages
-from npuprof.compare.pagehead import RISKS
+from npuprof.compare.markdown import RISKS
 from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
 from npuprof.site.presets import PresetPage

@@ -73,16 +73,13 @@ def _list_lines(bisection: Bisection) -> Iterator[str]:
             lead = f"Any of {len(causes)} causes is enough ({counts}).\n" if number == 1 else ""
             yield f"{lead}\ncause {number}: " + _describe_size(members)
         else:
-            yield f"{_capitalize(_describe_size(members))} ({counts}):"
+            size = _describe_size(members)
+            yield f"{size[:1].upper()}{size[1:]} ({counts}):"
         for member in members:
             yield ""
             yield from _list_member_lines(bisection, cause, member, alone=len(members) == 1)
     yield from _list_cure_lines(bisection)
     yield from list_doubts(bisection)
-
-
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _describe_size(members: list[Member]) -> str:
@@ -147,7 +144,7 @@ def _list_cure_lines(bisection: Bisection) -> Iterator[str]:
 
 
 def list_doubts(bisection: Bisection) -> list[str]:
-    """Return what could not be told, and what was not tried, a line each."""
+    """Return a line for each change that stayed undecided or was not tried."""
     lines: list[str] = []
     outcome = bisection.outcome
     if outcome is not None:
@@ -175,17 +172,14 @@ def name_change(change: Change) -> str:
 def _list_partial_lines(bisection: Bisection, counts: str) -> Iterator[str]:
     state = bisection.state
     open_changes = bisection.difference.select(state.bad)
-    known_so_far = f"{format_count(len(open_changes), 'change')} still in question ({counts}{_tell_limit(bisection)})"
+    limit = "" if bisection.limit is None else f", --max-runs {bisection.limit} the limit in force"
+    known_so_far = f"{format_count(len(open_changes), 'change')} still in question ({counts}{limit})"
     yield f"Not found yet: {known_so_far}; {_GO_ON}:"
     for change in open_changes[:_MOST_SHOWN]:
         known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
     if len(open_changes) > _MOST_SHOWN:
         yield f"  and {len(open_changes) - _MOST_SHOWN} more"
-
-
-def _tell_limit(bisection: Bisection) -> str:
-    return "" if bisection.limit is None else f", --max-runs {bisection.limit} the limit in force"
 
 
 # -- for an issue ------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _format_limit(setup: Setup) -> str:
 
 
 def _list_parts(count: int) -> list[str]:
-    """Return what to say of more tasks than an array has where nobody has set Slurm up for more; nothing where they fit."""
+    """Return notes on how to submit more tasks than Slurm allows by default in an array; none if they fit."""
     if count <= _LARGEST_ARRAY:
         return []
     firsts = range(0, count, _PART)

@@ -70,7 +70,7 @@ class Runner:
     """Makes the runs that somebody wants and are not known, side by side, until none is wanted."""
 
     def __init__(self, setup: Setup, journal: Journal, judge: Callable[[Result], object]) -> None:
-        """Take what raises NpuprofError for a result after which no run makes sense: it is not kept, so that a mended command goes on."""
+        """Take what raises NpuprofError for a result after which no run makes sense: it is not kept, so that a fixed command goes on."""
         self.setup = setup
         self.journal = journal
         self._judge = judge

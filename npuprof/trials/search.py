@@ -158,7 +158,7 @@ class _Search:
         return GOOD in (alone, along) or (alone == UNKNOWN and self._goes_with_needed(unit))
 
     def _goes_with_needed(self, unit: int) -> bool:
-        """Return whether something is known to be needed that cannot stand without a unit."""
+        """Return whether a unit is known to be needed by something that is needed itself."""
         gone = self._drop([unit]) & self._bad & ~unit
         return any(self._known.get(self._bad & ~dependent) == GOOD for dependent in self._drops if dependent & gone)
 
@@ -210,7 +210,7 @@ class _Search:
             again, units = len(remaining) < len(units), remaining
 
     def _take(self, gone: int) -> bool:
-        """Take units away where what is left is bad; return whether that could be told."""
+        """Remove units if the rest is bad; return whether that could be decided."""
         if not gone & self._bad:
             return True
         answer = self._judge(self._bad & ~gone)
@@ -219,7 +219,7 @@ class _Search:
         return answer != UNKNOWN
 
     def _split(self, units: list[int]) -> None:
-        """Take parts of tied units away, where the rest of them can stand alone."""
+        """Remove parts of tied units if the rest of them is bad alone."""
         for unit in units:
             for place in list_bits(unit) if unit.bit_count() > 1 else ():
                 part = 1 << place

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof import renderers
@@ -64,20 +62,8 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
     return fit
 
 
-@contextmanager
-def tell_progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows how far the runs are, on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    from npuprof.report.terminal import progress_line
-
-    with progress_line() as tell:
-        yield tell
-
-
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
-    """Return a remark for each file in a command that was another one when results were made that are kept."""
+    """Return a note for each file of a command that has changed since some of the stored results."""
     now = identify_files(command)
     past_files = [result.files for results in journal.results.values() for result in results]
     remarks = []

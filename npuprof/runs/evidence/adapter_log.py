@@ -79,7 +79,6 @@ class AdapterLog:
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: ByThread[Block] = ByThread()
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
-        self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
         self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
@@ -146,14 +145,11 @@ class AdapterLog:
             self._close(process, thread, whole=False)
             process.torn = True
         self._started.clear()
-        self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if _BEGINS.match(text):
-            self._believe_early(process)  # what was seen of a start was none of this operator
             self._started.pop(process, line.thread)
         elif "already initialized" in text or text.startswith(_RUNNING):
-            self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
@@ -224,13 +220,8 @@ class AdapterLog:
             return
         closed = block.close(whole)
         if block.stage == _EARLY:
-            started = self._started.pop(process, thread)
-            if started is None:
-                self._early.set(process, thread, closed)
-            else:
-                self._close_operator_block(process, closed, started)
+            self._close_operator_block(process, closed, self._started.pop(process, thread))
             return
-        early = self._early.pop(process, thread)
         generation = next(candidate for candidate in load_generations() if candidate.name == block.title)
         process.threaded = process.threaded or bool(thread)
         process.generation = process.generation or generation.name
@@ -243,10 +234,8 @@ class AdapterLog:
             self._started.pop(process, thread)
             return
         started = self._started.pop(process, thread)
-        if early is not None and started == "" and early.values != closed.values:
-            started = None  # the start may be that of the other block
-        if started == "" and _contradicts(process, closed):
-            started = None  # its beginning is that of another one
+        if started == "" and (_contradicts(process, closed) or (process.epochs and process.epochs[-1].doubtful)):
+            started = None  # the start may be that of another block
         self._close_operator_block(process, closed, started)
 
     def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
@@ -259,13 +248,6 @@ class AdapterLog:
                 if block.stage == "init":
                     self._close(process, thread, whole=False)
         return process.epochs[-1] if process.epochs else None
-
-    def _believe_early(self, process: Process) -> None:
-        """Let what was written before a start be what the engine got: it runs, and nothing else was written behind that start."""
-        for thread, closed in list(self._early.list_threads(process).items()):
-            if self._started.get(process, thread) == "":
-                self._close_operator_block(process, closed, self._started.pop(process, thread))
-            self._early.pop(process, thread)
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""

@@ -91,7 +91,7 @@ class _DumpReader:
         self._named = False  # whether the attribute has its name
 
     def take(self, line: bytes) -> None:
-        """Take a line. Nodes stand one after the other, whatever else is between them."""
+        """Take a line. Nodes follow one another, with other blocks between them."""
         plain = line.lstrip()
         head = plain[:5]
         if self.depth == 0 and head == b"node ":

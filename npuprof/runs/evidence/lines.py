@@ -48,7 +48,7 @@ def find_form(writer: str) -> str:
 
 
 def show_writer(writer: str) -> str:
-    """Return a label as a name of who wrote lines, empty where it names nobody."""
+    """Return the name of a writer that a label contains, empty if it contains none."""
     return writer.replace(_PLACE, "").strip(" \t|:")
 
 
@@ -111,7 +111,7 @@ def pass_strangers(data: bytes, place: int) -> int:
 
 
 def parse_line(raw: bytes) -> Line | None:
-    """Return what a line says, None where it is of nobody we know."""
+    """Return a parsed line, None if neither an adapter nor the engine wrote it."""
     match = _match_head(_PLOG, raw) if b"FMK(" in raw or b"GE(" in raw else None
     if match is not None:
         return _parse_plog(match, raw)

@@ -36,7 +36,7 @@ class Processes:
         self._writers: dict[tuple[str, int], str] = {}  # what the first line of a number has before it
 
     def get(self, place: str, before: str, pid: int | None) -> Process | None:
-        """Return the process of a place that has a number, or what stands ``before`` its lines; None where there are too many."""
+        """Return the process of a place by its number, or by the label ``before`` its lines; None if there are too many."""
         label = before
         if pid is not None:
             first = self._writers.setdefault((place, pid), before)
@@ -64,7 +64,7 @@ class Processes:
 
 
 def _tell_apart(first: str, before: str) -> str:
-    """Return what tells a process from one of the same number: how the launcher of containers calls it, each of which counts from 1."""
+    """Return the label that distinguishes processes of one number: each container counts from 1, and its launcher labels the lines."""
     return before if before and find_form(before) == find_form(first) else ""
 
 
@@ -137,7 +137,7 @@ class LogReader:
         self._attend()
 
     def pass_over(self, data: bytes, place: int) -> int:
-        """Return the place after lines that are of nobody we know: all that they do is to stand between others."""
+        """Return the place after lines of other writers, which only separate the lines of interest."""
         end = place if self._between else pass_strangers(data, place)
         if end > place:
             self._tail.clear()
@@ -147,7 +147,7 @@ class LogReader:
         return end
 
     def _attend(self) -> None:
-        """Set whether the next line is wanted whatever it is; blocks that nothing was added to for long are closed."""
+        """Set whether every next line is wanted; close blocks that got no line for long."""
         is_open = self.adapter.is_open or (bool(self.tf2) and any(log.is_open for log in self.tf2.values()))
         if is_open and self._idle > _FAR:  # whoever wrote it is gone
             self.adapter.finish()
@@ -161,7 +161,7 @@ class LogReader:
         self._met.setdefault(process)
 
     def finish_file(self) -> None:
-        """End a file: whether the next one goes on where it ends is told by its first line."""
+        """End a file; the first line of the next one decides whether that continues it."""
         if self.torn:
             self._processes.torn.add(self.place)
         self.adapter.tear()

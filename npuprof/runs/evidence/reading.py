@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.terminal import progress_line
@@ -16,7 +14,7 @@ from npuprof.runs.evidence.scanning import scan_stream
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
-    """Return what files and folders hold; ``tell`` hears how far it is. Raises NpuprofError where one cannot be read."""
+    """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError if one cannot be read."""
     sources = find_sources(paths)
     processes = Processes()
     progress = _Progress(tell)
@@ -92,12 +90,5 @@ def read_told_evidence(paths: Sequence[str]) -> Evidence:
 
 def read_with_progress(paths: Sequence[str]) -> Evidence:
     """Return what files and folders hold, which may be nothing, saying on a terminal how far it is. Raises NpuprofError."""
-    with _open_progress() as tell:
+    with progress_line() as tell:
         return read_evidence(paths, tell)
-
-
-def _open_progress() -> AbstractContextManager[Callable[[str], None]]:
-    if sys.stderr.isatty():
-        return progress_line()
-    quiet: Callable[[str], None] = lambda text: None  # noqa: E731
-    return nullcontext(quiet)

@@ -35,7 +35,7 @@ _TF2_WORD = b"npu_wrapper.cpp"
 
 
 class Reader(Protocol):
-    """A consumer of lines. It is ``attentive`` if it takes the next line whatever that is; ``torn`` if a stream ended within a line."""
+    """A consumer of lines. It is ``attentive`` if it takes any next line; ``torn`` if a stream ended within a line."""
 
     attentive: bool
     torn: bool
@@ -128,7 +128,7 @@ class Ahead:
         return nearest if nearest < len(data) else None
 
     def _pass_over(self, word: bytes, hit: int, end: int) -> int:
-        """Return where a word is next, from where it is, as it stands in lines that are wanted; -1 where it is not."""
+        """Return the next place of a word, from a hit on, in the form that it has in wanted lines; -1 if there is none."""
         stands = _STANDS[word]
         while hit >= 0 and stands.match(self._data, hit) is None:
             hit = self._data.find(word, hit + len(word), end)
