@@ -20,6 +20,7 @@ from repositories import Repo
 
 import npuprof
 from npuprof.catalog.values import is_equivalent_setting, parse_structured_value
+from npuprof.compare import differences
 from npuprof.compare.changes import Change
 
 
@@ -599,3 +600,32 @@ def test_git_processes_do_not_grow_with_the_store(repo: Repo, run, tmp_path: Pat
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
     assert run("diff", "--rev", "HEAD~1..HEAD").code == 0
     assert trace.read_text().count('"event":"start"') == 1
+
+
+VALUES: Any = st.sampled_from(["a", "b", 'c"', "d'", 1, 2, True, 0, 1.0, -0.0, "", "__x", [1], [True], ["a"]])
+LISTS = st.lists(VALUES, max_size=5)
+TABLES: Any = st.dictionaries(st.sampled_from(["a", "__c", "d.e", "f'g", "1", ""]), VALUES, max_size=4)
+
+
+@given(LISTS, LISTS, TABLES, TABLES)
+def test_plain_values_differ_as_deepdiff_says(old: list[Any], new: list[Any], was: dict[str, Any], now: dict[str, Any]) -> None:
+    leaves = [[value for value in side if isinstance(value, (str, int))] for side in (old, new)]
+    pairs: Any = {("t",): (was, now), ("l",): (leaves[0], leaves[1])}
+    pairs = {place: pair for place, pair in pairs.items() if repr(pair[0]) != repr(pair[1])}
+
+    def compare() -> str:
+        lists = [differences.compare_lists(old, other) for other in (new, old[:-1], [*old, "new"], old[1:])]
+        return repr((lists, list(differences.compare_pairs(pairs, {("l",)}))))
+
+    plain = compare()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_compare_plain_lists", "_compare_plain_tables"):
+            patch.setattr(differences, name, lambda *_: None)
+        assert compare() == plain
+
+
+def test_lists_of_texts_are_compared_without_deepdiff(tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    known = '"ascend-950", "atlas-a2", "atlas-a3", "atlas-inference"'
+    presets = {name: f"[profile]\nproducts = [{known}{more}]\n" for name, more in (("a", ""), ("b", ', "atlas-training"'))}
+    monkeypatch.setitem(sys.modules, "deepdiff", None)
+    assert '+ [4] "atlas-training"' in run("diff", "a", "b", "--store", build_store(tmp_path, presets)).out

@@ -17,9 +17,9 @@ from lanes import rest_at_night
 from repositories import Repo
 from zoo import write_zoo
 
-from npuprof.commands.git import configuration
 from npuprof.document import parse_document
 from npuprof.edit.dependents import find_dependents
+from npuprof.hosting import git_drivers
 from npuprof.model import NpuprofError, did_you_mean, renew_hints
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script
@@ -325,7 +325,7 @@ def test_a_pipe_in_the_place_of_gits_settings_is_left_alone(tmp_path: Path, monk
     os.mkfifo(pipe)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(pipe))
     with pytest.raises(NpuprofError, match="named pipe"):
-        configuration.write_setting(Git(str(tmp_path)), "--global", "a.b", "c")
+        git_drivers.write_setting(Git(str(tmp_path)), "--global", "a.b", "c")
     assert pipe.is_fifo()
 
 

@@ -56,7 +56,14 @@ def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
     }
     differences: dict[Path, list[Difference]] = {place: [] for place in deep}
     forms = [{place: _build_form(pair[index], place in unordered) for place, pair in deep.items()} for index in (0, 1)]
-    for kind, level in _find_levels(forms) if deep else ():
+    for place in deep:
+        if (plain := _compare_plain_tables(forms[0][place], forms[1][place])) is not None:
+            is_list = isinstance(forms[0][place], _Elements)
+            sides = [form.pop(place) for form in forms]
+            for kind, name in plain:
+                was, now = (side.get(name) for side in (sides if is_list else deep[place]))  # type: ignore[union-attr]
+                differences[place].append(_build_difference(kind, () if is_list else (name,), was, now, is_list))
+    for kind, level in _find_levels(forms) if forms[0] else ():
         place, *tail = level.path(output_format="list")
         if isinstance(_list_parents(level)[-1].t1, _Elements):
             differences[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
@@ -71,6 +78,9 @@ def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     """Return what differs between two lists whose order means something, by position; tables inside are looked into."""
     forms = [[_build_form(item, opened=True) for item in side] for side in (before, after)]
+    if (plain := _compare_plain_lists(*forms)) is not None:
+        old, new = (dict(enumerate(side)) for side in (before, after))
+        return [_build_difference(kind, (at,), old.get(at), new.get(at)) for kind, at in plain]
     start, aligned = 0, True
     if max(map(_count_leaves, forms)) > _LONG:
         start = _count_common(*forms)
@@ -83,6 +93,35 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
         was, now = values.find_value("", before, left)[1], values.find_value("", after, right)[1]
         differences.append(_build_difference(kind, left, was, now))
     return differences
+
+
+def _compare_plain_tables(before: Form, after: Form) -> list[tuple[str, str]] | None:
+    """Return what came, went and changed in a table of texts, as DeepDiff orders it; None where something stands inside."""
+    if not isinstance(before, dict) or not isinstance(after, dict) or type(before) is not type(after):
+        return None
+    if any(isinstance(form, (dict, list)) for side in (before, after) for form in side.values()):
+        return None
+    differing = [name for name in {**before, **after} if name not in before or name not in after or before[name] != after[name]]
+    return [("added" if name not in before else "removed" if name not in after else "changed", name) for name in differing]
+
+
+def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
+    """Return what differs between two lists of texts that can be aligned in one way only; None where DeepDiff has to choose."""
+    if not all(isinstance(form, str) for form in (*before, *after)):
+        return None
+    old, new = set(map(str, before)), set(map(str, after))
+    if (len(old), len(new)) != (len(before), len(after)):
+        return None
+    pairs = list(enumerate(zip(before, after, strict=False)))
+    if len(before) == len(after) and all(was == now or (was not in new and now not in old) for _, (was, now) in pairs):
+        return [("changed", at) for at, (was, now) in pairs if was != now]
+    if max(len(before), len(after)) > _LONG:
+        return None  # their ends apart, they may be compared by position
+    if [form for form in after if form in old] == before:
+        return [("added", at) for at, form in enumerate(after) if form not in old]
+    if [form for form in before if form in new] == after:
+        return [("removed", at) for at, form in enumerate(before) if form not in new]
+    return None
 
 
 def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any, element: bool = False) -> Difference:
