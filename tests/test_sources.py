@@ -860,7 +860,7 @@ def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
         assert (result.code, "NP041" in result.err, ">=99" in result.err) == (2, True, True), result.err
     assert (app.folder / "npuprof.lock").read_text() == lock
     assert run("show", "job").code == 0
-    monkeypatch.setattr("npuprof.store.sources.beside.__version__", "99.0.0")
+    monkeypatch.setattr("npuprof.store.sources.project.__version__", "99.0.0")
     (team.repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
     team.publish({"base": BASE.format(7)}, "1.1.1")
     assert run("source", "update", "--yes").code == 0

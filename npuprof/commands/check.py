@@ -81,7 +81,7 @@ class JudgedStore:
         self._use(found)
 
     def _use(self, found: Revision) -> None:
-        from npuprof.store.sources.beside import require_fitting_project
+        from npuprof.store.sources.project import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
         require_fitting_project(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood

@@ -104,7 +104,7 @@ class Commit(Verb):
         head = load_last_commit(repository)
         layout, beside = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
-            from npuprof.store.sources.beside import read_project
+            from npuprof.store.sources.project import read_project
             from npuprof.store.worktree import list_changed_beside
 
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]

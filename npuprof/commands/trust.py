@@ -14,6 +14,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
+from npuprof.store.problems import build_no_folder_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ def _find_store(asked: str | None) -> ReadOnceStore:
     """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
     if asked is None or not asked.endswith(":") or not is_source_reference(asked):
         if asked is not None and asked != "builtin:" and not os.path.isdir(asked):
-            from npuprof.store.missing import build_missing_store_finding
-
-            raise NpuprofError([build_missing_store_finding(asked, "STORE is the folder of a store, or a source with its colon.")])
+            raise NpuprofError([build_no_folder_finding(asked, "STORE is the folder of a store, or a source with its colon.")])
         return spec.Workspace(asked).store
     from npuprof.store.sources.reading import find_sources
 

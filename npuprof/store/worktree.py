@@ -10,8 +10,7 @@ from typing import NamedTuple
 from npuprof.model import NpuprofError
 from npuprof.store import Folder, is_profile_name
 from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.layout import Layout
-from npuprof.store.sources.beside import list_project_paths
+from npuprof.store.layout import Layout, list_project_paths
 
 _KEPT_OUT = b"S "
 #: Attributes by which a commit holds other bytes than the work tree, line endings aside.

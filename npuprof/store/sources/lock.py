@@ -10,12 +10,13 @@ from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.resolve.digests import load_sha256
+from npuprof.store.layout import LOCK_FILE
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
-FILE = "npuprof.lock"
+FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
 _TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
 _OPTIONAL = ("tag", "path", "releases", "copy", "yanked")

@@ -15,7 +15,6 @@ from npuprof.store import ReadOnceStore, is_profile_name
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.beside import find_unmet_requirement
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.ranges import parse_version_range
@@ -184,7 +183,7 @@ class SourceStore(ReadOnceStore):
             document = parse_document(projects.FILE, self.cite_beside(projects.FILE), raw)
             first = self.source.partition("/")[0]
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
-            if unmet := find_unmet_requirement(document, f"the source {self.source!r}", hint):
+            if unmet := projects.find_unmet_requirement(document, f"the source {self.source!r}", hint):
                 raise NpuprofError([unmet])
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
             raise NpuprofError([build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)])
