@@ -24,8 +24,7 @@ from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.project import parse_project
-from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_range, parse_version_text
 
 Run = Callable[..., Any]
 

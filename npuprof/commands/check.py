@@ -446,13 +446,12 @@ def _find_kept_faults(home: ReadOnceStore, found: list[Finding]) -> Iterator[Fin
     """Yield what is wrong with releases kept as files, and was not told where a preset that extends one was read."""
     if not isinstance(home, Folder):
         return
-    from npuprof.store.kept import keeps_releases
+    from npuprof.store.kept import find_kept_faults, keeps_releases
+    from npuprof.store.parents import prove_kept_release
 
     if keeps_releases(home):
-        from npuprof.store.keptfaults import find_kept_faults
-
-        told = {finding.message for finding in found}
-        yield from (finding for finding in find_kept_faults(home) if finding.message not in told)
+        reported = {finding.message for finding in found}
+        yield from (finding for finding in find_kept_faults(home, prove_kept_release) if finding.message not in reported)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

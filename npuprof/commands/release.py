@@ -253,9 +253,11 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     from npuprof.store import parents
     from npuprof.store.gitstore import revisions
 
-    if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
-        found = parents.build_changed_finding(last)
-        raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
+    try:
+        parents.require_unchanged(revisions.load_release(workspace.store, last), last)
+    except NpuprofError as error:
+        hint = f"{error.findings[0].hint}; to release all the same give the number"
+        raise NpuprofError([error.findings[0]._replace(hint=hint)]) from None
 
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:

@@ -208,7 +208,7 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     gone += [f"{TAGS}{name}" for name in {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, tags)}]
     unmoved = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - unmoved if name != "HEAD" and known.get(name) != remote.refs[name]}
-    put_refs(git, known, written, gone)
+    put_refs(git, written, gone)
     return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved, tuple(set(changed).difference(tag for tag, _, _ in moved)))
 
 
@@ -222,7 +222,7 @@ def _put_tags(git: MirrorGit, remote: RemoteRefs, tags: dict[str, str]) -> None:
     known = list_refs(git)
     known_tags = {name: oid for name, oid in known.items() if name.startswith(TAGS)}
     gone = {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, remote.refs)}
-    put_refs(git, known, {name: oid for name, oid in tags.items() if name not in known}, gone)
+    put_refs(git, {name: oid for name, oid in tags.items() if name not in known}, gone)
 
 
 class Talker:
@@ -320,7 +320,7 @@ class Talker:
                 mirror.use_long_ids()
             line = self._open_line(mirror, mirror.old)
             if refs and not line.fetch(sorted(set(refs.values()))).code:
-                put_refs(git, {}, refs)
+                put_refs(git, refs)
                 return
             for name, oid in refs.items():
                 if name.startswith(LOCKED) and not line.fetch([oid]).code:

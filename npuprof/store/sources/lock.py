@@ -11,9 +11,8 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.layout import LOCK_FILE
-from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
 FILE = LOCK_FILE

@@ -14,9 +14,8 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
 from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store import Folder, find_project_folder, layout
-from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault, hide_credentials
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False

@@ -17,7 +17,6 @@ from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
-from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_finding,
@@ -28,7 +27,7 @@ from npuprof.store.sources.released import (
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, advise_copy
-from npuprof.store.versions import YANKED, parse_version_text
+from npuprof.store.versions import YANKED, parse_version_range, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
