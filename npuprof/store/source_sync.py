@@ -266,9 +266,8 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])
-    if locked.releases:
-        with suppress(NpuprofError):  # who asks for a version is told
-            load_released_tags(locked, lambda: store.revision.repository)
+    with suppress(NpuprofError):  # who asks for a version is told
+        load_released_tags(locked, lambda: store.revision.repository)
     return Synced(store, missing)
 
 

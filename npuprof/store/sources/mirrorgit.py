@@ -14,6 +14,7 @@ from npuprof.report.locks import hold_file, lock_folders
 from npuprof.report.output import describe_os_error
 from npuprof.store.gitstore.objects import Git, GitObject
 from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import Revision, load_repository_revision
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding, build_os_error
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, ReleaseRecord, is_version_tag, parse_release_record
@@ -406,10 +407,13 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     return repository
 
 
-def require_commit(repository: Repository, name: str, commit: str) -> None:
-    """Raise NpuprofError where the mirror of a source lacks a commit: never fetched, or kept and lost with a part of the mirror."""
-    if repository.git.read_objects([commit])[0] is not None:
-        return
-    if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
-        raise NpuprofError([repository.git.explain_absence([commit])])
-    raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revision:
+    """Return the store in the mirror of a source at a commit.
+
+    Raises NpuprofError if the mirror lacks the commit: never fetched, or kept and lost with a part of the mirror.
+    """
+    if repository.git.read_objects([commit])[0] is None:
+        if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+            raise NpuprofError([repository.git.explain_absence([commit])])
+        raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+    return load_repository_revision(repository, commit)

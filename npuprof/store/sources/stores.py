@@ -32,7 +32,6 @@ from npuprof.store.versions import YANKED, parse_version_range, parse_version_te
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
-    from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
@@ -131,12 +130,9 @@ class SourceStore(ReadOnceStore):
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
-            from npuprof.store.gitstore.revisions import load_repository_revision
-            from npuprof.store.sources.mirrorgit import open_mirror, require_commit
+            from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
 
-            repository = open_mirror(self.source, self.locked.url, self.locked.path)
-            require_commit(repository, self.source, self.commit)
-            self._revision = load_repository_revision(repository, self.commit)
+            self._revision = load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit)
         return self._revision
 
     @property
@@ -300,7 +296,7 @@ class SourceStore(ReadOnceStore):
             return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
         if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
             raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
-        if pinned is None and not is_own and not self.is_version and self.locked.releases:
+        if pinned is None and not is_own and not self.is_version:
             pinned = self._find_released(reference, asked)
             yanked = pinned.yanked
         if pinned is not None:
@@ -349,13 +345,11 @@ class SourceStore(ReadOnceStore):
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
-        from npuprof.store.gitstore.revisions import load_repository_revision
-        from npuprof.store.sources.mirrorgit import require_commit
+        from npuprof.store.sources.mirrorgit import load_mirror_revision
 
         name, _, wanted = reference.partition("@")
         if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
-            require_commit(self.revision.repository, self.source, pinned.commit)
-            return load_repository_revision(self.revision.repository, pinned.commit), None
+            return load_mirror_revision(self.revision.repository, self.source, pinned.commit), None
         pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked, is_own)
         return pin.home, pin.released
 
@@ -382,7 +376,8 @@ class SourceStore(ReadOnceStore):
         newest = ""
         with suppress(NpuprofError):  # it is a copy, and the mirror is not here
             tags = open_mirror(self.source, self.locked.url, self.locked.path)
-            newest = self._find_newest_kept(tags, name) if self.is_version else tags.find_newest_kept("")
+            released = load_released_tags(self.locked, lambda: tags) if self.is_version else []
+            newest = find_newest_kept(released, name) if self.is_version else tags.find_newest_kept("")
         if self.is_version:
             newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
             return f"{newer}, then {update}"
@@ -390,11 +385,6 @@ class SourceStore(ReadOnceStore):
         if number is None or (wanted is not None and wanted.accepts(number)):
             return f"{update} takes {newest or 'a newer version, once there is one'}"
         return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
-
-    def _find_newest_kept(self, tags: Repository, name: str) -> str:
-        if not self.locked.releases:
-            return tags.find_newest_kept(name, self.locked.commit)
-        return find_newest_kept(load_released_tags(self.locked, lambda: tags), name)
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""
