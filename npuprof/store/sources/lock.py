@@ -31,6 +31,10 @@ class LockedVersion(Record):
     commit: str
     yanked: str = ""
 
+    def format_shown(self, name: str) -> str:
+        """Return the version of a preset as it is shown, ``base/v1.2.0``; the short id of its commit if it is no version."""
+        return f"{name}/v{self.version}" if self.version != "-" else self.commit[:7]
+
     def __str__(self) -> str:
         return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
 

@@ -112,11 +112,6 @@ class SourceStore(ReadOnceStore):
         return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
 
     @property
-    def identity(self) -> str:
-        """What the keys of all versions of its presets begin with."""
-        return self.root
-
-    @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
         try:
@@ -211,8 +206,9 @@ class SourceStore(ReadOnceStore):
         raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
         if raw is None:
             raise NpuprofError([self._build_missing_finding(name, asked)])
+        view = f" {self.shown}" if self.is_version else ""
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
-        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
+        return Profile(read, key=f"{self.root} {name}#{self.commit}{view}", home=self)
 
     def _read_text(self, name: str, asked: Origin | None) -> bytes:
         if name not in self.revision.files:
@@ -222,10 +218,6 @@ class SourceStore(ReadOnceStore):
         except NpuprofError as error:  # a link that leads nowhere
             place = Place(self.cite_file(f"{name}.toml"))
             raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
-
-    @property
-    def _view(self) -> str:
-        return f" {self.shown}" if self.is_version else ""
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if not name and asked is None:
@@ -289,26 +281,23 @@ class SourceStore(ReadOnceStore):
         if pinned is None and self._copy is not None:
             copied = self._copy.read_references()
             pinned = find_locked_version(copied, reference)
-        yanked = pinned.yanked if pinned else ""
         if self.copy is not None and pinned is not None:
-            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-            copy = self.copy.find_version(pinned.commit)
-            return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
+            return SourceStore(
+                self.locked, self.source, shown=pinned.format_shown(name), copy=self.copy.find_version(pinned.commit), commit=pinned.commit,
+                yanked=pinned.yanked,
+            )  # fmt: skip
         if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
             raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
         if pinned is None and not is_own and not self.is_version:
             pinned = self._find_released(reference, asked)
-            yanked = pinned.yanked
         if pinned is not None:
-            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             return SourceStore(
-                self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
+                self.locked, self.source, shown=pinned.format_shown(name), commit=pinned.commit, yanked=pinned.yanked,
                 find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
             )  # fmt: skip
         pin = self._find_pin(reference, wanted, asked, is_own)
-        shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
-        if pin.released and not pinned:  # the lock says nothing of it
-            yanked = self.revision.repository.find_yank(shown)
+        shown = LockedVersion(pin.version or "-", pin.commit).format_shown(pin.name)
+        yanked = self.revision.repository.find_yank(shown) if pin.released else ""  # the lock contains nothing of it
         return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
