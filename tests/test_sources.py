@@ -256,7 +256,7 @@ def test_an_update_does_not_deny_a_source_that_no_lock_names(change: Callable[[s
 
 def test_a_lock_comes_back_from_its_text() -> None:
     made = {
-        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}"),
+        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}", releases=f"0 sha256:{'2' * 64}"),
         "a-1": LockedSource(
             "a-1",
             "ssh://git@h/x",
@@ -267,6 +267,7 @@ def test_a_lock_comes_back_from_its_text() -> None:
             "v1.0.0",
             "it's broken",
             {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")},
+            releases=f"12 sha256:{'3' * 64}",
         ),
     }
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
