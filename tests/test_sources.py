@@ -24,8 +24,7 @@ from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.project import parse_project
-from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_range, parse_version_text
 
 Run = Callable[..., Any]
 
@@ -257,7 +256,7 @@ def test_an_update_does_not_deny_a_source_that_no_lock_names(change: Callable[[s
 
 def test_a_lock_comes_back_from_its_text() -> None:
     made = {
-        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}"),
+        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}", releases=f"0 sha256:{'2' * 64}"),
         "a-1": LockedSource(
             "a-1",
             "ssh://git@h/x",
@@ -268,6 +267,7 @@ def test_a_lock_comes_back_from_its_text() -> None:
             "v1.0.0",
             "it's broken",
             {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")},
+            releases=f"12 sha256:{'3' * 64}",
         ),
     }
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
@@ -860,7 +860,7 @@ def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
         assert (result.code, "NP041" in result.err, ">=99" in result.err) == (2, True, True), result.err
     assert (app.folder / "npuprof.lock").read_text() == lock
     assert run("show", "job").code == 0
-    monkeypatch.setattr("npuprof.store.sources.beside.__version__", "99.0.0")
+    monkeypatch.setattr("npuprof.store.sources.project.__version__", "99.0.0")
     (team.repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
     team.publish({"base": BASE.format(7)}, "1.1.1")
     assert run("source", "update", "--yes").code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -19,11 +18,9 @@ from repositories import Repo
 from teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
 from test_sources_fetching import CALLS, KILLING, RENAMING
 
-from npuprof.model import NpuprofError
 from npuprof.store.sources.fetching import fetch_locked, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
-from npuprof.store.sources.mirrorgit import MirrorGit, put_refs
 
 Run = Callable[..., Any]
 
@@ -655,18 +652,6 @@ def test_a_mirror_that_a_killed_run_moved_aside_is_put_back(app: Repo, team: Tea
     again = start_sync(team.url, team.repo.head)
     assert (again.communicate()[1], again.returncode) == (b"", 0)
     assert (mirror.stat().st_ino, Path(f"{mirror}.old").exists()) == (number, False)
-
-
-def test_no_lock_stays_in_a_mirror_whose_refs_cannot_be_written(app: Repo, team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    mirror = Path(find_mirror_folder(team.url))
-
-    def fail(handle: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(NpuprofError, match="make room"):
-        put_refs(MirrorGit(str(mirror), "team"), {}, {f"refs/tags/t{number}": team.repo.head for number in range(201)})
-    assert not (mirror / "packed-refs.lock").exists()
 
 
 def test_several_runs_at_once_make_a_mirror_anew_and_all_end_well(app: Repo, team: Team) -> None:

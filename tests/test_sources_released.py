@@ -142,13 +142,14 @@ def test_a_yank_that_was_taken_back_is_gone_from_the_mirror_with_the_next_fetch(
     assert (result.code, "1.2.0 (" in said, "yanked" in result.err) == (0, True, False), said
 
 
-def test_a_lock_of_before_is_written_anew_with_what_is_known_of_versions(grown: Repo, run: Run) -> None:
+def test_a_lock_that_does_not_count_versions_is_rejected_until_an_update_locks_it_again(grown: Repo, run: Run) -> None:
     lock = grown.folder / "npuprof.lock"
     before = lock.read_text()
     lock.write_text("".join(line for line in before.splitlines(True) if not line.startswith("releases")))
-    assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
+    result = run("show", "team:base@1.1.0")
+    assert (result.code, "npuprof source update team" in " ".join(result.err.split())) == (2, True), result.out + result.err
     result = run("source", "update", "--yes")
-    assert (result.code, "did not say which versions of presets there are" in result.out) == (0, True), result.out + result.err
+    assert (result.code, "mended: it had no seals" in result.out) == (0, True), result.out + result.err
     assert tomllib.loads(lock.read_text()) == tomllib.loads(before)
 
 

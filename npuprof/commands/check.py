@@ -84,7 +84,7 @@ class JudgedStore:
         self._use(revision)
 
     def _use(self, revision: Revision) -> None:
-        from npuprof.store.sources.beside import require_fitting_project
+        from npuprof.store.sources.project import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
         require_fitting_project(find_sources(revision).project)  # npuprof.toml tells which presets there are, if it can be understood
@@ -444,13 +444,12 @@ def _find_kept_faults(home: ReadOnceStore, findings: list[Finding]) -> Iterator[
     """Yield what is wrong with releases kept as files, and was not told where a preset that extends one was read."""
     if not isinstance(home, Folder):
         return
-    from npuprof.store.kept import keeps_releases
+    from npuprof.store.kept import find_kept_faults, keeps_releases
+    from npuprof.store.parents import prove_kept_release
 
     if keeps_releases(home):
-        from npuprof.store.keptfaults import find_kept_faults
-
         reported = {finding.message for finding in findings}
-        yield from (finding for finding in find_kept_faults(home) if finding.message not in reported)
+        yield from (finding for finding in find_kept_faults(home, prove_kept_release) if finding.message not in reported)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

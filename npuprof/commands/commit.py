@@ -21,7 +21,7 @@ from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.revisions import ProposedRevision
-from npuprof.store.sources.beside import read_project
+from npuprof.store.sources.project import read_project
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 

@@ -81,10 +81,8 @@ class Log(Verb):
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
-            from npuprof.store.missing import explain_missing_preset
-
             missing = NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
-            raise explain_missing_preset(workspace.store, name, missing)
+            raise revisions.explain_missing_preset(workspace.store, name, missing)
         if first is None and key:
             _require_known_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())

@@ -236,9 +236,11 @@ def _parse_number(version: str) -> VersionText:
 
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
-    if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
-        finding = parents.build_changed_finding(last)
-        raise NpuprofError([finding._replace(hint=f"{finding.hint}; to release all the same give the number")])
+    try:
+        parents.require_unchanged(revisions.load_release(workspace.store, last), last)
+    except NpuprofError as error:
+        hint = f"{error.findings[0].hint}; to release all the same give the number"
+        raise NpuprofError([error.findings[0]._replace(hint=hint)]) from None
 
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:

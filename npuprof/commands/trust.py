@@ -15,8 +15,8 @@ from npuprof.report.answer import Answer
 from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
 from npuprof.store import ReadOnceStore, spec, trust
-from npuprof.store.missing import build_missing_store_finding
 from npuprof.store.parents import is_source_reference
+from npuprof.store.problems import build_no_folder_finding
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted
 
@@ -109,7 +109,7 @@ def _find_store(name: str | None) -> ReadOnceStore:
     """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
     if name is None or not name.endswith(":") or not is_source_reference(name):
         if name is not None and name != "builtin:" and not os.path.isdir(name):
-            raise NpuprofError([build_missing_store_finding(name, "STORE is the folder of a store, or a source with its colon.")])
+            raise NpuprofError([build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon.")])
         return spec.Workspace(name).store
     return find_sources(spec.Workspace().home).open_source(name[:-1])
 

@@ -27,7 +27,7 @@ from npuprof.report.writing import Wanted
 from npuprof.store import Folder
 from npuprof.store.layout import Layout
 from npuprof.store.personal import find_personal_file
-from npuprof.store.sources.beside import read_project
+from npuprof.store.sources.project import read_project
 from npuprof.store.spec import Workspace
 
 

@@ -169,9 +169,8 @@ class _Planner:
     def _plan_preset(self, name: str, last: Version | None, planned: dict[str, PlannedRelease]) -> PlannedRelease | None:
         try:
             config = self._configs[name] = self._workspace.resolver.resolve_profile(self._committed.profile(name), name)
-            if last and parents.is_changed_release(revisions.load_release(self._workspace.store, last), last):
-                self.problems.append(parents.build_changed_finding(last))
-                return None
+            if last:
+                parents.require_unchanged(revisions.load_release(self._workspace.store, last), last)
             taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
             pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
             if proposal.step == "none":

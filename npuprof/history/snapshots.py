@@ -13,8 +13,8 @@ from npuprof.store import read_once
 from npuprof.store.gitstore.commits import Commit, walk_commits
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import build_clash_finding
-from npuprof.store.sources.beside import list_project_paths
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False

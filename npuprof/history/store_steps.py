@@ -16,9 +16,9 @@ from npuprof.store import Folder
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.sources.beside import list_project_paths
-from npuprof.store.sources.ranges import find_excluded_version, parse_version_range
+from npuprof.store.layout import list_project_paths
 from npuprof.store.sources.reading import find_sources
+from npuprof.store.versions import find_excluded_version, parse_version_range
 
 #: How many presets a reason names; the notes name all.
 _SHOWN = 8

@@ -12,6 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.store.layout import FILE, Layout, read_globs, scan_outside_presets
 from npuprof.store.problems import (
+    build_bad_name_finding,
     build_clash_finding,
     build_missing_finding,
     build_no_folder_finding,
@@ -20,6 +21,7 @@ from npuprof.store.problems import (
     build_project_folder_finding,
     build_unreadable_finding,
 )
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +195,7 @@ class Folder(ReadOnceStore):
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
         self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
         self.keeps_releases: bool | None = None  #: whether there is a folder of releases kept as files, once somebody asks
-        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.beside``
+        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.project``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
         self._real = ""
@@ -312,8 +314,6 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            from npuprof.store.problems import build_bad_name_finding
-
             raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
@@ -365,7 +365,8 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
         return open_builtin_store()
     if asked:
         if not os.path.isdir(asked):
-            raise NpuprofError([build_no_folder_finding(asked, bool(given), in_python)])
+            named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+            raise NpuprofError([build_no_folder_finding(asked, f"It was named by {named}.", in_python)])
         if _holds_store_below(asked):
             raise NpuprofError([build_project_folder_finding(asked, bool(given), in_python)])
         return Folder(asked)

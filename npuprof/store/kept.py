@@ -16,8 +16,9 @@ import re
 from contextlib import suppress
 
 from npuprof import document
+from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.model import Finding, NpuprofError, Origin, Place, Record
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, is_profile_name
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
@@ -25,7 +26,7 @@ from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from npuprof.document.profile import ProfileSource
     from npuprof.store.gitstore.revisions import Revision
@@ -215,3 +216,45 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
         what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
         raise NpuprofError([_build_finding(what, "It was edited, or merged wrongly.")])
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
+
+
+def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> Iterator[Finding]:
+    """Yield a finding for each kept release that no preset pins, and for each pinned one that ``prove`` rejects."""
+    pinned: set[str] = set()
+    for name in home.names():
+        with suppress(NpuprofError):  # told of the preset
+            pinned.update(home.profile(name).extends)
+    for reference in list_kept_references(home):
+        if reference not in pinned:
+            yield _build_idle_finding(home, reference)
+    for reference in sorted(filter(may_be_kept, pinned)):
+        place = Place(home.cite_file(f"{FOLDER}/{reference}"))
+        try:
+            release = find_kept_release(home, reference)
+            if release is not None:
+                prove(release)
+        except NpuprofError as error:
+            for finding in error.findings:
+                yield finding if finding.where or finding.origin else finding._replace(where=place)
+
+
+def list_kept_references(home: Folder) -> list[str]:
+    """Return the references that releases are kept for, by the folders that hold one, sorted; links are not followed."""
+    top = os.path.join(home.root, FOLDER)
+    references: list[str] = []
+    if os.path.islink(top):
+        return references
+    for folder, below, _ in os.walk(top):
+        place = os.path.relpath(folder, top)
+        if "@" in os.path.basename(folder) and may_be_kept(place):
+            references.append(place)
+            below.clear()  # what it keeps of its own is part of it
+        below[:] = [name for name in below if not name.startswith(".")]
+    return sorted(references)
+
+
+def _build_idle_finding(home: Folder, reference: str) -> Finding:
+    what = f"the release {reference} is kept in {home.cite_file(FOLDER)}, and no preset extends it"
+    why = "It looks as if something meant it, and is carried into every wheel, image and export."
+    where = Place(home.cite_file(f"{FOLDER}/{reference}/{RECORD}"))
+    return build_finding("NP710", what, why, "take it away: npuprof source vendor .", where=where)

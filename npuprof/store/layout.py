@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 from npuprof.document import parse_toml_text
 from npuprof.model import Record
 
-#: The file that names the presets outside a store, in the folder in which the store's folder is.
-FILE = "npuprof.toml"
+#: The files next to the store's folder: the project file, which also names presets outside the store, and the lock of its sources.
+FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
 #: A file or a folder: its name, and its mode by itself, of a link the link's.
 _Entry = tuple[str, int]
@@ -102,6 +102,12 @@ class Layout(Record):
             return (":(top)",)
         plain = "".join(f"\\{char}" if char in "\\*?[]" else char for char in self.base)
         return (f":(top,literal){self.prefix.rstrip('/')}", *(f":(top,glob){plain}{glob}" for glob in self.globs))
+
+
+def list_project_paths(prefix: str) -> tuple[str, str]:
+    """Return the paths of npuprof.toml and npuprof.lock from the top of a repository whose store is in the folder ``prefix``."""
+    base = Layout(prefix).base
+    return f"{base}{FILE}", f"{base}{LOCK_FILE}"
 
 
 def enter_folder(state: GlobState, folder: str) -> GlobState:

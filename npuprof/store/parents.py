@@ -90,8 +90,8 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
 
     store = find_source_store(home, reference, asked)
     name = reference.partition(":")[2].partition("@")[0]
-    if not store.has_text(name) and store.released and is_changed_release(store.revision, store.released):
-        raise NpuprofError([build_changed_finding(store.released, asked)])
+    if not store.has_text(name) and store.released:
+        require_unchanged(store.revision, store.released, asked)
     profile = store.profile(name, asked)
     if store.yanked:
         yank = Yank(store.yanked, store.advise_yanked(reference))
@@ -105,17 +105,17 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
     """Return the profile that ``NAME@REV`` names in a store.
 
-    A release that the store keeps as files is what it means where git does not know it. Raises NpuprofError, among others
-    where a released version is not what its tag says.
+    If git does not know it, a release that the store contains as files is used. Raises NpuprofError, among others
+    if a released version is not what its tag records.
     """
     from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):
         inner = find_nested_release(home, reference, asked)  # the digest of the outermost one is that of all its layers
         return _build_kept(inner, inner.profile(inner.record.name, asked))
-    has_history = not isinstance(home, Folder) or _has_history(home)
+    has_history = not isinstance(home, Folder) or (home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root))
     if not has_history and (release := find_kept_release(home, reference)) is not None:
-        return _load_kept_profile(release, asked)
+        return _build_kept(release, prove_kept_release(release, asked))
     try:
         pinned = _load_profile_from_git(home, reference, asked)
     except NpuprofError as error:
@@ -124,26 +124,19 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
             raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
         if release is None or error.findings[0].code == "NP028":
             raise
-        return _load_kept_profile(release, asked)
-    return pinned._replace(outdated=_describe_other_release(home, reference, pinned)) if keeps_releases(home) else pinned
+        return _build_kept(release, prove_kept_release(release, asked))
+    if keeps_releases(home):
+        with suppress(NpuprofError):  # the check of the whole store reports it; git has the release
+            return pinned._replace(outdated=_describe_other_release(find_kept_release(home, reference), pinned))
+    return pinned
 
 
-def _describe_other_release(home: ProfileSource, reference: str, pinned: PinnedProfile) -> str:
-    """Return what a store keeps for a reference that git knows, an empty text where it is that, or nothing need be kept."""
-    from npuprof.store.kept import find_kept_release
-
-    try:
-        release = find_kept_release(home, reference)
-    except NpuprofError:
-        return ""  # the check of the whole store tells; git has the release
+def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) -> str:
+    """Return which release a store contains as files in place of one that git knows; an empty text if it is that, or none is needed."""
     if release is None:
         return "nothing" if pinned.version else ""
     same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
     return "" if same else f"{release.record.version} at {release.record.commit[:7]}"
-
-
-def _has_history(home: Folder) -> bool:
-    return home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root)
 
 
 def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
@@ -151,23 +144,17 @@ def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | 
 
     pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
     profile = pin.home.profile(pin.name, asked)
-    if pin.released and is_changed_release(pin.home, pin.released):
-        raise NpuprofError([build_changed_finding(pin.released, asked)])
+    if pin.released:
+        require_unchanged(pin.home, pin.released, asked)
     yanked = _find_yank(pin, reference.partition("@")[2].strip("\"'"))
     return PinnedProfile(profile, pin.label, pin.version, pin.commit, yanked)
 
 
-def _load_kept_profile(release: KeptRelease, asked: Origin | None) -> PinnedProfile:
-    """Return a preset as it was kept. Raises NpuprofError (NP049) where that is not what was released."""
-    return _build_kept(release, prove_kept_release(release, asked))
-
-
-def prove_kept_release(release: KeptRelease, asked: Origin | None) -> Profile:
-    """Return the preset of a kept release. Raises NpuprofError (NP049) where it is not what was released."""
-    record = release.record
-    profile = release.profile(record.name, asked)
-    if not release.is_proved and record.form == FORM:
-        if digest_pinned_profile(profile) != record.digest:
+def prove_kept_release(release: KeptRelease, asked: Origin | None = None) -> Profile:
+    """Return the preset of a kept release. Raises NpuprofError (NP049) if it is not what was released."""
+    profile = release.profile(release.record.name, asked)
+    if not release.is_proved and release.record.form == FORM:
+        if digest_pinned_profile(profile) != release.record.digest:
             raise NpuprofError([release.build_edited_finding(asked)])
         release.is_proved = True
     return profile
@@ -179,13 +166,9 @@ def _build_kept(release: KeptRelease, profile: Profile) -> PinnedProfile:
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
-    """Return that the version that a reference names was yanked, of the preset or of the whole store; None where it was not."""
-    from npuprof.store.versions import parse_version_text
-
+    """Return that the version that a reference names was yanked, of the preset or of the whole store; None if it was not."""
     tags = pin.home.repository
-    if not pin.version and not (revision.startswith("v") and parse_version_text(revision)):
-        return None
-    reason = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
+    reason = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision) if pin.version or revision.startswith("v") else ""
     if not reason:
         return None
     newest = tags.find_newest_kept(pin.name if pin.version else "")
@@ -194,17 +177,22 @@ def _find_yank(pin: Pin, revision: str) -> Yank | None:
     return Yank(reason, hint)
 
 
-def is_changed_release(home: Revision, version: Version) -> bool:
-    """Return whether a version has another preset digest than its tag says; False where that cannot be told here."""
+def require_unchanged(home: Revision, version: Version, asked: Origin | None = None) -> None:
+    """Raise NpuprofError (NP028) if a version has another preset digest than its tag records; nothing if that cannot be told here."""
     record = version.record
     if not record.preset_digest or record.form != FORM:
-        return False
+        return
     key = f"changed {version.tag}"
     if key not in home.repository.revisions:
-        home.repository.revisions[key] = False  # for whatever refers to itself
-        with suppress(NpuprofError):  # told where it is resolved
+        home.repository.revisions[key] = False  # for presets that refer to themselves
+        with suppress(NpuprofError):  # reported where it is resolved
             home.repository.revisions[key] = digest_pinned_profile(home.profile(version.name)) != record.preset_digest
-    return bool(home.repository.revisions[key])
+    if home.repository.revisions[key]:
+        from npuprof.store.gitstore.revisions import advise_refetch
+
+        what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
+        why = "The tag was moved or written by hand, or what it names has been replaced."
+        raise NpuprofError([place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)])
 
 
 def digest_pinned_profile(profile: Profile) -> str:
@@ -217,12 +205,3 @@ def find_parent(reference: str, referrer: Profile | None, index: int) -> Profile
     assert referrer is not None, "a parent is what a profile extends"
     assert referrer.home is not None, "it was read from a store"
     return find_extended_profile(referrer.home, reference, referrer, index)
-
-
-def build_changed_finding(version: Version, asked: Origin | None = None) -> Finding:
-    """Return that a released version is not what its tag says."""
-    from npuprof.store.gitstore.revisions import advise_refetch
-
-    what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
-    why = "The tag was moved or written by hand, or what it names has been replaced."
-    return place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)

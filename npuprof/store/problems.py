@@ -32,6 +32,15 @@ def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterab
     return place_finding(_build_name_finding(name, hint), asked)
 
 
+def build_file_revision_finding(path: str, revision: str) -> Finding:
+    """Return that a file outside the store has no revisions; the hint shows how to get its text from git."""
+    what = f"{path}@{revision}: a path takes no revision"
+    why = "A revision is one of the store's presets; this file is none of them."
+    shown = path if path.startswith(("./", "../")) else f"./{path}"
+    hint = f"write {path} for the file as it is now, or git show {revision}:{shown} > old.toml, and ./old.toml in its place"
+    return Finding("NP023", what, why, hint)
+
+
 def build_bad_new_name_finding(name: str) -> Finding:
     """Return that a new preset cannot have a name, with the nearest name that is allowed."""
     plain = make_preset_name(name)
@@ -61,11 +70,14 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
     )
 
 
-def build_no_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
-    """Return that what was named as the store is no folder: by the option where it was ``is_option``, else by the variable."""
-    what = f"the store {asked!r} is not a folder"
-    origin = say_option("store", in_python=in_python) if is_option else "$NPUPROF_STORE"
-    return Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets, or make one: npuprof init")
+def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Finding:
+    """Return that what was named as the store is no folder; a word may be a source, and an address can be added as one."""
+    hint = "name a folder that holds presets, or make one: npuprof init"
+    if re.fullmatch(r"\w[\w-]*", store):
+        hint = f"name a folder that holds presets, write {store}: for the store of that source, or make one: npuprof init"
+    elif re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", store):
+        hint = f"add the repository as a source: npuprof source add NAME URL, then {say_option('store', 'NAME:', in_python)}"
+    return Finding("NP010", f"the store {store!r} is not a folder", why, hint)
 
 
 def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:

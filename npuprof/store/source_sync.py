@@ -22,13 +22,12 @@ from npuprof.store.sources.locking import (
 from npuprof.store.sources.mirror import name_mirror
 from npuprof.store.sources.mirrorgit import open_mirror, shorten_ids
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.urls import hide_credentials
-from npuprof.store.versions import is_version_tag, parse_version_text
+from npuprof.store.versions import is_version_tag, parse_version_range, parse_version_text
 
 #: How many tags a remark names.
 _SHOWN = 5
@@ -267,9 +266,8 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])
-    if locked.releases:
-        with suppress(NpuprofError):  # who asks for a version is told
-            load_released_tags(locked, lambda: store.revision.repository)
+    with suppress(NpuprofError):  # who asks for a version is told
+        load_released_tags(locked, lambda: store.revision.repository)
     return Synced(store, missing)
 
 

@@ -17,7 +17,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
 from npuprof.store.around import BareStore, find_bare_repository, has_sparse_checkout
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
-from npuprof.store.problems import LIST_ADVICE, build_unreadable_finding
+from npuprof.store.problems import LIST_ADVICE, build_file_revision_finding, build_unreadable_finding
 from npuprof.system.folders import expand_home
 from npuprof.wording import say_option
 
@@ -59,23 +59,11 @@ class Workspace:
             if asked.endswith(":") and is_source_reference(asked):
                 self._store = _open_source(asked[:-1])
                 return self._store
-            folder = self._find_bare_store(asked) or self._find_store()
+            folder = self._find_bare_store(asked) or store.find_store(self._given, os.environ, self.resolver.in_python)
             folder.read_absent = _build_absent_reader(folder)
             _require_this_npuprof(folder)
             self._store = folder
         return self._store
-
-    def _find_store(self) -> Folder:
-        try:
-            return store.find_store(self._given, os.environ, self.resolver.in_python)
-        except NpuprofError:
-            if not self._given or os.path.isdir(self._given):
-                raise
-            from npuprof.store.missing import build_missing_store_finding
-
-            in_python = self.resolver.in_python
-            why = f"It was named by {say_option('store', in_python=in_python)}."
-            raise NpuprofError([build_missing_store_finding(self._given, why, in_python)]) from None
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
@@ -169,7 +157,7 @@ class Workspace:
         except NpuprofError as error:
             if not isinstance(self.home, Folder):
                 raise
-            from npuprof.store.missing import explain_missing_preset
+            from npuprof.store.gitstore.revisions import explain_missing_preset
 
             raise explain_missing_preset(self.home, spec, error) from None
 
@@ -219,17 +207,15 @@ class Workspace:
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
-                from npuprof.store.missing import build_file_revision_finding
-
                 raise NpuprofError([build_file_revision_finding(name, revision)])
             name = inside
         pinned = load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
-            from npuprof.store.sources.beside import require_fitting_project
-            from npuprof.store.sources.reading import find_sources
+            from npuprof.store.sources.project import require_fitting_project
+            from npuprof.store.sources.reading import find_project
 
-            require_fitting_project(find_sources(home).project)  # a work tree was asked when it was opened
+            require_fitting_project(find_project(home))  # a work tree was asked when it was opened
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
             pinned.profile.yanked[ASKED] = pinned.yanked
@@ -343,7 +329,7 @@ def _require_this_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
     if not home.project_file:
         return
-    from npuprof.store.sources.beside import require_fitting_store
+    from npuprof.store.sources.project import require_fitting_store
 
     require_fitting_store(home)
 

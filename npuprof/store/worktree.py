@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
 from npuprof.store import Folder, is_profile_name
 from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.layout import Layout
-from npuprof.store.sources.beside import list_project_paths
+from npuprof.store.layout import Layout, list_project_paths
 
 _KEPT_OUT = b"S "
 #: Attributes by which a commit holds other bytes than the work tree, line endings aside.
@@ -37,15 +36,8 @@ def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
 
     Unless the repository's git runs filters, a file that has one counts as changed once git cannot tell from its size and time.
     """
-    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    listed = repository.git.run_command(*words, "--", *layout.pathspecs)
-    changed: dict[str, bool] = {}
-    for record in os.fsdecode(listed).split("\0"):
-        path = record[3:]
-        if (name := layout.name_of(path)) and is_profile_name(name):
-            # what was taken out of the index and left in place is told twice, and git knows it not
-            changed[path] = changed.get(path, False) or record.startswith("??")
-    return ChangedPaths(sorted(changed), sorted(path for path, is_new in changed.items() if is_new))
+    changed = _list_changed(repository, layout.pathspecs)
+    return _sort_paths({path: new for path, new in changed.items() if (name := layout.name_of(path)) and is_profile_name(name)})
 
 
 def list_changed_beside(repository: Repository, copies: Collection[str]) -> ChangedPaths:
@@ -54,11 +46,21 @@ def list_changed_beside(repository: Repository, copies: Collection[str]) -> Chan
     ``copies`` are the folders of copied stores, from the folder of npuprof.toml.
     """
     files = list_project_paths(repository.prefix)
-    place = posixpath.dirname(files[0])
-    paths = [*files, *(posixpath.join(place, folder) for folder in copies)]
+    paths = [*files, *(posixpath.join(posixpath.dirname(files[0]), folder) for folder in copies)]
+    return _sort_paths(_list_changed(repository, [f":(top,literal){path}" for path in paths]))
+
+
+def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str, bool]:
+    """Return the paths of files that differ from the last commit, and whether git does not know them yet."""
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--")
-    listed = repository.git.run_command(*words, *(f":(top,literal){path}" for path in paths))
-    changed = {record[3:]: record.startswith("??") for record in os.fsdecode(listed).split("\0") if record}
+    changed: dict[str, bool] = {}
+    for record in filter(None, os.fsdecode(repository.git.run_command(*words, *pathspecs)).split("\0")):
+        # git lists a file that was taken out of the index and left in place twice, and does not know it
+        changed[record[3:]] = changed.get(record[3:], False) or record.startswith("??")
+    return changed
+
+
+def _sort_paths(changed: dict[str, bool]) -> ChangedPaths:
     return ChangedPaths(sorted(changed), sorted(path for path, is_new in changed.items() if is_new))
 
 

@@ -11,10 +11,11 @@ from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
+from npuprof.store.layout import list_project_paths
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_sync import LostCommitsError, advise_return, build_lost_finding, fetch_sources_of, sync_source
 from npuprof.store.sources import project
-from npuprof.store.sources.beside import list_project_paths, require_fitting_project
+from npuprof.store.sources.project import require_fitting_project
 from npuprof.store.sources.reading import find_copy_faults, find_sources
 
 TYPE_CHECKING = False

@@ -190,7 +190,6 @@ def _format_mending(before: LockedSource, after: LockedSource) -> str:
     parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
     repairs = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
     repairs += ["it had no seals"] if before.is_unsealed else []
-    repairs += ["it did not say which versions of presets there are"] if not before.releases else []
     repairs += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
     return f"; mended: {'; '.join(repairs)}" if repairs else ""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
@@ -42,6 +43,34 @@ def find_repository(home: ProfileSource) -> Repository:
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
         raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "leave out the revision")])
     return repository
+
+
+def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
+    """Return the error about a preset that a store lacks; if the name is a revision or a file, the error says so."""
+    finding = error.findings[0]
+    if len(error.findings) != 1 or finding.code not in ("NP004", "NP008", "NP023") or finding.origin is not None:
+        return error
+    if _is_revision(home, word):
+        hint = f"npuprof diff --rev {word} compares the whole store"
+        if ".." not in word:
+            hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
+        return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+    if os.path.isfile(word):
+        return NpuprofError(
+            [finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")]
+        )
+    return error
+
+
+def _is_revision(home: Folder, word: str) -> bool:
+    """Return whether git knows a word, or both ends of what looks like a range."""
+    ends = [end for end in re.split(r"\.{2,3}", word) if end]
+    if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
+        return False
+    with suppress(NpuprofError):
+        repository = find_repository(home)
+        return all(map(repository.has_commit, ends))
+    return False
 
 
 def load_revision(home: ProfileSource, commit: str) -> Revision:

@@ -19,9 +19,6 @@ from npuprof.store.versions import (
     select_newest,
 )
 
-#: The tags of how many presets are listed one preset at a time; of more, all are listed once.
-_SINGLE_NAMES = 2
-
 #: How many commits git is asked about one by one; for more, the graph of all commits is read once.
 _SINGLE_COMMITS = 2
 
@@ -31,8 +28,7 @@ class ReleaseTags:
 
     def __init__(self, git: Git) -> None:
         self.git = git
-        self._tags: dict[str, list[TagRef]] = {}
-        self._by_name: dict[str, list[TagRef]] | None = None
+        self._tags: dict[str, list[TagRef]] | None = None  # by preset, and all of them below an empty text
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
         self._kept: dict[str, str] = {}
@@ -45,22 +41,11 @@ class ReleaseTags:
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
-        if name not in self._tags:
-            if name and len(self._tags) >= _SINGLE_NAMES:
-                self._tags[name] = self._list_tags_by_name().get(name, [])
-                return self._tags[name]
-            refs = [ref for ref in list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/") if self._counts(ref.tag)]
-            refs += [ref for ref in self._proposed if name in ("", ref.name)]
-            self._tags[name] = sorted((ref for ref in refs if name in ("", ref.name)), key=lambda ref: ref.sort_key)
-        return self._tags[name]
-
-    def _list_tags_by_name(self) -> dict[str, list[TagRef]]:
-        """Return the tags of all presets by their names, listed once."""
-        if self._by_name is None:
-            self._by_name = {}
-            for ref in self.list_tag_refs():
-                self._by_name.setdefault(ref.name, []).append(ref)
-        return self._by_name
+        if self._tags is None:
+            listed = [ref for ref in list_tag_refs(self.git, "refs/tags/") if self._counts(ref.tag)]
+            refs = sorted([*listed, *self._proposed], key=lambda ref: ref.sort_key)
+            self._tags = {**_group_by_name(refs), "": refs}
+        return self._tags.get(name, [])
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
         """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
@@ -84,8 +69,7 @@ class ReleaseTags:
         ref = TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
         self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
-        self._tags.clear()
-        self._by_name = None
+        self._tags = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
         """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
@@ -160,8 +144,7 @@ class ReleaseTags:
 
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
-        self._tags.clear()
-        self._by_name = None
+        self._tags = None
         self._versions.clear()
         self._yanks.clear()
         self._kept.clear()

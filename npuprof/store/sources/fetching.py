@@ -80,22 +80,15 @@ class Fetched(Record):
     remade: tuple[str, ...] = ()
 
 
-def fetch_source(
-    url: str,
-    progress: bool | None = None,
-    accept_moved: bool = False,
-    name: str = "",
-    select: Selector | None = None,
-    remake: bool = False,
-) -> Fetched:
+def fetch_source(url: str, accept_moved: bool = False, name: str = "", select: Selector | None = None, remake: bool = False) -> Fetched:
     """Bring the mirror of a source up to date, and make it where there is none; return what the remote has.
 
     Fetched are all refs, or those that ``select`` names and the tags of versions that they lead to. A tag that is another
-    object now than the mirror knew stays as it was known, unless ``accept_moved``. How far it is is told on a terminal, or
-    as ``progress`` says. With ``remake`` the mirror is made anew. Raises NpuprofError; the mirror is as it was then.
+    object now than the mirror knew stays as it was known, unless ``accept_moved``. Progress is shown on a terminal. With
+    ``remake`` the mirror is made anew. Raises NpuprofError; the mirror is as it was then.
     """
     _require_url(url)
-    talker = Talker(url, name, progress)
+    talker = Talker(url, name)
 
     def fetch_refs(mirror: HeldMirror) -> Fetched:
         remote, names = talker.fetch_refs(mirror, select)
@@ -104,7 +97,7 @@ def fetch_source(
     return _work_in_mirror(talker, fetch_refs, remake)
 
 
-def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), progress: bool | None = None, name: str = "") -> list[str]:
+def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), name: str = "") -> list[str]:
     """Have commits, by their full ids, in the mirror of a source, whole, and keep them; return those that the remote has no longer.
 
     Fetched are the commits that are not there, with the ``tags`` that a lock names and those of the versions that they lead
@@ -114,7 +107,7 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
     _require_url(url)
     wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
     lost = [commit for commit in commits if not is_full_id(commit)]
-    talker = Talker(url, name, progress)
+    talker = Talker(url, name)
     mirror = find_mirror_folder(url)
     if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.label), wanted)):
         return lost
@@ -208,7 +201,7 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     gone += [f"{TAGS}{name}" for name in {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, tags)}]
     unmoved = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - unmoved if name != "HEAD" and known.get(name) != remote.refs[name]}
-    put_refs(git, known, written, gone)
+    put_refs(git, written, gone)
     return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved, tuple(set(changed).difference(tag for tag, _, _ in moved)))
 
 
@@ -222,17 +215,17 @@ def _put_tags(git: MirrorGit, remote: RemoteRefs, tags: dict[str, str]) -> None:
     known = list_refs(git)
     known_tags = {name: oid for name, oid in known.items() if name.startswith(TAGS)}
     gone = {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, remote.refs)}
-    put_refs(git, known, {name: oid for name, oid in tags.items() if name not in known}, gone)
+    put_refs(git, {name: oid for name, oid in tags.items() if name not in known}, gone)
 
 
 class Talker:
     """Talks to the remote of a source, and tells of it by its name."""
 
-    def __init__(self, url: str, name: str, progress: bool | None) -> None:
+    def __init__(self, url: str, name: str) -> None:
         self.url = url
         self.label = name_source(url, name)
         self._timeout = read_timeout(self.label)
-        self._is_shown = sys.stderr.isatty() if progress is None else progress
+        self._is_shown = sys.stderr.isatty()
 
     def list_remote(self, mirror: HeldMirror) -> RemoteRefs:
         """Return the refs of the remote. Raises NpuprofError."""
@@ -320,7 +313,7 @@ class Talker:
                 mirror.use_long_ids()
             line = self._open_line(mirror, mirror.old)
             if refs and not line.fetch(sorted(set(refs.values()))).code:
-                put_refs(git, {}, refs)
+                put_refs(git, refs)
                 return
             for name, oid in refs.items():
                 if name.startswith(LOCKED) and not line.fetch([oid]).code:

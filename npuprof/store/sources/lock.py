@@ -9,13 +9,12 @@ from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
-from npuprof.resolve.digests import load_sha256
-from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.sources.urls import find_url_fault
-from npuprof.store.versions import parse_version_text
+from npuprof.store.layout import LOCK_FILE
+from npuprof.store.sources.urls import find_url_fault, mark_texts
+from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
-FILE = "npuprof.lock"
+FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
 _TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
 _OPTIONAL = ("tag", "path", "releases", "copy", "yanked")
@@ -31,6 +30,10 @@ class LockedVersion(Record):
     version: str
     commit: str
     yanked: str = ""
+
+    def format_shown(self, name: str) -> str:
+        """Return the version of a preset as it is shown, ``base/v1.2.0``; the short id of its commit if it is no version."""
+        return f"{name}/v{self.version}" if self.version != "-" else self.commit[:7]
 
     def __str__(self) -> str:
         return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
@@ -60,7 +63,7 @@ class LockedSource(Record):
     ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
     ``versions`` are the references with an @ that this repository's presets make to presets of the source, and those that the
     source's own presets make to one another; ``yanked`` is why nobody should use the version any more. ``releases`` says how many
-    version tags led to the commit, and their digest; an empty text where an older npuprof wrote the lock.
+    version tags led to the commit, and their digest.
     """
 
     name: str
@@ -74,7 +77,7 @@ class LockedSource(Record):
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
     releases: str = ""
-    doubt: str = ""  #: what of it npuprof did not write, by its seals; UNSEALED without seals, an empty text if it wrote all
+    doubt: str = ""  #: what of it npuprof did not write, by its seals; UNSEALED without them, an empty text if it wrote all
 
     @property
     def is_unsealed(self) -> bool:
@@ -155,20 +158,15 @@ def parse_locked_version(text: str) -> LockedVersion | None:
 
 def _find_doubt(locked: LockedSource, entry: dict[str, Any]) -> str:
     """Return what of an entry is not as npuprof wrote it, by its seals; UNSEALED if it has none."""
-    if "seal" not in entry:
+    if "seal" not in entry or not locked.releases:
         return UNSEALED
-    if entry["seal"] != _seal(locked.tag, locked.commit):
+    if entry["seal"] != mark_texts(locked.tag, locked.commit):
         return f"{locked.tag or locked.rev} is {locked.commit[:12]}"
     seals = entry.get("seals")
     for reference, pin in locked.versions.items():
-        if not isinstance(seals, dict) or seals.get(reference) != _seal(reference, pin.version, pin.commit):
+        if not isinstance(seals, dict) or seals.get(reference) != mark_texts(reference, pin.version, pin.commit):
             return f"{reference} is {pin.version if pin.version != '-' else 'no version'}, at {pin.commit[:12]}"
     return ""
-
-
-def _seal(*texts: str) -> str:
-    """Return what changes with any of some texts: a commit typed over another is as good a commit, and nothing else tells."""
-    return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])
 
 
 def _find_entry_fault(entry: Any) -> str:
@@ -188,7 +186,7 @@ def _find_entry_fault(entry: Any) -> str:
         (not _COMMIT.fullmatch(entry["commit"]), "has a commit that is no full id"),
         (is_outside, f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"),
         (not are_digests, "has a digest that is none"),
-        (entry.get("releases") and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
+        ("releases" in entry and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
         (not are_pins, "has versions that are none"),
     )
     return next((text for is_fault, text in faults if is_fault), "")
@@ -200,12 +198,12 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
     for name in sorted(sources):
         locked = sources[name]
         texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
-        texts["seal"] = _seal(locked.tag, locked.commit)
+        texts["seal"] = mark_texts(locked.tag, locked.commit)
         parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:
             pins = sorted(locked.versions.items())
             parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", {key: str(pin) for key, pin in pins}))
-            seals = {key: _seal(key, pin.version, pin.commit) for key, pin in pins}
+            seals = {key: mark_texts(key, pin.version, pin.commit) for key, pin in pins}
             parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals))
     return "\n".join(parts)
 

@@ -18,10 +18,9 @@ from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
 from npuprof.store.sources.mirrorgit import HEADS, TAGS, RemoteRefs, open_mirror
 from npuprof.store.sources.project import Source
-from npuprof.store.sources.ranges import VersionRange, parse_version_range
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
-from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
+from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_request, parse_version_text
 
 #: How many versions a message lists.
 _SHOWN = 8

@@ -11,7 +11,8 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.around import is_own_folder
-from npuprof.store.sources.urls import normalize_url
+from npuprof.store.sources.failures import build_foreign_error
+from npuprof.store.sources.urls import mark_texts, normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
 
@@ -45,8 +46,7 @@ def name_mirror(url: str) -> str:
     plain = normalize_url(url)
     tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
-    mark = load_sha256()(plain.encode(errors="surrogateescape")).hexdigest()[:16]
-    return os.path.join("sources", f"{readable}-{mark}.git")
+    return os.path.join("sources", f"{readable}-{mark_texts(plain)}.git")
 
 
 def find_mirror_folder(url: str) -> str:
@@ -62,8 +62,6 @@ def require_own_cache() -> None:
 
 def require_own_folder(folder: str) -> None:
     """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
-    from npuprof.store.sources.failures import build_foreign_error
-
     if not is_own_folder(os.path.realpath(folder)):
         raise build_foreign_error(folder)
 
@@ -96,8 +94,7 @@ class TextCache:
     """Texts of one store at one commit, kept in the user's cache: what is there needs no git. It may be lost at any time."""
 
     def __init__(self, url: str, path: str, commit: str) -> None:
-        mark = load_sha256()(f"{normalize_url(url)}\n{path}".encode(errors="surrogateescape")).hexdigest()[:16]
-        self._folder = os.path.join(find_cache_folder(), "presets", f"{mark}-{commit}")
+        self._folder = os.path.join(find_cache_folder(), "presets", f"{mark_texts(normalize_url(url), path)}-{commit}")
         self._is_ours: bool | None = None
 
     def read_text(self, name: str) -> bytes | None:

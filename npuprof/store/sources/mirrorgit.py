@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -14,6 +14,7 @@ from npuprof.report.locks import hold_file, lock_folders
 from npuprof.report.output import describe_os_error
 from npuprof.store.gitstore.objects import Git, GitObject
 from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import Revision, load_repository_revision
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding, build_os_error
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, ReleaseRecord, is_version_tag, parse_release_record
@@ -28,7 +29,7 @@ except ImportError:  # no locks there: git's own keep two from writing one ref
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 
-_MANY = 200  # changed refs from which on they are written to one file
+_MANY = 200  # refs written at once from which on they are packed: ten thousand files slow down every listing
 
 #: What is in no name of a ref, by git-check-ref-format.
 _NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
@@ -117,43 +118,12 @@ def shorten_ids(first: str, second: str) -> tuple[str, str]:
     return first[:length], second[:length]
 
 
-def put_refs(git: MirrorGit, known: dict[str, str], written: dict[str, str], gone: Iterable[str] = ()) -> None:
-    """Write refs of a mirror that knows some, and take others away; many go to its one file. Raises NpuprofError."""
-    gone = list(gone)
+def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) -> None:
+    """Delete refs of a mirror, which may be in the way of others, and write those. Raises NpuprofError."""
+    write_refs(git, [f"delete {name}" for name in gone])
+    write_refs(git, [f"update {name} {oid}" for name, oid in written.items()])
     if len(written) > _MANY:
-        write_refs(git, [f"delete {name}" for name in gone])
-        _pack_refs(git, {name: oid for name, oid in known.items() if name not in gone} | written)
-        written = {name: oid for name, oid in written.items() if name in known}  # what lies in a file of its own goes before the packed
-        gone = []
-    elif find_obstacles(dict.fromkeys(gone, ""), written):
-        write_refs(git, [f"delete {name}" for name in gone])
-        gone = []
-    write_refs(git, [*(f"delete {name}" for name in gone), *(f"update {name} {oid}" for name, oid in written.items())])
-
-
-def _pack_refs(git: MirrorGit, refs: dict[str, str]) -> None:
-    """Write all refs of a mirror to its one file, as ``git pack-refs`` would: ten thousand files of their own take seconds."""
-    names = sorted(refs, key=os.fsencode)
-    asked = "".join(f"{refs[name]}^{{}}\n" for name in names).encode()
-    peeled = git.run_command("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
-    lines = ["# pack-refs with: peeled fully-peeled sorted \n"]
-    for name, target in zip(names, peeled, strict=True):
-        lines.append(f"{refs[name]} {name}\n")
-        if target != refs[name]:
-            lines.append(f"^{target}\n")
-    lock = "packed-refs.lock"
-    try:
-        tree = Tree(git.bare)
-        with open(tree.create_file(lock), "wb") as file:
-            file.write("".join(lines).encode(errors="surrogateescape"))
-            file.flush()
-            os.fsync(file.fileno())
-        tree.rename(lock, "packed-refs")
-    except OSError as error:
-        if not isinstance(error, FileExistsError):
-            with suppress(OSError):
-                Tree(git.bare).remove_file(lock)
-        raise build_os_error(git.bare, error) from None
+        git.run_command("pack-refs", "--all")
 
 
 def list_refs(git: Git) -> dict[str, str]:
@@ -167,17 +137,15 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
     return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
 
 
-def find_obstacles(known: dict[str, str], wanted: dict[str, str]) -> list[str]:
-    """Return the tags that are gone upstream and stand where others now need a folder, or the other way round."""
-    old = {name for name in known if name not in wanted}
-    if not old:
-        return []
-    folders = {name[:end] for name in wanted for end in _slashes(name)}
-    return [name for name in old if name in folders or any(name[:end] in wanted for end in _slashes(name))]
+def find_obstacles(known: Iterable[str], wanted: Collection[str]) -> list[str]:
+    """Return the known tags that are gone upstream and whose names are folders of wanted ones, or the other way round."""
+    folders = set().union(*map(_list_parents, wanted))
+    names = set(wanted)
+    return [name for name in known if name not in names and (name in folders or not names.isdisjoint(_list_parents(name)))]
 
 
-def _slashes(name: str) -> list[int]:
-    return [match.start() for match in re.finditer("/", name)]
+def _list_parents(name: str) -> list[str]:
+    return [name[: match.start()] for match in re.finditer("/", name)]
 
 
 def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
@@ -439,10 +407,13 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     return repository
 
 
-def require_commit(repository: Repository, name: str, commit: str) -> None:
-    """Raise NpuprofError where the mirror of a source lacks a commit: never fetched, or kept and lost with a part of the mirror."""
-    if repository.git.read_objects([commit])[0] is not None:
-        return
-    if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
-        raise NpuprofError([repository.git.explain_absence([commit])])
-    raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revision:
+    """Return the store in the mirror of a source at a commit.
+
+    Raises NpuprofError if the mirror lacks the commit: never fetched, or kept and lost with a part of the mirror.
+    """
+    if repository.git.read_objects([commit])[0] is None:
+        if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+            raise NpuprofError([repository.git.explain_absence([commit])])
+        raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+    return load_repository_revision(repository, commit)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record, did_you_mean
-from npuprof.store import layout
-from npuprof.store.sources.ranges import parse_version_range
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
+from npuprof.report.output import describe_os_error, read_plain_file
+from npuprof.store import Folder, find_project_folder, layout
+from npuprof.store.sources.urls import find_url_fault, hide_credentials
+from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Ignore, TeamRule
 
+Entry = TypeVar("Entry")
+#: The keys of a table, each with what its value must be and an example.
+Keys = dict[str, tuple[str, str]]
+
 FILE = layout.FILE
-_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table", "rule": "a list of tables", "ignore": "a list of tables"}
-_SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false", "vendor": "a text"}
-_EXAMPLES = {
-    "requires": 'requires = ">=0.3"', "presets": 'presets = ["jobs/*/preset.toml"]', "sources": "[sources.team]",
-    "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
-    "vendor": 'vendor = "vendor/team"', "rule": "[[rule]]", "ignore": "[[ignore]]",
+#: The keys of each table: what a value must be, and an example.
+_KEYS: Keys = {
+    "requires": ("a text", 'requires = ">=0.3"'), "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]'),
+    "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
+}  # fmt: skip
+_SOURCE_KEYS: Keys = {
+    "url": ("a text", 'url = "ssh://git@host/presets.git"'), "path": ("a text", 'path = "profiles"'), "rev": ("a text", 'rev = "^2.1"'),
+    "rules": ("true or false", "rules = true"), "vendor": ("a text", 'vendor = "vendor/team"'),
 }  # fmt: skip
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
@@ -78,6 +88,8 @@ def is_source_name(name: str) -> bool:
 
 
 class _Reader:
+    """Reads the tables of one document and collects their faults."""
+
     def __init__(self, document: Document) -> None:
         self._document = document
         self.problems: list[Finding] = []
@@ -87,7 +99,8 @@ class _Reader:
         self.problems.append(Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1]))
 
     def read_project(self) -> Project:
-        good = dict(self._read_table(self._document.data, (), _KEYS))
+        """Return the project, without what is at fault."""
+        good = self._read_table(self._document.data, (), _KEYS)
         if "requires" in good and parse_version_range(good["requires"]) is None:
             self._add(f"requires = {good['requires']!r} is no range of versions", ("requires",), 'write requires = ">=0.3"')
         for index, pattern in enumerate(good.get("presets", ())):
@@ -95,84 +108,74 @@ class _Reader:
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
         self._require_distinct_names(sources)
-        rules = self._read_rules(good.get("rule", ()))
-        ignores = self._read_ignores(good.get("ignore", ()))
+        rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
 
-    def _read_ignores(self, tables: Sequence[dict[str, Any]]) -> tuple[Ignore, ...]:
-        if not tables:
-            return ()
+    def _read_policies(
+        self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
+    ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
+        if not rules and not ignores:
+            return (), ()
         from npuprof.store.sources import teamrules
 
-        ignores: list[Ignore] = []
-        for index, table in enumerate(tables):
-            path = ("ignore", index)
-            good = dict(self._read_table(table, path, teamrules.IGNORE_KEYS, teamrules.IGNORE_EXAMPLES))
-            accepted = teamrules.read_ignore(self._document, path, table, good, self._add)
-            ignores += [accepted] if accepted is not None else []
-        return tuple(ignores)
-
-    def _read_rules(self, tables: Sequence[dict[str, Any]]) -> tuple[TeamRule, ...]:
-        if not tables:
-            return ()
-        from npuprof.store.sources import teamrules
-
-        rules: list[TeamRule] = []
+        good_rules = tuple(self._read_entries("rule", rules, teamrules.KEYS, ("code", "require"), teamrules.read_rule))
         first: dict[str, int] = {}
-        for index, table in enumerate(tables):
-            path = ("rule", index)
-            good = dict(self._read_table(table, path, teamrules.KEYS, teamrules.EXAMPLES))
-            rule = teamrules.read_rule(self._document, path, table, good, self._add)
-            if rule is not None:
-                rules.append(rule)
-            code = str(good.get("code", "")).upper()
-            if code and first.setdefault(code, index) != index:
-                line = Origin(self._document, ("rule", first[code], "code")).line
-                self._add(f"there is a rule {good['code']} already, in line {line}", (*path, "code"), "give it another code")
-        return tuple(rules)
+        for index, table in enumerate(rules):
+            code = table.get("code")
+            if isinstance(code, str) and code and first.setdefault(code.upper(), index) != index:
+                line = Origin(self._document, ("rule", first[code.upper()], "code")).line
+                self._add(f"there is a rule {code} already, in line {line}", ("rule", index, "code"), "give it another code")
+        keys = teamrules.IGNORE_KEYS
+        return good_rules, tuple(self._read_entries("ignore", ignores, keys, tuple(keys), teamrules.read_ignore))
 
-    def _read_table(
-        self, table: dict[str, Any], path: Path, known: dict[str, str], examples: dict[str, str] = _EXAMPLES
-    ) -> Iterator[tuple[str, Any]]:
+    def _read_entries(
+        self, kind: str, tables: Sequence[dict[str, Any]], known: Keys, required: Iterable[str], read: Callable[..., Entry | None]
+    ) -> Iterator[Entry]:
+        """Yield the rules or ignores of a list of tables, without those at fault."""
+        for index, table in enumerate(tables):
+            before, path = len(self.problems), (kind, index)
+            good = self._read_table(table, path, known)
+            for name in required:
+                if name not in table:
+                    self._add(f"{'an' if kind == 'ignore' else 'a'} {kind} has no {name}", path, f"write {known[name][1]}")
+            entry = read(self._document, path, good, self._add)
+            if entry is not None and len(self.problems) == before:
+                yield entry
+
+    def _read_table(self, table: dict[str, Any], path: Path, known: Keys) -> dict[str, Any]:
+        """Return the keys of a table that are known and of the right kind."""
         name_of_table = ".".join(str(part) for part in path if isinstance(part, str))
-        brackets = f"[[{name_of_table}]]" if any(isinstance(part, int) for part in path) else f"[{name_of_table}]"
+        where = f" in [[{name_of_table}]]" if any(isinstance(part, int) for part in path) else f" in [{name_of_table}]" if path else ""
+        good: dict[str, Any] = {}
         for name, value in table.items():
-            where = f" in {brackets}" if path else ""
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
                 self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored silently.")
-            elif not _is_of_kind(known[name], value):
-                self._add(f"{name!r}{where} must be {known[name]}", (*path, name), f"write {examples[name]}")
+            elif not _is_of_kind(known[name][0], value):
+                self._add(f"{name!r}{where} must be {known[name][0]}", (*path, name), f"write {known[name][1]}")
             else:
-                yield name, value
+                good[name] = value
+        return good
 
     def _read_source(self, name: str, table: Any) -> Source | None:
-        from npuprof.store.sources.urls import find_url_fault, hide_credentials
-
         path = ("sources", name)
         if not isinstance(table, dict):
             self._add(f"the source {name!r} must be a table", path, f"write [sources.{name}]")
             return None
+        before = len(self.problems)
         if not is_source_name(name):
             self._add(f"{name!r} cannot be the name of a source", path, "use letters, digits, '-' and '_', as in [sources.team]")
-        before = len(self.problems)
-        good = dict(self._read_table(table, path, _SOURCE_KEYS))
+        good = self._read_table(table, path, _SOURCE_KEYS)
         if "url" not in table:
-            self._add(f"the source {name!r} has no url", path, f"write {_EXAMPLES['url']}")
-        elif "url" in good and (fault := find_url_fault(good["url"])):
-            self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
-        if "path" in good and not is_store_path(good["path"]):
-            self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
-        if "vendor" in good and (fault := find_copy_fault(good["vendor"])):
-            self._add(f"vendor = {good['vendor']!r} {fault}", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
-        if "rev" in good and not _is_revision(good["rev"]):
-            self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
-        if len(self.problems) > before or not is_source_name(name):
+            self._add(f"the source {name!r} has no url", path, f"write {_SOURCE_KEYS['url'][1]}")
+        for key, find_fault in _FAULTS.items():
+            if key in good and (fault := find_fault(good[key])):
+                shown = hide_credentials(good[key]) if key == "url" else good[key]
+                self._add(f"{key} = {shown!r}{fault}", (*path, key), f"write {_SOURCE_KEYS[key][1]}")
+        if len(self.problems) > before:
             return None
         folder = posixpath.normpath(good.get("path", "profiles"))
-        return Source(
-            name, good["url"], "" if folder == "." else folder, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
-        )
+        return Source(name, **{**good, "path": "" if folder == "." else folder})
 
     def _require_distinct_names(self, sources: dict[str, Source]) -> None:
         first: dict[str, str] = {}
@@ -203,9 +206,75 @@ def _is_revision(text: str) -> bool:
     return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
 
 
+def _say(text: str, before: str = " ") -> str:
+    return f"{before}{text}" if text else ""
+
+
+#: The functions that find what is wrong with a key of a source; an empty text if nothing is.
+_FAULTS: dict[str, Callable[[str], str]] = {
+    "url": lambda url: _say(find_url_fault(url), ": "),
+    "path": lambda path: "" if is_store_path(path) else " is no folder below the top of a repository",
+    "vendor": lambda folder: _say(find_copy_fault(folder)),
+    "rev": lambda rev: "" if _is_revision(rev) else " is no range of versions and no revision",
+}
+
+
 def _is_of_kind(kind: str, value: Any) -> bool:
     if kind == "a list of texts":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind == "a list of tables":
         return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
+
+
+def read_project(home: Folder) -> Project:
+    """Return npuprof.toml next to a store in a folder, read once. Raises NpuprofError if it cannot be understood."""
+    if not isinstance(home.project, Project):
+        path = os.path.join(find_project_folder(home), FILE)
+        raw = read_file_beside(path)
+        home.project = parse_project(os.path.relpath(path), raw) if raw is not None else Project()
+    return home.project
+
+
+def read_file_beside(path: str) -> bytes | None:
+    """Return a file next to a store, None if there is none. Raises NpuprofError if it cannot be read."""
+    try:
+        return read_plain_file(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        what = f"cannot read {os.path.relpath(path)}: {describe_os_error(error, path)}"
+        raise NpuprofError([Finding("NP040", what, "", "mend or remove it")]) from None
+
+
+def require_fitting_store(home: Folder) -> None:
+    """Raise NpuprofError (NP041) if ``requires`` in npuprof.toml does not mean this npuprof, NP040 if the file cannot be understood."""
+    try:
+        require_fitting_project(read_project(home))
+    except NpuprofError:  # a later npuprof may understand what is wrong
+        unmet = None
+        with suppress(NpuprofError):
+            document = parse_document(FILE, os.path.relpath(home.project_file), read_file_beside(home.project_file) or b"")
+            unmet = find_unmet_requirement(document)
+        if unmet:
+            raise NpuprofError([unmet]) from None
+        raise
+
+
+def require_fitting_project(project: Project) -> None:
+    """Raise NpuprofError (NP041) if ``requires`` does not mean this npuprof."""
+    if unmet := find_unmet_requirement(project.document):
+        raise NpuprofError([unmet])
+
+
+def find_unmet_requirement(
+    document: Document | None, who: str = "this repository", hint: str = "install one of them, or widen requires"
+) -> Finding | None:
+    """Return that npuprof.toml needs another npuprof, None if it needs none."""
+    requires = document.data.get("requires") if document is not None else None
+    wanted, current = parse_version_range(requires) if isinstance(requires, str) else None, parse_version_text(__version__)
+    if document is None or wanted is None or current is None or wanted.accepts(current):
+        return None
+    what = f"{who} needs npuprof {requires}, and this is {__version__}"
+    why = "Its presets were written for that one; another may read them otherwise."
+    return Finding("NP041", what, why, hint, Origin(document, ("requires",)), "requires")

@@ -11,13 +11,13 @@ from functools import partial
 from npuprof.document.policy import Policy
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store import Folder, ReadOnceStore, find_project_folder
+from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import place_finding
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.beside import list_project_paths, read_file_beside, read_project
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.mirror import find_mirror_folder
-from npuprof.store.sources.project import Project
+from npuprof.store.sources.project import Project, read_file_beside, read_project
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, find_copy_folder
 from npuprof.store.versions import parse_version_request, parse_version_text

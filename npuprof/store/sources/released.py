@@ -77,7 +77,7 @@ def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
 
 def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:
     """Return the tags that a source had when it was locked, as they were kept; None where they were not. No git is needed."""
-    text = _open_cache(locked).read_text(_name_kept(locked)) if locked.releases else None
+    text = _open_cache(locked).read_text(_name_kept(locked))
     return tags if text is not None and seal_released_tags(tags := _parse(text)) == locked.releases else None
 
 

@@ -15,10 +15,8 @@ from npuprof.store import ReadOnceStore, is_profile_name
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.beside import find_unmet_requirement
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
-from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_finding,
@@ -29,12 +27,11 @@ from npuprof.store.sources.released import (
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, advise_copy
-from npuprof.store.versions import YANKED, parse_version_text
+from npuprof.store.versions import YANKED, parse_version_range, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
-    from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
@@ -115,11 +112,6 @@ class SourceStore(ReadOnceStore):
         return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
 
     @property
-    def identity(self) -> str:
-        """What the keys of all versions of its presets begin with."""
-        return self.root
-
-    @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
         try:
@@ -133,12 +125,9 @@ class SourceStore(ReadOnceStore):
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
-            from npuprof.store.gitstore.revisions import load_repository_revision
-            from npuprof.store.sources.mirrorgit import open_mirror, require_commit
+            from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
 
-            repository = open_mirror(self.source, self.locked.url, self.locked.path)
-            require_commit(repository, self.source, self.commit)
-            self._revision = load_repository_revision(repository, self.commit)
+            self._revision = load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit)
         return self._revision
 
     @property
@@ -184,7 +173,7 @@ class SourceStore(ReadOnceStore):
             document = parse_document(projects.FILE, self.cite_beside(projects.FILE), raw)
             first = self.source.partition("/")[0]
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
-            if unmet := find_unmet_requirement(document, f"the source {self.source!r}", hint):
+            if unmet := projects.find_unmet_requirement(document, f"the source {self.source!r}", hint):
                 raise NpuprofError([unmet])
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
             raise NpuprofError([build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)])
@@ -217,8 +206,9 @@ class SourceStore(ReadOnceStore):
         raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
         if raw is None:
             raise NpuprofError([self._build_missing_finding(name, asked)])
+        view = f" {self.shown}" if self.is_version else ""
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
-        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
+        return Profile(read, key=f"{self.root} {name}#{self.commit}{view}", home=self)
 
     def _read_text(self, name: str, asked: Origin | None) -> bytes:
         if name not in self.revision.files:
@@ -228,10 +218,6 @@ class SourceStore(ReadOnceStore):
         except NpuprofError as error:  # a link that leads nowhere
             place = Place(self.cite_file(f"{name}.toml"))
             raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
-
-    @property
-    def _view(self) -> str:
-        return f" {self.shown}" if self.is_version else ""
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if not name and asked is None:
@@ -295,26 +281,23 @@ class SourceStore(ReadOnceStore):
         if pinned is None and self._copy is not None:
             copied = self._copy.read_references()
             pinned = find_locked_version(copied, reference)
-        yanked = pinned.yanked if pinned else ""
         if self.copy is not None and pinned is not None:
-            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-            copy = self.copy.find_version(pinned.commit)
-            return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
+            return SourceStore(
+                self.locked, self.source, shown=pinned.format_shown(name), copy=self.copy.find_version(pinned.commit), commit=pinned.commit,
+                yanked=pinned.yanked,
+            )  # fmt: skip
         if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
             raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
-        if pinned is None and not is_own and not self.is_version and self.locked.releases:
+        if pinned is None and not is_own and not self.is_version:
             pinned = self._find_released(reference, asked)
-            yanked = pinned.yanked
         if pinned is not None:
-            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             return SourceStore(
-                self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
+                self.locked, self.source, shown=pinned.format_shown(name), commit=pinned.commit, yanked=pinned.yanked,
                 find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
             )  # fmt: skip
         pin = self._find_pin(reference, wanted, asked, is_own)
-        shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
-        if pin.released and not pinned:  # the lock says nothing of it
-            yanked = self.revision.repository.find_yank(shown)
+        shown = LockedVersion(pin.version or "-", pin.commit).format_shown(pin.name)
+        yanked = self.revision.repository.find_yank(shown) if pin.released else ""  # the lock contains nothing of it
         return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
@@ -351,13 +334,11 @@ class SourceStore(ReadOnceStore):
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
-        from npuprof.store.gitstore.revisions import load_repository_revision
-        from npuprof.store.sources.mirrorgit import require_commit
+        from npuprof.store.sources.mirrorgit import load_mirror_revision
 
         name, _, wanted = reference.partition("@")
         if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
-            require_commit(self.revision.repository, self.source, pinned.commit)
-            return load_repository_revision(self.revision.repository, pinned.commit), None
+            return load_mirror_revision(self.revision.repository, self.source, pinned.commit), None
         pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked, is_own)
         return pin.home, pin.released
 
@@ -384,7 +365,8 @@ class SourceStore(ReadOnceStore):
         newest = ""
         with suppress(NpuprofError):  # it is a copy, and the mirror is not here
             tags = open_mirror(self.source, self.locked.url, self.locked.path)
-            newest = self._find_newest_kept(tags, name) if self.is_version else tags.find_newest_kept("")
+            released = load_released_tags(self.locked, lambda: tags) if self.is_version else []
+            newest = find_newest_kept(released, name) if self.is_version else tags.find_newest_kept("")
         if self.is_version:
             newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
             return f"{newer}, then {update}"
@@ -392,11 +374,6 @@ class SourceStore(ReadOnceStore):
         if number is None or (wanted is not None and wanted.accepts(number)):
             return f"{update} takes {newest or 'a newer version, once there is one'}"
         return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
-
-    def _find_newest_kept(self, tags: Repository, name: str) -> str:
-        if not self.locked.releases:
-            return tags.find_newest_kept(name, self.locked.commit)
-        return find_newest_kept(load_released_tags(self.locked, lambda: tags), name)
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""

@@ -20,88 +20,61 @@ if TYPE_CHECKING:
     #: Takes a fault: the message, the place, what to try, and why.
     Add = Callable[[str, Path, str, str], None]
 
-#: The keys of a ``[[rule]]``, what they take, and examples.
+#: The keys of a ``[[rule]]`` and of an ``[[ignore]]``: what a value must be, and an example.
 KEYS = {
-    "code": "a text", "when": "a text", "require": "a text", "message": "a text", "severity": "a text", "presets": "a list of texts",
+    "code": ("a text", 'code = "TEAM-1"'), "when": ("a text", "when = \"scenario == 'training'\""),
+    "require": ("a text", 'require = "deterministic == 1"'), "message": ("a text", 'message = "training is repeatable"'),
+    "severity": ("a text", 'severity = "warning"'), "presets": ("a list of texts", 'presets = ["production/*"]'),
 }  # fmt: skip
-EXAMPLES = {
-    "code": 'code = "TEAM-1"', "when": "when = \"scenario == 'training'\"", "require": 'require = "deterministic == 1"',
-    "message": 'message = "training is repeatable"', "severity": 'severity = "warning"', "presets": 'presets = ["production/*"]',
-}  # fmt: skip
-IGNORE_KEYS = {"code": "a text", "reason": "a text", "presets": "a list of texts"}
-IGNORE_EXAMPLES = {**EXAMPLES, "code": 'code = "NP378"', "reason": 'reason = "one device only"'}
+IGNORE_KEYS = {"code": ("a text", 'code = "NP378"'), "reason": ("a text", 'reason = "one device only"'), "presets": KEYS["presets"]}
 _CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
-def read_rule(document: Document, path: Path, table: dict[str, Any], good: dict[str, Any], add: Add) -> TeamRule | None:
-    """Return the rule of a table, None where something is wrong with it, which ``add`` takes.
-
-    ``table`` is the table as it stands, ``good`` those of its keys that are of the right kind.
-    """
-    faults = 0
-
-    def tell(message: str, where: Path, hint: str, why: str = "") -> None:
-        nonlocal faults
-        faults += 1
-        add(message, where, hint, why)
-
-    for name in ("code", "require"):
-        if name not in table:
-            tell(f"a rule has no {name}", path, f"write {EXAMPLES[name]}")
+def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
+    """Return the rule of a table, None if its condition is at fault; ``add`` takes all faults, ``good`` are the keys of the right kind."""
     if "code" in good and (fault := find_code_fault(good["code"])):
-        tell(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {EXAMPLES['code']}")
+        add(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {KEYS['code'][1]}", "")
     if "severity" in good and good["severity"] not in SEVERITIES:
         hint = did_you_mean(good["severity"], SEVERITIES, f"known are {', '.join(SEVERITIES)}")
-        tell(f"severity = {good['severity']!r} is unknown", (*path, "severity"), hint)
+        add(f"severity = {good['severity']!r} is unknown", (*path, "severity"), hint, "")
     if "message" in good and not (good["message"].strip() and good["message"].isprintable()):
-        tell("message must be one line of text", (*path, "message"), f"write {EXAMPLES['message']}")
-    for index, pattern in enumerate(good.get("presets", ())):
-        if fault := find_name_glob_fault(pattern):
-            tell(f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {EXAMPLES['presets']}")
-    conditions = {name: _read_condition(good[name], (*path, name), tell) for name in ("when", "require") if name in good}
-    require = conditions.get("require")
-    if faults or require is None or len(good) < len(table):
-        return None
-    return TeamRule(
-        good["code"], require, conditions.get("when"), good.get("message", ""), good.get("severity", "error"),
+        add("message must be one line of text", (*path, "message"), f"write {KEYS['message'][1]}", "")
+    _check_globs(path, good, add)
+    when, require = (_read_condition(good[name], (*path, name), add) if name in good else None for name in ("when", "require"))
+    return require and TeamRule(
+        good.get("code", ""), require, when, good.get("message", ""), good.get("severity", "error"),
         tuple(good.get("presets", ())), Origin(document, path),
     )  # fmt: skip
 
 
-def read_ignore(document: Document, path: Path, table: dict[str, Any], good: dict[str, Any], add: Add) -> Ignore | None:
-    """Return what a table accepts, None where something is wrong with it, which ``add`` takes; as ``read_rule`` does."""
-    missing = [name for name in IGNORE_KEYS if name not in table]
-    faults: list[tuple[str, Path, str, str]] = [
-        (f"an ignore has no {name}", path, f"write {IGNORE_EXAMPLES[name]}", "") for name in missing
-    ]
+def read_ignore(document: Document, path: Path, good: dict[str, Any], add: Add) -> Ignore:
+    """Return what a table accepts; ``add`` takes all faults, ``good`` are the keys of the right kind."""
     if "code" in good and (fault := find_acceptance_fault(good["code"])):
-        faults.append((f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {IGNORE_EXAMPLES['code']}", ""))
+        add(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {IGNORE_KEYS['code'][1]}", "")
     if "reason" in good and not good["reason"].strip():
-        faults.append(
-            ("the reason is empty", (*path, "reason"), f"write {IGNORE_EXAMPLES['reason']}", "Who reads it later has to know why.")
-        )
+        add("the reason is empty", (*path, "reason"), f"write {IGNORE_KEYS['reason'][1]}", "Who reads it later has to know why.")
+    _check_globs(path, good, add)
+    if "presets" in good and not good["presets"]:
+        add("presets is empty, so nothing is accepted", (*path, "presets"), f"write {KEYS['presets'][1]}", "")
+    return Ignore(good.get("code", ""), good.get("reason", ""), Origin(document, path), tuple(good.get("presets", ())))
+
+
+def _check_globs(path: Path, good: dict[str, Any], add: Add) -> None:
     for index, pattern in enumerate(good.get("presets", ())):
         if fault := find_name_glob_fault(pattern):
-            faults.append((f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {EXAMPLES['presets']}", ""))
-    if "presets" in good and not good["presets"]:
-        faults.append(("presets is empty, so nothing is accepted", (*path, "presets"), f"write {EXAMPLES['presets']}", ""))
-    for one in faults:
-        add(*one)
-    if faults or len(good) < len(table):
-        return None
-    return Ignore(good["code"], good["reason"], Origin(document, path), tuple(good["presets"]))
+            add(f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {KEYS['presets'][1]}", "")
 
 
-def _read_condition(text: str, where: Path, tell: Callable[[str, Path, str, str], None]) -> Condition | None:
+def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
     try:
         tree = written_condition.read_condition(text)
     except written_condition.ConditionError as error:
-        tell(error.what, where, error.hint, written_condition.LANGUAGE)
+        add(error.what, where, error.hint, written_condition.LANGUAGE)
         return None
     unknown = [name for name in written_condition.find_unknown_names(tree) if name != "product"]
     for name in unknown:
         hint = did_you_mean(name, (*catalog.record_names(), *SECTIONS), "npuprof options lists all; variables are env.NAME")
-        tell(f"{name!r} is no setting", where, hint, "What no preset can hold would be unset in all of them.")
+        add(f"{name!r} is no setting", where, hint, "What no preset can hold would be unset in all of them.")
     return None if unknown else (text, tree)
 
 

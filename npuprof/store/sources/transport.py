@@ -28,14 +28,9 @@ if TYPE_CHECKING:
     Tell = Callable[[str], None]
 
 _FLAGS = (
-    "--progress",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--no-auto-maintenance",
-    "--no-recurse-submodules",
-    "--no-show-forced-updates",
+    "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
     "--stdin",
-)
+)  # fmt: skip
 #: The programs of the other side: the configuration of a repository may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
 #: Settings that start a program on this side, write a file, or decide who gets a password.

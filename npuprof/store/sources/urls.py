@@ -7,6 +7,7 @@ import re
 
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
+from npuprof.resolve.digests import load_sha256
 from npuprof.system.patterns import lazy_pattern
 
 #: ``x::rest`` names a program of git's that is given the rest.
@@ -105,3 +106,8 @@ def normalize_url(url: str) -> str:
         return url
     user, host, path = (f"{scp[1]}@" if scp[1] else ""), scp[2].lower(), scp[3].rstrip("/")
     return f"ssh://{user}{host}/{path.strip('/')}" if path.startswith("/") else f"{user}{host}:{path}"
+
+
+def mark_texts(*texts: str) -> str:
+    """Return 16 hexadecimal digits that differ if any of some texts does: the name of a folder in the cache, or a seal of the lock."""
+    return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])

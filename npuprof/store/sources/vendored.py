@@ -10,7 +10,7 @@ from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.sources.lock import LockedSource, LockedVersion, parse_locked_version
-from npuprof.store.sources.urls import normalize_url
+from npuprof.store.sources.urls import mark_texts, normalize_url
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
@@ -233,8 +233,7 @@ def name_version_folder(commit: str) -> str:
 
 def name_nested_folder(locked: LockedSource) -> str:
     """Return the folder, in the copy that a repository names, of a source of the source: one for a store at a commit, whoever names it."""
-    mark = load_sha256()(f"{normalize_url(locked.url)}\n{locked.path}".encode(errors="surrogateescape")).hexdigest()[:16]
-    return f"{NESTED}/{mark}-{locked.commit}"
+    return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
 
 
 def find_copy_folder(base: str, folder: str) -> str:
