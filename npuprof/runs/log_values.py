@@ -209,7 +209,7 @@ NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
 
 
 class Verdict(NamedTuple):
-    """What is proven of a setting: its state, the texts that were ``found`` where they are not the wanted one, why, and which variable would log it."""
+    """A verdict on a setting: its state, the texts ``found`` in place of the wanted one, why, and which variable would log it."""
 
     setting: str
     state: str
