@@ -16,8 +16,8 @@ from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.source.sync import Sync
 from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
+from npuprof.hosting import Job
 from npuprof.hosting.checkout import complete_checkout
-from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import baselines
 from npuprof.report.answer import Answer

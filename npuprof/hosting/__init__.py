@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.system.patterns import lazy_pattern
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.hosting.job import Job
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class Comment(NamedTuple):
+    """A comment on a pull request."""
+
+    ident: int
+    body: str
+
+
+class Comments(Protocol):
+    """The comments of one pull request, with the rights of one token. All raise ServiceError."""
+
+    def find_own(self, marker: str) -> Comment | None:
+        """Return the first comment that whoever has the token wrote, and that begins with a line."""
+
+    def create(self, body: str) -> None:
+        """Write a new comment."""
+
+    def update(self, ident: int, body: str) -> None:
+        """Give a comment of our own another text."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a service.
+
+    ``number`` is that of the pull request, 0 where it is for none; then only the presets are checked. ``base`` and ``head`` are its
+    commits, ``pages`` the address for links to lines, ``summary`` the file for what is shown beside the job's log (empty where the log
+    itself is the place), ``target`` the branch that it is for, ``depth`` what to write so that the checkout is whole. ``comments`` is
+    None without a token, which ``token_hint`` says how to give.
+    """
+
+    service: str
+    format: str
+    number: int = 0
+    base: str = ""
+    head: str = ""
+    pages: str = ""
+    summary: str = ""
+    depth: str = ""
+    comments: Comments | None = None
+    token_hint: str = ""
+    target: str = ""
 
 
 def read_job(environ: Mapping[str, str]) -> Job:
@@ -24,3 +69,22 @@ def read_job(environ: Mapping[str, str]) -> Job:
     what = "no job of GitHub or GitLab runs here: neither GITHUB_ACTIONS nor GITLAB_CI is true"
     hint = "elsewhere: npuprof check, and npuprof diff --rev BRANCH...HEAD --format markdown, for the branch that the change goes into"
     raise NpuprofError([Finding("NP060", what, "The job's own variables say which pull request it is for.", hint)])
+
+
+def require_variable(name: str, value: object, pattern: str) -> str:
+    """Return what the service says as a text that is as it should be. Raises NpuprofError (NP060)."""
+    text = str(value) if isinstance(value, (str, int)) else ""
+    if not re.fullmatch(pattern, text):
+        what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
+        raise NpuprofError([Finding("NP060", what, "It says what the job is for.", "run it as a job of the service, for a pull request")])
+    return text
+
+
+def require_commit(name: str, value: object) -> str:
+    """Return the full id of a commit. Raises NpuprofError (NP060)."""
+    return require_variable(name, value, _COMMIT.pattern)
+
+
+def require_address(name: str, value: object) -> str:
+    """Return the address of a service or of its pages, without a slash at its end. Raises NpuprofError (NP060)."""
+    return require_variable(name, value, r"https?://[A-Za-z0-9.:\[\]_-]+(/[^\s\"'<>`|()\\]*)?").rstrip("/")

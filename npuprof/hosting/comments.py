@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from npuprof.hosting.job import Comment, Comments
-from npuprof.hosting.service import ServiceError
+from npuprof.hosting import Comment, Comments
+from npuprof.hosting.service import Service, ServiceError, require_list
 
 #: Seconds between one try and the next.
 PAUSES = (1.0, 3.0, 9.0)
+_MOST_PAGES = 100
 
 
 def keep_comment(comments: Comments, marker: str, page: str, wanted: bool) -> str:
@@ -43,14 +45,53 @@ def _write_comment(comments: Comments, marker: str, body: str, wanted: bool) -> 
     return "renewed"
 
 
-def find_marked_comment(
-    pages: Iterable[Sequence[dict[str, Any]]], is_ours: Callable[[dict[str, Any]], bool], marker: str
-) -> Comment | None:
-    """Return the first comment of ours that begins with a marker, on whatever page it is; no page is asked for after that."""
-    for page in pages:
-        for comment in page:
-            body = comment.get("body")
-            is_marked = isinstance(body, str) and body.partition("\n")[0].strip() == marker
-            if is_marked and is_ours(comment) and type(comment.get("id")) is int:
-                return Comment(comment["id"], comment["body"])
-    return None
+class ServiceComments(ABC):
+    """The comments of one pull request, at a path of a service; ``order`` is the query for the oldest first."""
+
+    order = ""
+
+    def __init__(self, service: Service, path: str) -> None:
+        self._service = service
+        self._path = path
+        self._author: object = None
+
+    def find_own(self, marker: str) -> Comment | None:
+        """Return the first comment of ours that begins with a marker; no page is read after that. Raises ServiceError."""
+        self._author = self._author or self._find_author()
+        for page in self._read_pages():
+            for comment in page:
+                body = comment.get("body")
+                is_marked = isinstance(body, str) and body.partition("\n")[0].strip() == marker
+                if is_marked and self._is_ours(comment) and type(comment.get("id")) is int:
+                    return Comment(comment["id"], comment["body"])
+        return None
+
+    def create(self, body: str) -> None:
+        """Write a new comment. Raises ServiceError."""
+        self._service.ask("POST", self._path, {"body": body})
+
+    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
+        page = "1"
+        for _ in range(_MOST_PAGES):
+            reply = self._service.ask("GET", f"{self._path}?per_page=100{self.order}&page={page}")
+            yield require_list(reply, self._service.name)
+            page = self._find_next_page(page, reply.headers)
+            if not page:
+                return
+        raise ServiceError(f"there are more than {100 * _MOST_PAGES} comments")
+
+    @abstractmethod
+    def update(self, ident: int, body: str) -> None:
+        """Replace the text of a comment of our own. Raises ServiceError."""
+
+    @abstractmethod
+    def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
+        """Return the number of the page after one, an empty text if it is the last."""
+
+    @abstractmethod
+    def _find_author(self) -> object:
+        """Return what identifies the owner of the token as an author. Raises ServiceError."""
+
+    @abstractmethod
+    def _is_ours(self, comment: dict[str, Any]) -> bool:
+        """Return whether the owner of the token wrote a comment."""

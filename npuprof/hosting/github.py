@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from npuprof.hosting.comments import find_marked_comment
-from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
-from npuprof.hosting.service import Service, ServiceError, require_list
+from npuprof.hosting import Job, require_address, require_commit, require_variable
+from npuprof.hosting.comments import ServiceComments
+from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import read_file_content
 
 #: Who writes with the token that a job is given.
 _JOB_AUTHOR = "github-actions[bot]"
-_MOST_PAGES = 100
 _DEPTH = "let actions/checkout fetch all of it: with: { fetch-depth: 0 }"
 _TOKEN_HINT = "hand the token to the step: env: { GH_TOKEN: ${{ github.token }} }, with permissions: { pull-requests: write }"  # noqa: S105
 
@@ -58,35 +57,22 @@ def _read_branch(event_data: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-class GitHubComments:
+class GitHubComments(ServiceComments):
     """The comments of one pull request."""
 
     def __init__(self, service: Service, repository: str, number: int) -> None:
-        self._service = service
+        super().__init__(service, f"/repos/{repository}/issues/{number}/comments")
         self._comments = f"/repos/{repository}/issues/comments"
-        self._of_issue = f"/repos/{repository}/issues/{number}/comments"
-        self._author = ""
-
-    def find_own(self, marker: str) -> Comment | None:
-        """Return the first comment of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
-        self._author = self._author or self._find_author()
-        return find_marked_comment(self._read_pages(), lambda comment: _reach(comment, "user", "login") == self._author, marker)
-
-    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
-        for page in range(1, _MOST_PAGES + 1):
-            reply = self._service.ask("GET", f"{self._of_issue}?per_page=100&page={page}")
-            yield require_list(reply, "GitHub")
-            if 'rel="next"' not in reply.headers.get("link", ""):
-                return
-        raise ServiceError(f"there are more than {100 * _MOST_PAGES} comments")
-
-    def create(self, body: str) -> None:
-        """Write a new comment. Raises ServiceError."""
-        self._service.ask("POST", self._of_issue, {"body": body})
 
     def update(self, ident: int, body: str) -> None:
-        """Give a comment another text. Raises ServiceError."""
+        """Replace the text of a comment. Raises ServiceError."""
         self._service.ask("PATCH", f"{self._comments}/{ident}", {"body": body})
+
+    def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
+        return str(int(page) + 1) if 'rel="next"' in headers.get("link", "") else ""
+
+    def _is_ours(self, comment: dict[str, Any]) -> bool:
+        return bool(_reach(comment, "user", "login") == self._author)
 
     def _find_author(self) -> str:
         """Return as whom we write. The token of an app, as a job's own is one, has no user; it is asked by other means."""

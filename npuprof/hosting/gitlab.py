@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from npuprof.hosting.comments import find_marked_comment
-from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
-from npuprof.hosting.service import Service, ServiceError, require_list
+from npuprof.hosting import Job, require_address, require_commit, require_variable
+from npuprof.hosting.comments import ServiceComments
+from npuprof.hosting.service import Service, ServiceError
 
-_MOST_PAGES = 100
 _DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
 _TOKEN_HINT = "let NPUPROF_TOKEN be a masked variable of the project: a project access token with the scope api (a fork has none)"  # noqa: S105
 
@@ -33,7 +32,7 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
     if token:
         api = require_address("CI_API_V4_URL", environ.get("CI_API_V4_URL"))
         service = Service("GitLab", api, ("PRIVATE-TOKEN", token), authority=environ.get("CI_SERVER_TLS_CA_FILE", ""))
-        comments = GitLabComments(service, project, number)
+        comments = GitLabComments(service, f"/projects/{project}/merge_requests/{number}/notes")
     return Job(
         "GitLab",
         "text",
@@ -58,40 +57,22 @@ def _find_base(environ: Mapping[str, str]) -> str:
     return f"refs/remotes/origin/{branch}"
 
 
-class GitLabComments:
+class GitLabComments(ServiceComments):
     """The notes on one merge request."""
 
-    def __init__(self, service: Service, project: str, number: int) -> None:
-        self._service = service
-        self._notes = f"/projects/{project}/merge_requests/{number}/notes"
-        self._author = 0
-
-    def find_own(self, marker: str) -> Comment | None:
-        """Return the first note of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
-        self._author = self._author or self._find_author()
-        return find_marked_comment(self._read_pages(), self._is_ours, marker)
-
-    def _is_ours(self, note: dict[str, Any]) -> bool:
-        author = note.get("author")
-        return isinstance(author, dict) and author.get("id") == self._author and not note.get("system")
-
-    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
-        page = "1"
-        for _ in range(_MOST_PAGES):
-            reply = self._service.ask("GET", f"{self._notes}?per_page=100&sort=asc&order_by=created_at&page={page}")
-            yield require_list(reply, "GitLab")
-            page = reply.headers.get("x-next-page", "").strip()
-            if not (page.isascii() and page.isdigit()):
-                return
-        raise ServiceError(f"there are more than {100 * _MOST_PAGES} notes")
-
-    def create(self, body: str) -> None:
-        """Write a new note. Raises ServiceError."""
-        self._service.ask("POST", self._notes, {"body": body})
+    order = "&sort=asc&order_by=created_at"
 
     def update(self, ident: int, body: str) -> None:
-        """Give a note another text. Raises ServiceError."""
-        self._service.ask("PUT", f"{self._notes}/{ident}", {"body": body})
+        """Replace the text of a note. Raises ServiceError."""
+        self._service.ask("PUT", f"{self._path}/{ident}", {"body": body})
+
+    def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
+        following = headers.get("x-next-page", "").strip()
+        return following if following.isascii() and following.isdigit() else ""
+
+    def _is_ours(self, comment: dict[str, Any]) -> bool:
+        author = comment.get("author")
+        return isinstance(author, dict) and author.get("id") == self._author and not comment.get("system")
 
     def _find_author(self) -> int:
         """Return as whom we write: the user that a project's token has of its own. Raises ServiceError."""

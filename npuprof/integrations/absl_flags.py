@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from absl import flags
+
 from npuprof.integrations.choice import FLAGS, resolve_choice
 from npuprof.model import NpuprofError
 from npuprof.resolve.config import Config
@@ -17,8 +19,6 @@ def define_flags(preset: str | None = None, store: str | None = None, flag_value
 
     ``flag_values`` is an ``absl.flags.FlagValues``, by default the one of the process.
     """
-    from absl import flags
-
     values = flags.FLAGS if flag_values is None else flag_values
     defaults = {"npu_preset": preset, "npu_store": store}
     for flag in FLAGS:
@@ -27,9 +27,9 @@ def define_flags(preset: str | None = None, store: str | None = None, flag_value
         else:
             flags.DEFINE_string(flag.name, defaults[flag.name], flag.help, flag_values=values)
 
-    def exists(asked: dict[str, Any]) -> bool:
+    def exists(chosen: dict[str, Any]) -> bool:
         try:
-            resolve_choice(asked["npu_preset"], asked["npu_set"] or (), asked["npu_unset"] or (), asked["npu_store"], check=False)
+            resolve_choice(chosen["npu_preset"], chosen["npu_set"] or (), chosen["npu_unset"] or (), chosen["npu_store"], check=False)
         except NpuprofError as error:
             raise flags.ValidationError(str(error)) from None
         return True
@@ -44,7 +44,5 @@ def resolve_flags(flag_values: Any = None, *, cann: str | None = None, product: 
     with every problem, its place and a repair, for errors of the checks unless ``check`` is false; and absl's own error where the
     flags are not parsed yet.
     """
-    from absl import flags
-
     values = flags.FLAGS if flag_values is None else flag_values
     return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, check)

@@ -33,7 +33,7 @@ class PresetItem(pytest.Item):
     def runtest(self) -> None:
         """Check the preset. Raises PresetError."""
         failing = ("error", "warning") if self.config.getoption("npuprof_strict") else ("error",)
-        findings = [one for one in self._find() if one.severity in failing]
+        findings = [finding for finding in self._find() if finding.severity in failing]
         if findings:
             raise PresetError(findings)
 
@@ -44,8 +44,8 @@ class PresetItem(pytest.Item):
             from npuprof.model import Place
             from npuprof.store.problems import build_bad_name_finding
 
-            found = build_bad_name_finding(self.preset)
-            return [found._replace(hint="rename the file", where=Place(self.home.store.cite_file(self.preset)))]
+            finding = build_bad_name_finding(self.preset)
+            return [finding._replace(hint="rename the file", where=Place(self.home.store.cite_file(self.preset)))]
         try:
             return npuprof.check(self.home.resolve(self.preset))
         except npuprof.NpuprofError as error:
@@ -92,15 +92,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add a test for each preset, so that -k and --last-failed choose among them as among all others."""
-    asked = config.getoption("npuprof")
-    if asked is None:
-        asked = config.getini("npuprof") and os.path.join(config.rootpath, str(config.getini("npuprof")))
-    if not asked:
+    store = config.getoption("npuprof")
+    if store is None:
+        store = config.getini("npuprof") and os.path.join(config.rootpath, str(config.getini("npuprof")))
+    if not store:
         return
     import npuprof
 
     try:
-        home = npuprof.open_store(None if asked == _DEFAULT else asked)
+        home = npuprof.open_store(None if store == _DEFAULT else store)
     except npuprof.NpuprofError as error:
         raise pytest.UsageError(f"npuprof: {error}") from None
     collector = PresetCollector.from_parent(session, name="npuprof", nodeid="npuprof")
