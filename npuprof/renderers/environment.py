@@ -34,24 +34,24 @@ def collect_env_variables(
     ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold, and unless it is
     ``trusting`` for variables that need the user's trust and lack it; ``allowing_unknown`` takes those that the catalogue lacks.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     notes: list[str] = []
     later: dict[str, str] = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
         if isinstance(value, dict):
-            asked = str(value.get("launcher"))
-            told = tell(asked) if tell and asked in FACTS else None
-            if told is not None:
-                found[name] = told
-            elif asked in asked_later:
+            fact = str(value.get("launcher"))
+            known = tell(fact) if tell and fact in FACTS else None
+            if known is not None:
+                variables[name] = known
+            elif fact in asked_later:
                 later[name] = ""
             elif tell:
-                notes.append(f"{name} is left out: no launcher has said its {asked} here")
+                notes.append(f"{name} is left out: no launcher has said its {fact} here")
             else:
                 notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
         else:
-            found[name] = format_switch_variable(name, value) if isinstance(value, bool) else str(value)
+            variables[name] = format_switch_variable(name, value) if isinstance(value, bool) else str(value)
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
         wired = paths.get(name) or encode_field_value(name, value)
@@ -59,18 +59,18 @@ def collect_env_variables(
             raise NpuprofError([build_unfit_finding(config, name, "env")])
         text = format_variable_text(wired)
         for twin in catalog.load_env_twins().get(name, ()):
-            if twin in found:
+            if twin in variables:
                 order = catalog.find_record_texts("env", twin).get("precedence")
                 notes.append(
                     f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
                 )
             else:
-                found[twin] = format_twin_text(twin, value, text)
-        found[f"NPUPROF_{name.upper()}"] = text
+                variables[twin] = format_twin_text(twin, value, text)
+        variables[f"NPUPROF_{name.upper()}"] = text
     marks = (config.name, config.digest, config.preset_digest, config.context.describe())
-    found |= dict(zip(MARKS, marks, strict=True))
-    _require_exportable(config, found | later)
-    return found, notes
+    variables |= dict(zip(MARKS, marks, strict=True))
+    _require_exportable(config, variables | later)
+    return variables, notes
 
 
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
@@ -80,17 +80,17 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
     """
     steps = [step for profile in config.lineage for step in profile.steps]
     overrides = [override for profile in config.lineage for override in profile.overrides]
-    steps += [step for one in overrides if is_override_active(one, config.context, config.scenario) for step in one.steps]
+    steps += [step for override in overrides if is_override_active(override, config.context, config.scenario) for step in override.steps]
     typed = {step.key for step in config.changes if step.op == "unset"}
     removed: list[str] = []
-    kept: list[str] = []
+    untrusted: list[str] = []
     for key in dict.fromkeys((*(step.key for step in steps if step.op == "unset"), *typed)):
         section, name = keys.split_section_and_name(key)
         if section != "env" or key in config.settings or is_own_variable(name) or not (name.isascii() and name.isidentifier()):
             continue
         needs = (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
-        (kept if needs else removed).append(name)
-    return removed, kept
+        (untrusted if needs else removed).append(name)
+    return removed, untrusted
 
 
 def describe_kept_variables(names: Iterable[str], environ: Container[str]) -> list[str]:
@@ -111,9 +111,9 @@ def format_twin_text(twin: str, value: Any, text: str) -> str:
     return record.twin_values.get(spelled, spelled)
 
 
-def _require_exportable(config: Config, found: dict[str, str]) -> None:
+def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
-    for name, text in found.items():
+    for name, text in variables.items():
         if not (name.isascii() and name.isidentifier()):
             problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
         elif "\0" in text:

@@ -63,7 +63,7 @@ def _dynamic_arguments() -> tuple[str, ...]:
 
 def render_estimator(config: Config, inline: bool) -> Rendered:
     """Return the module with ``run_config(session_config=None)``, or the bare lines."""
-    paths, beside = _collect_run_arguments(config)
+    paths, session_options = _collect_run_arguments(config)
     remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
@@ -78,19 +78,19 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
     body = (_INLINE if inline else _MODULE).format(
         os="import os\n\n" if collect_sidecars(config) else "",
         imports=_format_config_imports(["NPURunConfig", *used]),
-        parameters=_format_session_entry(config, beside, inline),
+        parameters=_format_session_entry(config, session_options, inline),
         remarks="".join(f"{indent}# {remark}\n" for remark in remarks),
         call="\n".join(call),
     )
-    findings = (*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside))
+    findings = (*findings, *_check_estimator_defaults(config), *_check_session_options(config, session_options))
     return finish_code(config, "estimator", body, *findings)
 
 
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
     """Return a table of the arguments alone, for a call of NPURunConfig that is there: ``NPURunConfig(..., **onto)``."""
-    paths, beside = _collect_run_arguments(config)
-    if beside:
-        raise build_not_carried_error(config, dict.fromkeys(beside, ""), "estimator")
+    paths, session_options = _collect_run_arguments(config)
+    if session_options:
+        raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
     arguments = [*_build_nested_arguments(config, _build_argument_tree(config, paths)), *_format_estimator_section(config)]
     imports = ["import os", ""] if collect_sidecars(config) else []
     return finish_code(config, "estimator", "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]))
@@ -102,7 +102,7 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
     Raises NpuprofError for options that NPUEstimator loses.
     """
     names_by_path: dict[tuple[str, ...], str] = {}
-    beside: list[str] = []
+    session_options: list[str] = []
     lost: dict[str, str] = {}
     options = config_section(config, "options")
     *profiles, hybrid = _dynamic_arguments()
@@ -118,10 +118,10 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
         elif option.field is None or option.states.endswith("."):
             lost[name] = ""
         else:
-            beside.append(name)
+            session_options.append(name)
     if lost:
         raise build_not_carried_error(config, lost, "estimator")
-    return names_by_path, beside
+    return names_by_path, session_options
 
 
 def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, Any]:
@@ -212,13 +212,13 @@ def _format_estimator_section(config: Config) -> list[str]:
     return lines
 
 
-def _format_session_entry(config: Config, beside: list[str], inline: bool) -> str:
-    if not beside:
+def _format_session_entry(config: Config, session_options: list[str], inline: bool) -> str:
+    if not session_options:
         return ""
     root = "session_config.graph_options.rewrite_options" if inline else "rewrite_options"
     indent = "" if inline else "    "
     head = f'{indent}custom_op = {root}.custom_optimizers.add()\n{indent}custom_op.name = "NpuOptimizer"\n'
-    return head + format_parameter_map(config, beside, indent, "estimator")
+    return head + format_parameter_map(config, session_options, indent, "estimator")
 
 
 def _format_config_imports(names: list[str]) -> str:
@@ -228,12 +228,12 @@ def _format_config_imports(names: list[str]) -> str:
     return f"from {module} import (\n" + "".join(f"    {name},\n" for name in sorted(names)) + ")\n"
 
 
-def _check_session_options(config: Config, beside: list[str]) -> tuple[Finding, ...]:
-    if not beside:
+def _check_session_options(config: Config, session_options: list[str]) -> tuple[Finding, ...]:
+    if not session_options:
         return ()
-    what = f"{', '.join(beside)} goes through session_config: NPURunConfig has no such argument"
+    what = f"{', '.join(session_options)} goes through session_config: NPURunConfig has no such argument"
     why = "NPUEstimator adds an entry of its own after it, whose values win for every key that both hold."
-    return (build_render_finding(config, "NP909", beside[0], what, why, ""),)
+    return (build_render_finding(config, "NP909", session_options[0], what, why, ""),)
 
 
 def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:

@@ -81,15 +81,15 @@ def _find_common_quote(text: str) -> str:
 def _describe_dotenv_doubt(name: str, text: str) -> str:
     if _find_common_quote(text):
         return ""
-    held = (
+    content = (
         "a carriage return" if "\r" in text else "a single quote beside what a shell expands or unquotes" if "'" in text else "backslashes"
     )
-    told = f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {held}"
+    doubt = f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {content}"
     if text.endswith("\\"):
-        return f"{told}; source takes the line after it for a part of it, or stops there and loses all lines after it"
+        return f"{doubt}; source takes the line after it for a part of it, or stops there and loses all lines after it"
     if re.search(r"`|\$[({\[]", text):
-        return f"{told}; source runs what looks like a command in it, or stops there and loses all lines after it"
-    return told
+        return f"{doubt}; source runs what looks like a command in it, or stops there and loses all lines after it"
+    return doubt
 
 
 def _explain_dotenv_refusal(name: str, text: str) -> str:
@@ -177,10 +177,10 @@ def _describe_kustomize_doubt(name: str, text: str) -> str:
     return f"kubectl apply takes it, and kustomize ends with an error: it holds U+{ord(odd):04X}" if odd else ""
 
 
-def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
+def _build_configmap_name(config: Config, *data: dict[str, str]) -> str:
     """Return a name that another content never has: what is immutable cannot be written anew."""
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
-    return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(held)})[:10])))
+    return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(data)})[:10])))
 
 
 def _format_label(text: str) -> str:
@@ -260,7 +260,7 @@ exec "$@"' npuprof "$@"
 
 def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
     def write_job(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-        asked = {name: SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if is_told_by_slurm(value)}
+        facts = {name: SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if is_told_by_slurm(value)}
         return _SLURM_JOB.format(
             job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
             number=number,
@@ -268,7 +268,7 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
             digest=config.digest,
             example=example,
             exports=format_clear_and_export_lines(config, "bash", variables),
-            asks="\n".join(f'export {name}="${variable}"' for name, variable in asked.items()) or ":",
+            asks="\n".join(f'export {name}="${variable}"' for name, variable in facts.items()) or ":",
         )
 
     return write_job
@@ -323,11 +323,11 @@ def compare_environment(
 
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
     """
-    found: list[tuple[str, str, str | None, str | None]] = []
+    changes: list[tuple[str, str, str | None, str | None]] = []
     for name, text in variables.items():
         before = environ.get(name)
         if before != text:
-            found.append(("+" if before is None else "~", name, before, text))
+            changes.append(("+" if before is None else "~", name, before, text))
     ours = [name for name in removed if name in environ]
     ours += [name for name in sorted(environ) if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING]
-    return found + [("-", name, environ[name], None) for name in ours if name not in variables]
+    return changes + [("-", name, environ[name], None) for name in ours if name not in variables]

@@ -199,13 +199,13 @@ def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     lost = [name for name in known if not ((argument := catalog.find_argument(name)) and argument.run_config)]
     if lost:
         raise NpuprofError([_build_no_argument_finding(config, name) for name in lost])
-    given = [f"{name}={format_literal(value)}" for name, value in known.items()]
+    arguments = [f"{name}={format_literal(value)}" for name, value in known.items()]
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("
-    made = "\n".join(format_call((head, [*given, f"session_config={inner}"], ")"), indent)).lstrip()
+    call = "\n".join(format_call((head, [*arguments, f"session_config={inner}"], ")"), indent)).lstrip()
     if inline:
-        tail = f"run_config = {made}\nrun_config = npu_run_config_init(run_config=run_config)\n"
+        tail = f"run_config = {call}\nrun_config = npu_run_config_init(run_config=run_config)\n"
     else:
         tail = f'''
 
@@ -213,7 +213,7 @@ def run_config(config=None):
     """Set the options in a tf.estimator.RunConfig, a new one if none is given; return it."""
     if config is None:
         config = tf.estimator.RunConfig()
-    config = {made}
+    config = {call}
     return npu_run_config_init(run_config=config)
 '''
     shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)

@@ -21,30 +21,30 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
     code = path if named else os.path.join(path, file)
-    made = output.make_folder(folder)
+    new_folders = output.make_folder(folder)
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
             wanted = _plan_files(code, "" if named else folder, rendered, force)
             writing.write_wanted_files(wanted)
     except BaseException:
-        output.remove_folders(made)
+        output.remove_folders(new_folders)
         raise
-    output.tell_made_folders(made)
+    output.tell_made_folders(new_folders)
     return [entry.path for entry in reversed(wanted)]
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
     """Return the files to write. Raises NpuprofError with each that is not to be written over."""
     writing.find_target(code, below)
-    found = writing.read_known_file(code)
-    text = "" if found is None else found.decode(errors="replace")
+    existing = writing.read_known_file(code)
+    text = "" if existing is None else existing.decode(errors="replace")
     refused: list[Finding] = []
-    if found is not None and found != rendered.text.encode() and not force:
+    if existing is not None and existing != rendered.text.encode() and not force:
         refused += _judge_code(code, judge_found_text(text))
-    beside, kept = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
-    if refused or kept:
-        raise NpuprofError([*refused, *kept])
-    return [*beside, Wanted(code, rendered.text.encode(), found, below)]
+    sidecars, foreign = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
+    if refused or foreign:
+        raise NpuprofError([*refused, *foreign])
+    return [*sidecars, Wanted(code, rendered.text.encode(), existing, below)]
 
 
 def plan_sidecars(
@@ -59,12 +59,12 @@ def plan_sidecars(
     for name, text in sidecars.items():
         path = os.path.join(folder, name)
         writing.find_target(path, folder or ".")
-        found = writing.read_known_file(path)
-        ours = found in (None, text.encode()) or is_listed_sidecar(name, (found or b"").decode(errors="replace"), listed)
+        existing = writing.read_known_file(path)
+        ours = existing in (None, text.encode()) or is_listed_sidecar(name, (existing or b"").decode(errors="replace"), listed)
         if not ours and not force:
             why = "The code that is there does not list it as it is: somebody wrote or edited it, or other code needs it so."
             refused.append(_build_kept_finding(path, "was not written by npuprof for this code", why))
-        wanted.append(Wanted(path, text.encode(), found, folder or "."))
+        wanted.append(Wanted(path, text.encode(), existing, folder or "."))
     return wanted, refused
 
 

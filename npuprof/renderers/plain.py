@@ -47,7 +47,7 @@ def render_json(config: Config, inline: bool) -> Rendered:
 def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
     tables = {"profile": collect_profile_head(config)}
-    tables.update({name: found for name in SECTIONS if (found := config_section(config, name))})
+    tables.update({name: section for name in SECTIONS if (section := config_section(config, name))})
     lines = (
         f"[{name}]\n" + "".join([f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}\n" for key, value in table.items()])
         for name, table in tables.items()

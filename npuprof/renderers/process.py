@@ -63,8 +63,8 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
 
 def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
     """Return an environment without earlier exports of presets, and without variables that a preset unsets, ``removed``."""
-    kept = {name: text for name, text in environ.items() if not name.startswith("NPUPROF_") or name in _OBEYED}
-    return {name: text for name, text in kept.items() if name not in removed}
+    remaining = {name: text for name, text in environ.items() if not name.startswith("NPUPROF_") or name in _OBEYED}
+    return {name: text for name, text in remaining.items() if name not in removed}
 
 
 def sidecar_cache_folder(config: Config) -> str:
@@ -76,10 +76,10 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
     """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
 
     def find_known_fact(name: str) -> str | None:
-        told = find_launcher_fact(name, environ)
+        fact = find_launcher_fact(name, environ)
         path = environ.get("RANK_TABLE_FILE")
-        if told is not None or not path:
-            return told
+        if fact is not None or not path:
+            return fact
 
         try:
             return find_launcher_fact(name, environ, read_plain_file(path).decode())

@@ -106,21 +106,21 @@ def _is_edited(head: str, body: str) -> bool:
     return last[len(TEXT_MARK) :] != _hash_body(body) or not all(line.startswith(_HEAD_LINES) for line in lines)
 
 
-def compare_rendered(found: str, wanted: str, same_body: bool = False) -> State:
+def compare_rendered(existing: str, wanted: str, same_body: bool = False) -> State:
     """Return how a file's text stands to what would be rendered now.
 
     Line endings do not count. With ``same_body`` the header does not either: the text does not depend on the
     preset.
     """
-    found, wanted = (text.replace("\r\n", "\n") for text in (found, wanted))
-    if found == wanted:
+    existing, wanted = (text.replace("\r\n", "\n") for text in (existing, wanted))
+    if existing == wanted:
         return State(True)
-    head, body = _split_header(found)
+    head, body = _split_header(existing)
     new_head, new_body = _split_header(wanted)
     if same_body and body == new_body:
         return State(True)
     if TEXT_MARK not in new_head:  # a target without a header: only the digest inside can tell
-        return judge_found_text(found)._replace(current=False, stale=not judge_found_text(found).edited)
+        return judge_found_text(existing)._replace(current=False, stale=not judge_found_text(existing).edited)
     if not head:
         return State(False, foreign=True)
     edited = _is_edited(head, body)

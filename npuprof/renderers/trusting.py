@@ -70,7 +70,7 @@ def identify_store(home: object) -> str:
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust: not those of the command line, of personal layers, and of shipped presets."""
-    found = []
+    needs = []
     for name, value in config.env.items():
         if not needs_trust(name, value):
             continue
@@ -79,8 +79,8 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
             continue
         profile = next(profile for profile in config.lineage if profile.document is origin.document)
         if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
-            found.append((_build_need(name, value, origin), _find_author(profile)))
-    return found
+            needs.append((_build_need(name, value, origin), _find_author(profile)))
+    return needs
 
 
 def _find_author(profile: Profile) -> Author:
@@ -92,14 +92,14 @@ def _find_author(profile: Profile) -> Author:
 
 def list_profile_needs(profile: Profile) -> list[Need]:
     """Return what a preset itself sets that needs trust, overrides included."""
-    found = []
+    needs = []
     for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
         section, name = keys.split_section_and_name(step.key)
         if section == "env" and step.op != "unset" and needs_trust(name, step.value):
             origin = profile.origin(*step.path)
             assert origin is not None, "it is written there"
-            found.append(_build_need(name, step.value, origin))
-    return found
+            needs.append(_build_need(name, step.value, origin))
+    return needs
 
 
 def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
@@ -123,7 +123,7 @@ def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: b
     if missing:
         missing.sort(key=lambda row: row[1].shown)  # the last of each store ends in the command that allows all of them
         last = {author: need for need, author in missing}
-        together = {author: [one for one, of in missing if of == author] for author in last}
+        together = {author: [need for need, owner in missing if owner == author] for author in last}
         in_python = config.resolver.in_python
         raise NpuprofError(
             [_build_finding(need, author, together[author] if last[author] is need else [], in_python) for need, author in missing]
@@ -145,7 +145,7 @@ def _build_own_finding(config: Config, name: str) -> Finding:
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
     once = f"{say_switch('trust', in_python)} for this once"
-    words = " ".join(dict.fromkeys(shlex.quote(one.word) for one in all_needs))
+    words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
     hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"
     hint = hint if all_needs else ""
     if need.executes:

@@ -122,9 +122,9 @@ def _compare_with_release(now: Config, release: str) -> tuple[tuple[str, ...], t
         return (), (), ()
     before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
     after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
-    breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
+    breaks = tuple(f"{new.code} {new.message}" for new in after if new.severity == "error" and (new.code, new.message) not in before)
     stale = tuple(sorted(key for key in then.settings if _is_past(key)))
-    return breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale
+    return breaks, tuple(change.message for change in check_changed_defaults(now, release)), stale
 
 
 def _is_past(key: str) -> bool:

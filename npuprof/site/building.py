@@ -13,11 +13,10 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.site import data
 from npuprof.site.boards import Board, build_upgrades, judge_everywhere, list_columns
-from npuprof.site.compared import build_compared_rows
 from npuprof.site.pages import Around, Content, Writer, list_owners
 from npuprof.site.past import Past, read_past
 from npuprof.site.presets import PresetPage, Resolved, build_page, drop_folder, find_top, resolve_presets
-from npuprof.site.settings import SettingRow
+from npuprof.site.settings import SettingRow, build_compared_rows
 from npuprof.store import spec
 
 

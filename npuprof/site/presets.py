@@ -15,8 +15,7 @@ from npuprof.renderers.shell import SHELLS
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
-from npuprof.site.compared import build_compared_rows
-from npuprof.site.settings import Scope, SettingRow, build_setting_rows, list_scopes
+from npuprof.site.settings import Scope, SettingRow, build_compared_rows, build_setting_rows, list_scopes
 from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
 
@@ -196,8 +195,8 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
 
     def resolve_for(target: str) -> tuple[Config | None, str]:
         """Return what is written there, and why it is refused."""
-        told = by_target or target in _TOLD_CONTEXT
-        there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if told else config
+        differs = by_target or target in _TOLD_CONTEXT
+        there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if differs else config
         return there, refused if there is config or not has_errors else _find_refusal(there)
 
     for name in renderers.MODULES:
