@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from npuprof.checks.view import Told
     from npuprof.document.policy import Ignore
 
-_PROFILE_CHECKS = (
-    scope.check_profile_claims, sharing.check_dead_steps, sharing.check_deprecated_parents, sharing.check_yanked_parents,
-    sharing.check_outdated_copies,
-    sharing.check_outside_parents,
-)  # fmt: skip
+_PROFILE_CHECKS = scope.check_profile_claims, sharing.check_dead_steps, sharing.check_parents
 
 
 class Verdict(Record):

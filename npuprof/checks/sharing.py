@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -12,7 +12,7 @@ from npuprof.checks.variables import is_filled_in, is_misspelt
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import ASKED, Profile, Yank
+from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
 from npuprof.resolve import apply_layers, lineages, take_unset_step
 from npuprof.resolve.config import Config
@@ -128,108 +128,95 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
         yield view.build_finding(fault, "profile.locked", profile.origin("profile", "locked", index))
 
 
-def check_deprecated_parents(view: View) -> Iterator[Finding]:
-    """Yield the presets that a profile extends although they are deprecated, each where it is named."""
-    own = view.config.lineage[-1]
-    if not own.extends or not lineages.says_anywhere(view.config.lineage[:-1], "deprecated"):
-        return
-    deprecated = {member.name: reason for member in view.config.lineage[:-1] if (reason := member.table.get("deprecated"))}
-    known = {member.name: member for member in view.config.lineage[:-1]}
-    for index, reference in enumerate(own.extends):
-        origin = own.origin("profile", "extends", index)
-        if reason := deprecated.get(reference.partition("@")[0]):
-            what = f"{own.name} extends {reference}, which is deprecated: {reason}"
-            fault = Fault("NP703", what, _DEPRECATED, "extend what they name in its place")
-            yield view.build_finding(fault, "profile.extends", origin)
-        for name in _list_ancestors_in_sources(known, reference.partition("@")[0]):
-            if reason := deprecated.get(name):
-                what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {reason}"
-                source = reference.partition(":")[0]
-                hint = f"it is mended where {source} is kept; once it is: npuprof source update {source.partition('/')[0]}"
-                yield view.build_finding(Fault("NP703", what, _DEPRECATED, hint), "profile.extends", origin)
-
-
-def _list_ancestors_in_sources(known: Mapping[str, Profile], name: str) -> list[str]:
-    """Return what a preset of a source builds on, nearest first: nobody here checks that preset by itself."""
-    ancestors: dict[str, None] = {}
-    waiting = [name] if ":" in name else []
-    for current in waiting:
-        source = current.partition(":")[0]
-        for parent in known[current].extends if current in known else ():
-            plain = parent.partition("@")[0]
-            above = f"{source}/{plain}" if ":" in plain else f"{source}:{plain}"
-            if above not in ancestors and above != name:
-                ancestors[above] = None
-                waiting.append(above)
-    return list(ancestors)
-
-
-def check_yanked_parents(view: View) -> Iterator[Finding]:
-    """Yield the versions that were yanked and that a preset builds on, each where a preset of its store names what leads there.
+def check_parents(view: View) -> Iterator[Finding]:
+    """Yield what speaks against the presets that a profile extends, each where a preset of its store names what leads there.
 
     What is behind a version, or in a source, is no longer written here: there the reference that leads to it is told.
     """
     lineage = view.config.lineage
-    if not lineages.has_yanked(lineage):
-        return
-    own, known = lineage[-1], {member.key: member for member in lineage}
-    homes = {id(own.home), *(id(known[key].home) for key in view.resolver.lineages.list_parent_keys(own) if own.stacked)}
+    own, has_yanked = lineage[-1], lineages.has_yanked(lineage)
     if yank := own.yanked.get(ASKED):
         yield view.build_finding(Fault("NP704", f"{view.config.name} was yanked: {yank.why}", _YANKED, yank.hint), "profile")
-    for member in lineage:
-        if id(member.home) not in homes:
-            continue
-        for index, (reference, parent) in enumerate(zip(member.extends, view.resolver.lineages.list_parent_keys(member), strict=False)):
-            origin = member.origin("profile", "extends", index)
-            if yank := member.yanked.get(reference):
-                what = f"{member.name} extends {reference} in a version that was yanked: {yank.why}"
-                yield view.build_finding(Fault("NP704", what, _YANKED, yank.hint), "profile.extends", origin)
-            for name, behind, yank in _list_yanked_behind(view, known, parent, homes):
-                what = f"{member.name} extends {reference}, which builds on {behind} in a version that was yanked: {yank.why}"
-                plain = reference.partition("@")[0]
-                hint = f"extend a version of {plain} that does without it; {name} names it, and is mended where it is kept"
-                yield view.build_finding(Fault("NP704", what, _YANKED, hint), "profile.extends", origin)
+    has_deprecated = lineages.says_anywhere(lineage[:-1], "deprecated")
+    for member in lineage if has_yanked else (own,):
+        faults = list(_find_yanked_parents(view, member)) if has_yanked else []
+        if member is own:
+            faults += [*(_find_deprecated_parents(lineage) if has_deprecated else ()), *_find_unshared_parents(own)]
+        for index, fault in faults:
+            yield view.build_finding(fault, "profile.extends", member.origin("profile", "extends", index))
 
 
-def check_outdated_copies(view: View) -> Iterator[Finding]:
-    """Yield the references to released versions of which the store keeps another one as files, or none beside those it keeps."""
-    own = view.config.lineage[-1]
-    for index, reference in enumerate(own.extends if own.outdated else ()):
+def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) -> list[str]:
+    """Return a preset and those it builds on, nearest first."""
+    ancestors = {start: None}
+    waiting = [start]
+    for current in waiting:
+        above = [parent for parent in list_parents(current) if parent not in ancestors]
+        ancestors.update(dict.fromkeys(above))
+        waiting += above
+    return list(ancestors)
+
+
+def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
+    """Yield the deprecated presets that a profile extends; those that one of a source builds on as well: nobody here checks that one."""
+    own, members = lineage[-1], {member.name: member for member in lineage[:-1]}
+    reasons = {member.name: reason for member in lineage[:-1] if (reason := member.table.get("deprecated"))}
+
+    def list_source_parents(name: str) -> list[str]:
+        source = name.partition(":")[0]
+        plain = [parent.partition("@")[0] for parent in members[name].extends] if ":" in name and name in members else []
+        return [f"{source}/{parent}" if ":" in parent else f"{source}:{parent}" for parent in plain]
+
+    for index, reference in enumerate(own.extends):
+        parent = reference.partition("@")[0]
+        for name in _list_ancestors(parent, list_source_parents):
+            reason = reasons.get(name)
+            if reason and name == parent:
+                what = f"{own.name} extends {reference}, which is deprecated: {reason}"
+                yield index, Fault("NP703", what, _DEPRECATED, "extend what they name in its place")
+            elif reason:
+                what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {reason}"
+                source = reference.partition(":")[0]
+                hint = f"it is mended where {source} is kept; once it is: npuprof source update {source.partition('/')[0]}"
+                yield index, Fault("NP703", what, _DEPRECATED, hint)
+
+
+def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fault]]:
+    """Yield the yanked versions that a member of the store extends, and those that presets of other stores behind them extend."""
+    lineage, list_parent_keys = view.config.lineage, view.resolver.lineages.list_parent_keys
+    own, members = lineage[-1], {profile.key: profile for profile in lineage}
+    homes = {id(own.home), *(id(members[key].home) for key in list_parent_keys(own) if own.stacked)}
+    if id(member.home) not in homes:
+        return
+    others = {key: profile for key, profile in members.items() if id(profile.home) not in homes}
+    for index, (reference, parent) in enumerate(zip(member.extends, list_parent_keys(member), strict=False)):
+        if yank := member.yanked.get(reference):
+            what = f"{member.name} extends {reference} in a version that was yanked: {yank.why}"
+            yield index, Fault("NP704", what, _YANKED, yank.hint)
+        behind = _list_ancestors(parent, lambda key: list_parent_keys(others[key]) if key in others else ())
+        for other in (others[key] for key in behind if key in others):
+            for named, yank in other.yanked.items():
+                if named != ASKED:
+                    what = f"{member.name} extends {reference}, which builds on {named} in a version that was yanked: {yank.why}"
+                    plain = reference.partition("@")[0]
+                    hint = f"extend a version of {plain} that does without it; {other.name} names it, and is mended where it is kept"
+                    yield index, Fault("NP704", what, _YANKED, hint)
+
+
+def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
+    """Yield the parents that others who use the store do not have: it keeps another release as files, or they lie outside its folder."""
+    is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
+    lies_inside = is_outside is not None and own.key.partition("@")[0] == own.name and bool(own.extends) and not is_outside(own.name)
+    for index, reference in enumerate(own.extends):
         if copied := own.outdated.get(reference):
             what = f"{own.name} extends {reference}, of which the store keeps {copied} in .released"
             why = "Those files are what it means where no history is at hand: in a wheel, an image, an export."
-            fault = Fault("NP710", what, why, "keep what is pinned now: npuprof source vendor .")
-            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
-
-
-def _list_yanked_behind(view: View, known: Mapping[str, Profile], key: str, homes: set[int]) -> Iterator[tuple[str, str, Yank]]:
-    """Yield what presets of other stores name that was yanked, from one preset on: the preset, the reference, what was said."""
-    seen = {key}
-    waiting = [key]
-    for current in waiting:
-        member = known.get(current)
-        if member is None or id(member.home) in homes:
-            continue
-        for reference, yank in member.yanked.items():
-            if reference != ASKED:
-                yield member.name, reference, yank
-        above = [parent for parent in view.resolver.lineages.list_parent_keys(member) if parent not in seen]
-        seen.update(above)
-        waiting += above
-
-
-def check_outside_parents(view: View) -> Iterator[Finding]:
-    """Yield the presets outside the store that a preset in it extends: who takes the store as a source does not have them."""
-    own = view.config.lineage[-1]
-    is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
-    if is_outside is None or own.key.partition("@")[0] != own.name or not own.extends or is_outside(own.name):
-        return
-    for index, reference in enumerate(own.extends):
-        if is_outside(reference.partition("@")[0]):
+            yield index, Fault("NP710", what, why, "keep what is pinned now: npuprof source vendor .")
+        plain = reference.partition("@")[0]
+        if is_outside is not None and lies_inside and is_outside(plain):
             what = f"{own.name} extends {reference}, which lies outside the store"
             why = "Who uses the store as a source has only what lies in it: there the parent is missing."
-            fault = Fault("NP708", what, why, f"move {reference.partition('@')[0]}.toml into the store, or its values into {own.name}")
-            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+            yield index, Fault("NP708", what, why, f"move {plain}.toml into the store, or its values into {own.name}")
 
 
 def check_dead_steps(view: View) -> Iterator[Finding]:
