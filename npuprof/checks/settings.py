@@ -9,9 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.catalog.doubts import find_doubts, find_name_doubts
 from npuprof.catalog.readers import NOT_FOUND
-from npuprof.checks.arguments import find_argument_faults, find_flag_faults, find_path_faults
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -105,6 +103,8 @@ def _find_length_faults(key: str, value: Any) -> list[Fault]:
 
 
 def _find_section_faults(key: str, value: Any) -> list[Fault]:
+    from npuprof.checks.arguments import find_argument_faults, find_flag_faults
+
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)
@@ -240,6 +240,8 @@ def _find_range_faults(option: Option, value: Any) -> list[Fault]:
 
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
+    from npuprof.checks.arguments import find_path_faults
+
     if "\0" in value:
         return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
@@ -316,6 +318,8 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     """Return what the adapter takes although it is hardly meant, or the documentation does not have it: odd names, a ratio left out."""
+    from npuprof.catalog.doubts import find_doubts, find_name_doubts
+
     doubts = find_doubts(option.structure, names)
     doubts += find_name_doubts(option.names, names) if option.names else ()
     doubts += [

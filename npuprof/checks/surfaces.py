@@ -10,7 +10,6 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, build_finding, releases, targets, values
 from npuprof.catalog.readers import is_taken
-from npuprof.checks.arguments import find_chip_faults, find_path_faults
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
@@ -159,6 +158,8 @@ def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
 
 
 def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]:
+    from npuprof.checks.arguments import find_chip_faults, find_path_faults
+
     carried, written = option.write_on("atc", value)
     text = str(written).lower() if isinstance(written, bool) else str(written)
     is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either

@@ -10,12 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.doubts import find_doubts
 from npuprof.catalog.execution import has_complete_prefix, is_known_variable
 from npuprof.catalog.launchers import FACTS, NUMBERS
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
-from npuprof.checks.arguments import find_path_faults
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -111,6 +109,8 @@ def _find_switch_faults(name: str, text: str, variable: catalog.Variable, readin
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
     """Return what is wrong with the text of a variable that the catalogue knows."""
+    from npuprof.checks.arguments import find_path_faults
+
     if not is_documented(variable, text):
         fault = _build_text_fault(name, text, variable)
         return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]
@@ -139,6 +139,8 @@ def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault
 
 def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
     """Return what nothing expands in the paths of a variable that others read; the linker knows three words of its own."""
+    from npuprof.checks.arguments import find_path_faults
+
     return [
         fault
         for path in text.split(":")
@@ -149,6 +151,8 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     """Return what is wrong with a text that holds more than one value."""
+    from npuprof.catalog.doubts import find_doubts
+
     structure = load_form(form)
     parsed = structure.parse(text)
     if parsed is None:

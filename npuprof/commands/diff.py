@@ -11,15 +11,11 @@ from typing import Any
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import open_workspace
-from npuprof.compare import pairs, plain, survey
-from npuprof.compare.changes import compare_documents
-from npuprof.compare.plain import format_pair_text
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
 from npuprof.system.folders import expand_home
 
@@ -145,6 +141,8 @@ class Diff(Verb):
         return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
 
     def _format_text(self, result: Survey, single: bool) -> str:
+        from npuprof.compare import plain
+
         if self.stat:
             return plain.format_survey_stat(result)
         if single:
@@ -179,6 +177,9 @@ class Diff(Verb):
         return Answer(forms, note if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
+        from npuprof.compare import pairs, survey
+        from npuprof.compare.changes import compare_documents
+
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         if self.raw:
             before, after = workspace.profile(left), workspace.profile(right)
@@ -191,6 +192,9 @@ class Diff(Verb):
         return survey.Survey(old.name, new.name, (pair,))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
+        from npuprof.compare import survey
+        from npuprof.store.gitstore import revisions
+
         store = workspace.store
         repository = revisions.find_repository(store)
         left, dots, right = _split_range(rev)
@@ -240,6 +244,8 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
 
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
     """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
+    from npuprof.store.gitstore import revisions
+
     ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not re.search(r"\.\.|[~^]", word):
         try:
@@ -330,6 +336,7 @@ def _format_unread(unread: list[Finding]) -> str:
 
 
 def _format_processes(verb: Diff, processes: Processes, is_damaged: bool) -> str:
+    from npuprof.compare.plain import format_pair_text
     from npuprof.runs import ranks
 
     lines = [escape_controls(ranks.describe_count(processes))]

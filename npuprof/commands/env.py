@@ -10,11 +10,7 @@ from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import find_left_out_sections
 from npuprof.renderers import shell as shells
-from npuprof.renderers.common import collect_sidecars
-from npuprof.renderers.environment import build_export_finding, collect_env_variables, describe_kept_variables, list_unset_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls
@@ -66,6 +62,10 @@ class Env(Verb):
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        from npuprof.renderers import find_left_out_sections
+        from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
+        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
         config = resolve_checked(self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False)  # refused below, or trusted
@@ -101,6 +101,8 @@ class Env(Verb):
 
 def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
     """Raise NpuprofError where a value cannot be written, with all reasons."""
+    from npuprof.renderers.environment import build_export_finding
+
     problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]
     if problems:
         raise NpuprofError(problems)
@@ -108,6 +110,9 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     from npuprof.renderers import files
+    from npuprof.renderers.common import collect_sidecars
+    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
@@ -137,7 +142,9 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 
 
 def _compare_environment(config: Config, file_format: str | None) -> Answer:
+    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.files import compare_environment
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
     from npuprof.report.json_text import format_json_answer
 
     def show_value(text: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Rule, products, values, written_condition
-from npuprof.checks.view import View
+from npuprof.catalog import Rule, products, values
 from npuprof.commands.framework.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.resolving import resolve_shown
@@ -148,6 +147,8 @@ def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
     """Return the rules of the team that bind a preset and read a key. Raises NpuprofError where npuprof.toml has faults."""
+    from npuprof.catalog import written_condition
+
     policy = config.policy if config.lineage else None
     return [rule for rule in (policy.rules if policy else ()) if key in written_condition.list_team_reads(rule, with_facts=True)]
 
@@ -253,6 +254,8 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
 
 
 def _find_default(config: Config, section: str, name: str) -> Any:
+    from npuprof.checks.view import View
+
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None

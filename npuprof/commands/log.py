@@ -11,16 +11,12 @@ from typing import Any
 from npuprof import catalog
 from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument, number
-from npuprof.compare import plain
 from npuprof.document import keys
-from npuprof.history.timeline import Timeline
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import one_time, spec
-from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.commits import load_commit_headers
 from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
@@ -63,6 +59,8 @@ class Log(Verb):
 
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
+        from npuprof.history.timeline import Timeline
+        from npuprof.store.gitstore import revisions
         from npuprof.store.sources.reading import find_source_store
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
@@ -125,6 +123,8 @@ def _require_known_key(name: str, key: str) -> None:
 
 def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:
     """Yield steps with author, date and subject of their commits read, in rounds that grow: the first step does not wait."""
+    from npuprof.store.gitstore.commits import load_commit_headers
+
     waiting, size = iter(steps), 1
     while batch := list(islice(waiting, size)):
         load_commit_headers(step.commit for step in batch)
@@ -140,6 +140,8 @@ def _build_missing_finding(home: Folder, repository: Repository, name: str, tip:
 
 
 def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
+    from npuprof.compare import plain
+
     commit = step.commit
     who = f"{commit.date[:10]} {escape_controls(commit.author)}"
     lines = [f"{paint_text(commit.id[:7], '33', coloured)} {who}  {escape_controls(commit.subject)}"]

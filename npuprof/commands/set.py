@@ -6,11 +6,8 @@ import os
 from copy import deepcopy
 from typing import Any
 
-from npuprof import edit
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument, arguments, flag, many
-from npuprof.edit.lists import find_changes
-from npuprof.edit.preset_file import answer_edit
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store.spec import Workspace
@@ -43,6 +40,8 @@ class Set(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import answer_edit
+
         self._require_clear_arguments()
         workspace = Workspace(self.store)
         if self.where:
@@ -95,6 +94,9 @@ class Set(Verb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
+        from npuprof import edit
+        from npuprof.edit.lists import find_changes
+
         data = deepcopy(file.profile.document.data)
         return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, remarks, below))
 

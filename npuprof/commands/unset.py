@@ -5,20 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from npuprof import catalog, edit
+from npuprof import catalog
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.document import keys
-from npuprof.edit.assignments import (
-    build_nothing_finding,
-    find_inherited_keys,
-    find_removals,
-    format_written_key,
-    locate_key,
-    take_cleared_keys,
-)
-from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.edit.preset_file import answer_edit
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store import spec
@@ -46,6 +36,8 @@ class Unset(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import answer_edit
+
         remarks: list[str] = []
         workspace = spec.Workspace(self.store)
         if self.personal:
@@ -58,6 +50,10 @@ class Unset(Verb):
         return answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
+        from npuprof import edit
+        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, locate_key, take_cleared_keys
+        from npuprof.edit.paths import MISSING, PathChange, find_at_path
+
         data = deepcopy(file.profile.document.data)
         removals = {text: list(find_removals(file.profile, data, text, remarks)) for text in self.keys}
         changes = [change for removed in removals.values() for change in removed]
@@ -96,6 +92,8 @@ class Unset(Verb):
         return edit.apply_changes(file.text, changes)
 
     def _find_nothing(self, file: PresetFile, text: str) -> Finding:
+        from npuprof.edit.assignments import build_nothing_finding
+
         return build_nothing_finding(file.profile, text, self.spec if self.personal else "", self.own)
 
 

@@ -12,7 +12,10 @@ from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS, Event, Origin, Path, Record, Step
-from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}

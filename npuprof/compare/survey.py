@@ -8,7 +8,6 @@ from types import MappingProxyType
 from npuprof.compare.pairs import Pair, build_resolved_pair, compare_raw_preset, compare_resolved_preset
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import StoreSide, WorkTree
-from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -20,6 +19,7 @@ from npuprof.store.worktree import find_converted_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
     from npuprof.store.sources.reading import Sources
 
 

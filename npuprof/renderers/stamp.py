@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.report.json_text import format_json_answer
 from npuprof.resolve.digests import load_sha256
 
 #: Begins the last line of the header, which holds the hash of what follows.
@@ -55,6 +54,8 @@ def stamp_text(head: str, body: str) -> str:
 
 def stamp_json(fields: dict[str, Any]) -> str:
     """Return the fields of a JSON answer as its text, the last of them a hash of the others: JSON has no comments."""
+    from npuprof.report.json_text import format_json_answer
+
     return format_json_answer({**fields, "text": f"sha256:{_hash_body(format_json_answer(fields))}"})
 
 

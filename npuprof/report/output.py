@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls, escape_terminal_text, shorten_words
-from npuprof.report.wrapping import find_width, wrap_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,6 +199,8 @@ def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = Fa
     or a pipe gets every byte.
     """
     if path is None and sys.stdout.isatty():
+        from npuprof.report.wrapping import find_width, wrap_lines
+
         width = find_width()
         for piece in _encode_text(text, True, coloured):
             shown = escape_terminal_text(piece.decode(errors="surrogateescape"), coloured)
@@ -213,6 +213,8 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
     if isinstance(text, (str, bytes)):
         yield _encode_names(text) if isinstance(text, str) else text
     elif isinstance(text, dict):
+        from npuprof.report.json_text import format_json_answer
+
         yield format_json_answer(text).encode()
     elif isinstance(text, Record):  # a table or a page; its module is loaded where one is made
         yield _encode_names(text.format_terminal(coloured) if on_terminal else text.format_plain(coloured))
@@ -236,6 +238,8 @@ def fit_to_stderr(text: str) -> str:
     """Return a text as the terminal of standard error shows it best, as it is where that is none."""
     if not sys.stderr.isatty():
         return text
+    from npuprof.report.wrapping import find_width, wrap_lines
+
     return wrap_lines(text, find_width())
 
 

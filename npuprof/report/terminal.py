@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     meant ``at_once``, an answer that the screen holds is written: not every pager leaves by itself.
     """
     import shlex
+    import shutil
 
     from npuprof.system import processes
 
@@ -59,6 +59,8 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 
 def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
     """Return the pieces that fill the screen, and whether they do."""
+    import shutil
+
     size = shutil.get_terminal_size()
     begun: list[bytes] = []
     lines = 0

@@ -15,7 +15,6 @@ from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
-from npuprof.resolve import faults
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages
@@ -229,6 +228,8 @@ def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer]
             try:
                 _apply_step(settings, step, value)
             except values.NotAListError as error:
+                from npuprof.resolve import faults
+
                 raise NpuprofError([faults.build_append_finding(profile, step, error.path)]) from None
 
 

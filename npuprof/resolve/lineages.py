@@ -7,13 +7,11 @@ are written in. (That is the C3 order, read from the far end.)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
 from itertools import repeat
 from operator import attrgetter, contains, is_
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.resolve import faults
 from npuprof.resolve.claims import combine_claims
 
 TYPE_CHECKING = False
@@ -103,6 +101,8 @@ class Lineages:
                 if self._has_sources:
                     lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
+                    from npuprof.resolve import faults
+
                     raise NpuprofError([faults.build_long_lineage_finding(current, MOST_ANCESTORS)])
                 known[current.key] = lineage
                 del chain[current.key]
@@ -118,11 +118,15 @@ class Lineages:
                 problems += error.findings
                 continue
             if parent.key in chain:
+                from npuprof.resolve import faults
+
                 raise NpuprofError([faults.build_cycle_finding(list(chain.values()), parent)])
             repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
         if len(repeated) < len(parents):
+            from npuprof.resolve import faults
+
             problems += [faults.build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
         if problems:
             raise NpuprofError([*problems, *profile.problems])
@@ -145,6 +149,8 @@ class Lineages:
                 self.resolve_claims(self._lineages[member.key])  # its heirs ask for them
             else:
                 paths = [self._find_path(profile, {layer.key: layer for layer in (*lineage, profile)}, end) for end in (known, member)]
+                from npuprof.resolve import faults
+
                 raise NpuprofError([faults.build_two_versions_finding(profile, known, member, paths)])
         return tuple(settled)
 
@@ -183,6 +189,8 @@ class Lineages:
 
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
+        from heapq import heappop, heappush
+
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
         inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
@@ -210,6 +218,8 @@ class Lineages:
                         for ready in ends[last]:
                             heappush(free, ready)
         if any(queues):
+            from npuprof.resolve import faults
+
             raise NpuprofError([faults.build_order_finding(profile, [queue for queue in queues if queue])])
         return (*lines[0][:common], *reversed(order))
 

@@ -11,7 +11,6 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.around import is_own_folder
-from npuprof.store.sources.failures import build_foreign_error
 from npuprof.store.sources.urls import mark_texts, normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
@@ -62,6 +61,8 @@ def require_own_cache() -> None:
 
 def require_own_folder(folder: str) -> None:
     """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
+    from npuprof.store.sources.failures import build_foreign_error
+
     if not is_own_folder(os.path.realpath(folder)):
         raise build_foreign_error(folder)
 
