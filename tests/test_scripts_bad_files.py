@@ -44,8 +44,8 @@ def test_there_is_one_file_of_every_kind() -> None:
 
 #: What is done to a file, what is said, and how bad that is where it is named.
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
-    "NUL bytes": (lambda data: data + b"\n\0", "the file holds NUL bytes", "warning"),
-    "a program": (lambda data: b"\x7fELF\2\1\1" + bytes(9) + data, "the file is binary, and no script", "warning"),
+    "NUL bytes": (lambda data: data + b"\n\0", "the file is binary, UTF-16 or UTF-32", "warning"),
+    "a program": (lambda data: b"\x7fELF\2\1\1" + bytes(9) + data, "the file is binary, UTF-16 or UTF-32", "warning"),
     "ten megabytes": (lambda data: data + b"\n" * 10_000_000, "the file is not read: 10.0 MB are too much for a script", "warning"),
     "bytes that are no UTF-8": (lambda data: data.replace(b"600", b"6\xff"), "the file is not UTF-8 text", "info"),
 }
@@ -74,7 +74,7 @@ CUT = {
     "JSON with a number that nobody needs": (
         "x.json",
         '{"HCCL_ALGO": ' + "9" * 5000 + "}",
-        "the file is not read: Exceeds the limit",
+        "the file is not read: exceeds the limit",
         0,
         0,
     ),

@@ -91,11 +91,11 @@ FAULTS: dict[str, tuple[str | bytes, str, str]] = {
     "cut off": (notebook("x")[:60], "the file is not JSON: ", "warning"),
     "nothing": ("", "the file is not JSON: expecting value", "warning"),
     "too deep": ("[" * 100_000, "the file is nested too deeply to be read", "warning"),
-    "NUL bytes": (b'{"cells": []}\n\0', "the file holds NUL bytes", "warning"),
-    "UTF-16": (notebook("x").encode("utf-16"), "the file is UTF-16 or UTF-32", "warning"),
+    "NUL bytes": (b'{"cells": []}\n\0', "the file is binary, UTF-16 or UTF-32", "warning"),
+    "UTF-16": (notebook("x").encode("utf-16"), "the file is binary, UTF-16 or UTF-32", "warning"),
     "too long": (notebook("x" * 5_000_000), "the file is not read: 5.0 MB are too much for a script", "warning"),
     "cells that are none": ('{"cells": [1, {"cell_type": "code"}, {"cell_type": "code", "source": [1, {}]}, null]}', "", ""),
-    "a cell with a NUL": (notebook("\0"), "cell 1 holds NUL bytes", "warning"),
+    "a cell with a NUL": (notebook("\0"), "cell 1 is binary, UTF-16 or UTF-32", "warning"),
     "half a character": (notebook("x = 'half'").replace("half", "\\ud800"), "", ""),
 }
 

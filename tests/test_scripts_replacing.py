@@ -198,15 +198,6 @@ def test_lines_give_way_to_a_block_that_sets_the_same(here: Path, shape: str, ca
     assert (here / "train.py").read_text() == after
 
 
-def test_what_stays_of_lines_that_go_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    further = 'custom_op.parameter_map["hcom_parallel"].b = True\nprint("x")\n# why\n'
-    text = f"{HEAD}MODE = 'force_fp16'\nUSED = 'a'\nprint(USED)\n{ENTRY}{further}{MIXED.replace(chr(34) + 'allow_mix_precision' + chr(34), 'MODE')}{OFF}{RUN}"
-    prepare(here, text)
-    assert run("inject", "train.py", "p", "--replace") == 0
-    said = [line.removeprefix("npuprof: ") for line in capsys.readouterr().err.splitlines()]
-    assert said[:2] == ["line 11: the comment above a line that was taken out stays", "line 3: MODE is used nowhere any more"]
-
-
 def is_plain(setting: Any, text: str) -> bool:
     """Return whether a setting is one that a preset of the script would hold."""
     drafts = build_drafts(import_script("train.py", text.encode()))

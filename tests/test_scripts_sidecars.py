@@ -114,7 +114,9 @@ def test_import_reads_the_same_files(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_file_that_is_no_text_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, {"a.py": script("modify_mixlist", "ops.json"), "ops.json": b"\xff\xfe\x00"})
-    assert [(file, message) for file, message, _ in scan(capsys, str(tmp_path))] == [("ops.json", "ops.json is not a file of text")]
+    assert [(file, message) for file, message, _ in scan(capsys, str(tmp_path))] == [
+        ("ops.json", "ops.json is not in the format of modify_mixlist")
+    ]
 
 
 def scan_all(capsys: pytest.CaptureFixture[str], *words: str) -> set[tuple[str, str, int]]:

@@ -276,9 +276,7 @@ TYPED = [
     ("log bert held", 2, "bert has never set 'held'"),
     ("option '*timeout*'", 2, "npuprof options timeout lists those"),
     # what a shell would have said otherwise
-    ("scan '*.py'", 2, "leave its quotes to the shell, or name the folder: ."),
     ("scan 'src/**/*.py'", 2, "or name the folder: src"),
-    ("import https://example.org/train.py", 2, "fetch it first"),
     ("log -5 bert", 2, "--number"),
     ("show bert -f json", 2, "--format"),
     # a folder as the new name, a list without parentheses, a source without a name

@@ -174,9 +174,9 @@ def _adopt_script(script: Script, names: Iterable[str], injector: Injector, modu
     data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(data, name, injector, {}, modules, imported)
-        remarks |= dict.fromkeys(found.remarks)
-        imported = found.now
-        if found.file is not None:
-            data = blocks.replace_blocks(found.file.data, found.file.changes)
+        replacement = plan_replacement(data, name, injector, {}, modules, imported)
+        remarks |= dict.fromkeys(replacement.remarks)
+        imported = replacement.now
+        if replacement.file is not None:
+            data = blocks.replace_blocks(replacement.file.data, replacement.file.changes)
     return Adopted(script.path, tuple(names), data, script.data, tuple(remarks))

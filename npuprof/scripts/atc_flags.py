@@ -32,8 +32,8 @@ def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Bra
             spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` of hicann/ge api/atc/cmd_flag_info.cc
             yield build_flag_setting(path, word, spelled, value, scope, branches)
         elif word.open_part:
-            given = ScriptValue(None, f"depends on {word.open_part}")
-            yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", given, scope=scope)
+            unknown = ScriptValue(None, f"depends on {word.open_part}")
+            yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", unknown, scope=scope)
 
 
 def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> ScriptSetting:
@@ -46,12 +46,12 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
     text, relative = take_here_out(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None
     if option is None or got is _MISFIT:
-        key, got = format_full_key("atc", plain), None if text is None else _read_as_flag(flag, text)
+        key, got = format_full_key("atc", plain), None if text is None else read_as_flag(flag, text)
     else:
         key = option.name
-    given = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
+    result = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
     unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
-    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, given, branches=branches, scope=scope, unused=unused)
+    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, result, branches=branches, scope=scope, unused=unused)
 
 
 def ignores_empty(flag: Flag) -> bool:
@@ -63,10 +63,10 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
     """Return the value of an option that a flag's text stands for, ``_MISFIT`` where the option has none or the flag takes more."""
     spelt = option.surface_values.get("atc")
     if spelt is not None:
-        found = [value for value, written in spelt.items() if written == text]
-        if not found:
+        fitting = [value for value, written in spelt.items() if written == text]
+        if not fitting:
             return _MISFIT
-        text = found[0]
+        text = fitting[0]
     if option.field == "b" or (option.field is None and option.kind == "bool"):
         return _TRUTHS.get(text, _MISFIT)
     if option.field == "i":
@@ -82,7 +82,8 @@ def _takes_more(flag: Flag, option: Option, text: str) -> bool:
     return not known and is_taken(flag, text)
 
 
-def _read_as_flag(flag: Flag | None, text: str) -> Any:
+def read_as_flag(flag: Flag | None, text: str) -> Any:
+    """Return the value of a flag that a text stands for, the text itself where it stands for none."""
     if flag is not None and flag.kind == "bool":
         return _TRUTHS.get(text, text)
     return _read_number(text, text) if flag is not None and flag.kind == "int" else text

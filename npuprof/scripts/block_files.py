@@ -58,9 +58,9 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
             shown.append(format_difference(path, file.known.decode(errors="replace"), new.decode(errors="replace")))
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
         for change in file.changes:
-            beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
-            refused += kept + _list_clashes(path, beside, wanted)
-            wanted |= {sidecar.path: sidecar for sidecar in beside if sidecar.content != sidecar.known}
+            sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
+            refused += clashes + _list_clashes(path, sidecars, wanted)
+            wanted |= {sidecar.path: sidecar for sidecar in sidecars if sidecar.content != sidecar.known}
     return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
 
 
@@ -81,16 +81,16 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
 
 
 def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
-    told = [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
-    return [one._replace(severity="error", hint="move the change into the preset, or use --force") for one in told]
+    findings = [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
+    return [one._replace(severity="error", hint="move the change into the preset, or use --force") for one in findings]
 
 
-def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
+def _list_clashes(path: str, sidecars: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
     """Return a finding for each file beside a script that two blocks would have hold different texts."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
-    clashing = (sidecar for sidecar in beside if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content)
-    return [Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path)) for one in clashing]
+    clashing = (sidecar for sidecar in sidecars if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content)
+    return [Finding("NP942", f"two blocks need {item.path}, each with another text", why, hint, where=Place(path)) for item in clashing]
 
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:

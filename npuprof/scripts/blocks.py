@@ -65,7 +65,7 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
-    found: list[Block] = []
+    marked: list[Block] = []
     begun: tuple[int, re.Match[bytes]] | None = None
     faults: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
@@ -76,13 +76,13 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
             if begun is None or match[1] not in (None, begun[1][2]):
                 faults.append((number, "a block ends that has not begun"))
             else:
-                found.append(_build_block(lines, begun[0], number, begun[1]))
+                marked.append(_build_block(lines, begun[0], number, begun[1]))
             begun = None
     faults += [(begun[0], "the block has no end")] if begun else []
     if faults:
         why, hint = "Nothing is written into a file whose marks are not certain.", "restore the missing mark, or delete both"
         raise NpuprofError([Finding("NP817", what, why, hint, where=Place(path, line + 1, 1)) for line, what in faults])
-    return found
+    return marked
 
 
 def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) -> Block:
@@ -91,7 +91,7 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
     inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
     text = "".join(f"{line.removeprefix(indent).decode(errors='replace')}\n" for line in inner)
     head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
-    facts = {one[1]: one[2] for one in _FACT.finditer(head)}
+    facts = {fact[1]: fact[2] for fact in _FACT.finditer(head)}
     return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
 
 
@@ -128,11 +128,11 @@ class Injector:
             raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
         config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
         if target == "env":
-            made = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
+            rendered = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
         else:
             chosen = renderers.load_target(target)
-            made = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
-        head, mark, rest = made.text.partition(TEXT_MARK)
+            rendered = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
+        head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
             raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
@@ -141,7 +141,7 @@ class Injector:
             names["config"] = facts["variable"]
         body = rename_variables(body, names) if names else body
         head += "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
-        return made._replace(text=stamp_text(head, body))
+        return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
         from npuprof.renderers import find_left_out_sections
@@ -153,18 +153,18 @@ class Injector:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        found, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._with_unknown)
+        variables, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._with_unknown)
         if without_options:
-            found = {name: value for name, value in found.items() if name in config.env or name in MARKS}
-        text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, found))
-        kept = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
-        return Rendered(text, left_out=(*find_left_out_sections(config, ("env",)), *kept))
+            variables = {name: value for name, value in variables.items() if name in config.env or name in MARKS}
+        text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, variables))
+        remaining = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
+        return Rendered(text, left_out=(*find_left_out_sections(config, ("env",)), *remaining))
 
-    def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
+    def refresh_block(self, block: Block, facts: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
         """Return a block as it would be written now, of the preset ``name`` if there is one. Raises NpuprofError."""
         block = block._replace(spec=name or block.spec)
-        made = self._render(block.spec, tuple(sorted((block.facts | (given or {})).items())))
-        return RefreshedBlock(block, compare_rendered(block.text, made.text), made.text, made.sidecars, made.left_out)
+        rendered = self._render(block.spec, tuple(sorted((block.facts | (facts or {})).items())))
+        return RefreshedBlock(block, compare_rendered(block.text, rendered.text), rendered.text, rendered.sidecars, rendered.left_out)
 
 
 def works_on_config(target: str) -> bool:

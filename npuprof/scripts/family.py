@@ -55,14 +55,13 @@ class Leaf:
 
 
 class Family:
-    """The files of a family by preset name, the leaves, for each base its settings; whether every leaf resolves as before."""
+    """The files of a family by preset name, the leaves, for each base its settings; and what conditions switch on."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
         self.bases: dict[str, dict[str, Any]] = {}
         self.switches: dict[str, Switch] = {}
-        self.is_proven = True
 
 
 def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None) -> Family:
@@ -86,7 +85,7 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
     result.files = {name: _format_base(facts, extended[name]) for name, facts in result.bases.items()}
     result.files |= {name: _format_mixin(switch, cite) for name, switch in result.switches.items()}
     result.files |= {leaf.name: _format_leaf(leaf, folder, cite, switched) for leaf in result.leaves}
-    result.is_proven = _prove_leaves(result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
+    _prove_leaves(result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
     return result
 
 
@@ -169,12 +168,12 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
 
 def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
     """Return the scripts of a leaf, each once, with the functions where a script has several configurations."""
-    found: dict[str, dict[str, None]] = {}
+    functions_of: dict[str, dict[str, None]] = {}
     for draft in leaf.drafts:
         for source in draft.sources:
             own = [f"{source.function}()"] if draft.is_one_of_several and source.function else []
-            found.setdefault(cite(source.file), {}).update(dict.fromkeys(own))
-    return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in found.items()]
+            functions_of.setdefault(cite(source.file), {}).update(dict.fromkeys(own))
+    return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in functions_of.items()]
 
 
 def _format_base(facts: dict[str, Any], dependents: int) -> str:
@@ -192,30 +191,29 @@ def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, A
     return format_preset({**head, **scenario, **tail}, {key: value for key, value in facts.items() if key != _SCENARIO}, comments)
 
 
-def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> bool:
-    """Return whether each leaf resolves to what its first draft sets, with its scenario."""
+def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
+    """Raise RuntimeError unless each leaf resolves to what its first draft sets, with its scenario."""
     profiles = {name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()}
     resolver = Resolver(lambda reference, _referrer, _index: profiles[reference])
     configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
     wanted = [(compute_digest(leaf.settings), leaf.drafts[0].scenario) for leaf in leaves]
-    return [(config.digest, config.scenario) for config in configs] == wanted
+    if [(config.digest, config.scenario) for config in configs] != wanted:
+        raise RuntimeError("a leaf of the family does not resolve as before")
 
 
-def describe_family(made: Family) -> str:
+def describe_family(family: Family) -> str:
     """Return a family in one line: the number of leaves, scripts, bases and mix-ins."""
-    scripts = len({source.file for leaf in made.leaves for source in leaf.sources})
-    count = len(made.leaves)
+    scripts = len({source.file for leaf in family.leaves for source in leaf.sources})
+    count = len(family.leaves)
     leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
-    bases = format_count(len(made.bases), "base") if made.bases else "no base"
-    mixins = f", {format_count(len(made.switches), 'mix-in')} for what conditions switch on" if made.switches else ""
+    bases = format_count(len(family.bases), "base") if family.bases else "no base"
+    mixins = f", {format_count(len(family.switches), 'mix-in')} for what conditions switch on" if family.switches else ""
     return f"{leaves}, {bases}{mixins}; every leaf resolves to the settings of its scripts"
 
 
 def build_family_fields(family: Family) -> dict[str, Any]:
     """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that has it."""
-    leaves = {
-        leaf.name: [{name: value or None for name, value in source._asdict().items()} for source in leaf.sources] for leaf in family.leaves
-    }
+    leaves = {leaf.name: [{key: text or None for key, text in place._asdict().items()} for place in leaf.sources] for leaf in family.leaves}
     presets = []
     for name, text in family.files.items():
         kind = "leaf" if name in leaves else "base" if name in family.bases else "mix-in"
@@ -233,12 +231,12 @@ class Switch(Record):
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings that some condition switches on, those of most places first."""
-    found: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
+    switched: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
     for draft in drafts:
         for notes in group_switched(draft.notes).values():
             facts = {note.found.key: note.value for note in notes}
-            found.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
-    rows = sorted(found.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
+            switched.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
+    rows = sorted(switched.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
     return [Switch(facts, tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line)))) for _, (facts, notes) in rows]
 
 
@@ -261,11 +259,11 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callab
 
     What is the same in several places is listed once: the mix-in lists them all.
     """
-    found: dict[str, list[str]] = {}
+    places_of: dict[str, list[str]] = {}
     for first, *_ in group_switched(notes).values():
         text = f"if {first.condition}: --with {names[id(first)]}"
-        found.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
-    lines = [f"{count_rest(places, 1)}: {text}" for text, places in found.items()]
+        places_of.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
+    lines = [f"{count_rest(places, 1)}: {text}" for text, places in places_of.items()]
     return ["", "Under a condition:", *lines] if lines else []
 
 

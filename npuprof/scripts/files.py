@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -25,11 +24,11 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
     Unless ``with_blocks``, also of the kinds in which no block of a preset can be; ``with_docs`` documentation too.
     """
     is_candidate = partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs)
-    found: list[str] = []
+    paths_found: list[str] = []
     for path in paths:
         listed = _list_git_files(path, problems, is_candidate) if os.path.isdir(path) else [path]
-        found += sorted(listed) if listed is not None else _walk_folder(path, problems, is_candidate)
-    yield from dict.fromkeys(found)
+        paths_found += sorted(listed) if listed is not None else _walk_folder(path, problems, is_candidate)
+    yield from dict.fromkeys(paths_found)
 
 
 def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
@@ -56,38 +55,26 @@ def _suggest_path(file: str) -> str:
     with suppress(NpuprofError):
         if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
             return f"for a preset: npuprof check {file}"
-    if re.match(r"[a-z+]+://", file):
-        return "npuprof reads files: fetch it first, and name the file"
-    if re.search(r"[*?\[]", file):
-        folder = re.split(r"[^/]*[*?\[]", file)[0].rstrip("/")
-        return f"a name is taken as it is; leave its quotes to the shell, or name the folder: {folder or '.'}"
     return "check the path"
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files of a folder that git does not ignore, None without git. It lists no pipes: these are looked for beside its files."""
+    """Return the files of a folder that git does not ignore, None without git. It lists no pipes."""
     from npuprof.store.gitstore.objects import Git
 
     try:
         listed = Git(folder).list_files(folder)
     except NpuprofError:
         return None
-    found: list[str] = []
-    folders = {folder}
+    files: list[str] = []
     for raw in dict.fromkeys(filter(None, listed)):
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
             inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None
-            found += inner if inner is not None else _walk_folder(path, problems, is_candidate)
-        else:
-            folders.add(os.path.dirname(path) or ".")
-            if is_candidate(path) and os.path.isfile(path):
-                found.append(path)
-    for here in sorted(folders):
-        with suppress(OSError), os.scandir(here) as entries:
-            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
-    return found
+            files += inner if inner is not None else _walk_folder(path, problems, is_candidate)
+        elif is_candidate(path) and os.path.isfile(path):
+            files.append(path)
+    return files
 
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:

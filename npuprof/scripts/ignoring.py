@@ -41,15 +41,15 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     # one that accepts nothing in its own line, or the next, is for the whole statement: findings stand where that begins, or at an argument
     wide = [remark for remark in reversed(good) if id(remark) not in used]
     far = {(remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide}
-    kept: list[Finding] = []
+    reported: list[Finding] = []
     accepted: list[Finding] = []
     for finding in findings:
         line = finding.line
         by = near.get((finding.code, line)) or far.get((finding.code, beginnings.get(line, line))) if finding.path == path else None
-        (accepted if by else kept).append(finding)
+        (accepted if by else reported).append(finding)
         used.add(id(by))
     idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
-    return [*kept, *(fault for _, fault in faults if fault), *idle], accepted
+    return [*reported, *(fault for _, fault in faults if fault), *idle], accepted
 
 
 def _find_beginnings(path: str, text: str) -> dict[int, int]:
@@ -86,14 +86,10 @@ def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
 
 
 def _find_remark_fault(remark: _Remark) -> Finding | None:
-    if not remark.code:
-        what, hint = "an ignore names no code", "write # npuprof: ignore[NP378] one device only"
-    elif fault := find_acceptance_fault(remark.code):
-        what, hint = f"ignore[{remark.code}]: {fault}", "take the remark out"
-    elif not remark.reason:
-        what, hint = f"ignore[{remark.code}] gives no reason", f"write # npuprof: ignore[{remark.code}] and why"
-    else:
+    fault = find_acceptance_fault(remark.code) if remark.code else "it names no code"
+    if not fault and remark.reason:
         return None
+    what, hint = f"ignore[{remark.code}]: {fault or 'it gives no reason'}", "write # npuprof: ignore[CODE] and why, or remove it"
     return build_finding("NP706", what, "It accepts nothing as it stands.", hint, where=remark.place)
 
 

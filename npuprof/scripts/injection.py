@@ -54,13 +54,13 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
-    given = asked.list_facts("cann", "product", "target")
+    facts = asked.list_facts("cann", "product", "target")
     marked = blocks.find_blocks(file, data)
     waiting = [block for block in marked if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())]
     if asked.line is None and waiting:
-        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in waiting]
+        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | facts), asked.spec) for block in waiting]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
-    _require_fitting_target(file, data, _choose_facts(file, data, given)["target"])
+    _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
     injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
@@ -69,7 +69,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
         raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
-    change = injector.refresh_block(block, _choose_facts(file, data, place.facts | given), asked.spec)
+    change = injector.refresh_block(block, _choose_facts(file, data, place.facts | facts), asked.spec)
     missing = ", ".join(blocks.find_missing_names(data, change.text))
     remarks = [f"the block uses {missing}, which {file} does not import"] if missing else []
     remarks += _find_second_entry(file, data, change)
@@ -93,12 +93,12 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
     changes = [(path, change) for path, file in _refresh_files(paths, injector, only).items() for change in file.changes]
-    told = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
+    findings = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
     count = len(changes)
-    remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(told) or 'all up to date'}"
-    if only is not None and not count and not told:
+    remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(findings) or 'all up to date'}"
+    if only is not None and not count and not findings:
         remark = f"{', '.join(paths)} has no block of {only}; npuprof inject {paths[0]} {only} writes one"
-    return Answer(format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
+    return Answer(format_findings(findings), (remark,), 1 if findings or (only is not None and not count) else 0)
 
 
 def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:
@@ -106,22 +106,22 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
 
     A file that is reached by a link out of that folder is left alone, and told.
     """
-    inside, left = _select_files_below(filter(_may_hold_block, paths), below)
+    inside, problems = _select_files_below(filter(_may_hold_block, paths), below)
     with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
         answer = write_blocks(_refresh_files(inside, injector, None), how, below=below)
-    return answer._replace(problems=(*answer.problems, *left))
+    return answer._replace(problems=(*answer.problems, *problems))
 
 
 def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], list[Finding]]:
     """Return files, each once whatever it is called, and a finding for each that a link leads out of the folder to."""
-    found: dict[str, str] = {}
-    left: list[Finding] = []
+    targets: dict[str, str] = {}
+    problems: list[Finding] = []
     for path in paths:
         try:
-            found.setdefault(writing.find_target(path, below), path)
+            targets.setdefault(writing.find_target(path, below), path)
         except NpuprofError as error:
-            left += [finding._replace(severity="warning", why="It is left as it is.") for finding in error.findings]
-    return list(found.values()), left
+            problems += [finding._replace(severity="warning", why="It is left as it is.") for finding in error.findings]
+    return list(targets.values()), problems
 
 
 def _may_hold_block(path: str) -> bool:
@@ -159,8 +159,8 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
         try:
             with isolate_faults(path, problems):
                 data = output.read_file_content(path)
-                found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
-                changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in found]
+                marked = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
+                changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in marked]
                 files |= {path: FileBlocks(data, data, changes)} if changes else {}
         except NpuprofError as error:
             problems += error.findings
@@ -177,33 +177,33 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
     if line is None and shell:
         return Cut(min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0, b"", {}, ())
     script = None if shell else Script(file, data)
-    made = _find_config_statements(script.tree) if script and script.tree else []
+    statements = _find_config_statements(script.tree) if script and script.tree else []
     alias = _find_tensorflow_alias(script.tree) if script and script.tree else "tf"
     if line is not None:
         if not 1 <= line <= len(lines.lines):
             what = f"{file} has {format_count(len(lines.lines), 'line')}, and none is {line}"
             raise _build_place_error(file, what, "", "name a line of the file")
-        before = [variable for node, variable in made if (node.end_lineno or 0) < line]
+        before = [variable for node, variable in statements if (node.end_lineno or 0) < line]
         return _build_place(lines, line, line, before[-1] if before else "config", alias)
     if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
-    node, variable = _choose_config(asked, made)
+    node, variable = _choose_config(asked, statements)
     if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
         raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
     return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable, alias)
 
 
-def _choose_config(asked: Asked, made: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
+def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
     """Return the one statement that makes a config, and its name. Raises NpuprofError where there is not one, or none is needed."""
     if asked.target is not None and not blocks.works_on_config(asked.target):
         why = f"Nothing in the script tells it for {asked.target}."
         raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
-    if len(made) != 1:
-        places = ", ".join(f"line {node.lineno}" for node, _ in made)
-        what = f"{len(made)} of them ({places})" if made else "no tf.ConfigProto"
+    if len(statements) != 1:
+        places = ", ".join(f"line {node.lineno}" for node, _ in statements)
+        what = f"{len(statements)} of them ({places})" if statements else "no tf.ConfigProto"
         why = f"A block goes after the one line that makes the config; the script makes {what}."
         raise _build_place_error(asked.file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
-    return made[0]
+    return statements[0]
 
 
 def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
@@ -232,8 +232,8 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that make a ConfigProto and the names they give it."""
     assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
     calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
-    made = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
-    return [(node, ast.unparse(node.targets[0])) for node in sorted(made, key=lambda node: node.lineno)]
+    statements = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
+    return [(node, ast.unparse(node.targets[0])) for node in sorted(statements, key=lambda node: node.lineno)]
 
 
 def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:

@@ -13,14 +13,14 @@ from npuprof.scripts.grouping import group_by
 
 #: Words of file names and folders that say what a script does, and not of which model.
 _COMMON = {
-    "all", "app", "args", "ascend", "atc", "bench", "benchmark", "bin", "build", "classifier", "cli", "code", "common", "config",
-    "configs", "contrib", "convert", "core", "debug", "demo", "distributed", "dump", "env", "estimator", "eval", "evaluate",
-    "evaluation", "example", "examples", "experiment", "export", "finetune", "finetuning", "freeze", "full", "helper", "helpers",
-    "index", "infer", "inference", "init", "launch", "lib", "main", "model", "models", "multi", "net", "network", "new", "npu",
-    "official", "offline", "online", "options", "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining",
-    "profile", "profiling", "python", "research", "run", "script", "scripts", "serve", "server", "serving", "session", "settings",
-    "setup", "shell", "single", "solver", "source", "src", "start", "tensorflow", "tensorflow1", "tensorflow2", "test", "tests", "tf",
-    "tf1", "tf2", "tool", "tools", "train", "trainer", "training", "util", "utils",
+    "all", "app", "args", "ascend", "atc", "bench", "benchmark", "bin", "build", "classifier", "cli", "code", "common", "config", "configs",
+    "contrib", "convert", "core", "debug", "demo", "distributed", "dump", "env", "estimator", "eval", "evaluate", "evaluation", "example",
+    "examples", "experiment", "export", "finetune", "finetuning", "freeze", "full", "helper", "helpers", "index", "infer", "inference",
+    "init", "launch", "lib", "main", "model", "models", "multi", "net", "network", "new", "npu", "official", "offline", "online", "options",
+    "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining", "profile", "profiling", "python", "research", "run",
+    "script", "scripts", "serve", "server", "serving", "session", "settings", "setup", "shell", "single", "solver", "source", "src",
+    "start", "tensorflow", "tensorflow1", "tensorflow2", "test", "tests", "tf", "tf1", "tf2", "tool", "tools", "train", "trainer",
+    "training", "util", "utils",
 }  # fmt: skip
 _SCALE = re.compile(r"\d+[pkn]?")
 #: What model zoos write behind the name of a model.
@@ -67,15 +67,15 @@ def _clean(text: str) -> str:
 
 def _join_names(name: str, more: str) -> str:
     """Return a name with a part more, which is not said twice."""
-    said = _WORD_BREAK.sub("-", name.lower())
-    return name if not more or said == more or said.endswith(f"-{more}") else f"{name}-{more}"
+    spelled = _WORD_BREAK.sub("-", name.lower())
+    return name if not more or spelled == more or spelled.endswith(f"-{more}") else f"{name}-{more}"
 
 
 def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """Return the names with a number behind those that are there already, in any case of their letters."""
     known = {name.lower() for name in taken}
     last: dict[str, int] = {}
-    found = []
+    numbered = []
     for name in names:
         free, number = name, last.get(name.lower(), 1)
         while free.lower() in known:
@@ -83,19 +83,19 @@ def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
             free = f"{name}-{number}"
         last[name.lower()] = number
         known.add(free.lower())
-        found.append(free)
-    return found
+        numbered.append(free)
+    return numbered
 
 
 def name_files(files: Sequence[str]) -> dict[str, str]:
     """Return a name for each file of several: its own, then with folders that differ, then with its suffix, then with a number."""
-    found = list(dict.fromkeys(files))
-    folders = [_list_folders(file) for file in found]
-    names = [_name_file(file) for file in found]
+    paths = list(dict.fromkeys(files))
+    folders = [_list_folders(file) for file in paths]
+    names = [_name_file(file) for file in paths]
     for step in range(max(map(len, folders), default=0)):
         _part_names(names, [own[step] if step < len(own) else "" for own in folders], _prefix_name)
-    _part_names(names, [_clean_label(os.path.splitext(file)[1].lstrip(".")) for file in found], _join_names)
-    return dict(zip(found, number_names(names), strict=True))
+    _part_names(names, [_clean_label(os.path.splitext(file)[1].lstrip(".")) for file in paths], _join_names)
+    return dict(zip(paths, number_names(names), strict=True))
 
 
 def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str], str]) -> None:

@@ -35,40 +35,40 @@ def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), tak
     stem = preset_name(imported.file)
     groups = list_config_groups(_keep_only_config(imported))
     drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in groups}
-    given = {scope: session.scope for scope, session in find_given_sessions(imported, groups).items() if scope in drafts}
-    for scope, session in given.items():
+    given_sessions = {scope: session.scope for scope, session in find_given_sessions(imported, groups).items() if scope in drafts}
+    for scope, session in given_sessions.items():
         _absorb_session(drafts[scope], drafts[session])
-    kept = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given.values()])
-    full = [draft for draft in kept if draft.settings] or kept[:1]
-    for draft in [one for one in kept if one not in full]:
+    distinct = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given_sessions.values()])
+    full = [draft for draft in distinct if draft.settings] or distinct[:1]
+    for draft in [draft_left_out for draft_left_out in distinct if draft_left_out not in full]:
         full[0].notes += draft.notes
-    made = [draft for draft in full if draft.settings or draft.notes]
-    name_drafts(stem, made)
-    for draft in made:
-        draft.is_one_of_several = len(made) > 1
+    result = [draft for draft in full if draft.settings or draft.notes]
+    name_drafts(stem, result)
+    for draft in result:
+        draft.is_one_of_several = len(result) > 1
         draft.others = imported.others
-    return made
+    return result
 
 
 def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
     """Return the drafts that differ, each with what the file exports; that alone where there is nothing else."""
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
-    kept = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
-    if shared and not any(draft.settings for draft in kept):
-        kept.insert(0, Draft(stem, file))
-    for draft, home in product(shared, [home for home in kept if home.settings or home is kept[0]]):
+    distinct = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
+    if shared and not any(draft.settings for draft in distinct):
+        distinct.insert(0, Draft(stem, file))
+    for draft, home in product(shared, [home for home in distinct if home.settings or home is distinct[0]]):
         _absorb_draft(home, draft)
-    return kept
+    return distinct
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
     """Return a file in which the configuration that nothing is given counts, where it has no other: somebody wrote it down."""
     idle = {setting.scope for setting in imported.found if setting.unused.startswith(GOES_NOWHERE)}
-    others = (one for one in imported.found if one.surface != "env" and not one.commented and not one.dead and one.scope not in idle)
+    others = (item for item in imported.found if item.surface != "env" and not item.commented and not item.dead and item.scope not in idle)
     if not idle or any(setting.key for setting in others):
         return imported
-    found = (setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting for setting in imported.found)
-    return imported._replace(found=tuple(found))
+    settings = (setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting for setting in imported.found)
+    return imported._replace(found=tuple(settings))
 
 
 def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
@@ -151,14 +151,14 @@ def _absorb_session(home: Draft, session: Draft) -> None:
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
     """Return the drafts that differ; one of several equal ones is kept, and names where each is."""
-    found: dict[str, Draft] = {}
+    distinct: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
         mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"
-        home = found.setdefault(mark, draft)
+        home = distinct.setdefault(mark, draft)
         if home is not draft:
             _absorb_draft(home, draft)
             home.sources += draft.sources
-    return list(found.values())
+    return list(distinct.values())
 
 
 def judge_draft(draft: Draft) -> list[Finding]:
@@ -174,21 +174,21 @@ def format_draft(draft: Draft) -> str:
     return format_preset(head, draft.settings, [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)])
 
 
-def find_obstacle(one: ScriptSetting) -> tuple[str, str]:
+def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and what to do; empty where it can."""
-    if one.reason:
-        default = one.given.default
-        return one.reason, f"{format_toml_value(default)} is what the script takes if nobody says otherwise" if default is not None else ""
-    section, name = keys.split_section_and_name(one.key)
-    if one.surface == "session":
-        return _find_session_obstacle(one)
+    if item.reason:
+        default = item.given.default
+        return item.reason, f"{format_toml_value(default)} is what the script takes if nobody says otherwise" if default is not None else ""
+    section, name = keys.split_section_and_name(item.key)
+    if item.surface == "session":
+        return _find_session_obstacle(item)
     if section == "env":
         return _find_variable_obstacle(name)
-    if one.key in catalog.load_attributes()["choices"]:
+    if item.key in catalog.load_attributes()["choices"]:
         return "an attribute of global_options() that is no option", ""
     if section not in SECTIONS:
-        return _find_foreign_obstacle(one)
-    if section == "options" and catalog.find_option(one.key) is None:
+        return _find_foreign_obstacle(item)
+    if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:
@@ -196,12 +196,12 @@ def find_obstacle(one: ScriptSetting) -> tuple[str, str]:
     return ("an object of the script", "") if argument is not None and argument.kind == "object" else ("", "")
 
 
-def _find_session_obstacle(one: ScriptSetting) -> tuple[str, str]:
-    option = catalog.find_option(one.name)
+def _find_session_obstacle(setting: ScriptSetting) -> tuple[str, str]:
+    option = catalog.find_option(setting.name)
     if option is None or option.field is None:
         return "no adapter reads the key", "see npuprof scan"
-    if one.field != option.field:
-        return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
+    if setting.field != option.field:
+        return f"stored in .{setting.field}, the adapter reads .{option.field}", "see npuprof scan"
     return "", ""
 
 
@@ -215,20 +215,20 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
     return "", ""
 
 
-def _find_foreign_obstacle(one: ScriptSetting) -> tuple[str, str]:
+def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
-    if not one.made:
+    if not item.made:
         return "global_options() has no such attribute", "see npuprof scan"
-    if one.name in list_class_arguments(one.made):
-        return f"an argument of {one.made} that is no option", ""
-    return f"{one.made} takes {'it no more' if one.name in CLASSES[one.made].formerly else 'no such argument'}", "see npuprof scan"
+    if item.name in list_class_arguments(item.made):
+        return f"an argument of {item.made} that is no option", ""
+    return f"{item.made} takes {'it no more' if item.name in CLASSES[item.made].formerly else 'no such argument'}", "see npuprof scan"
 
 
-def read_preset_value(one: ScriptSetting, folders: Sequence[str] | None) -> Any:
+def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> Any:
     """Return the value a preset holds; a sidecar file beside the script, or in one of the folders, is written out (None: no file is)."""
-    if folders is None or find_structure(one.key) is None:  # files of flags stay where they are
-        return one.value
-    sidecar = open_sidecar(one, folders)
+    if folders is None or find_structure(setting.key) is None:  # files of flags stay where they are
+        return setting.value
+    sidecar = open_sidecar(setting, folders)
     if sidecar is None or not sidecar.value or sidecar.structure.faults(sidecar.value) or not sidecar.structure.format(sidecar.value):
-        return one.value
+        return setting.value
     return sidecar.value

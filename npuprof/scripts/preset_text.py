@@ -34,11 +34,11 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
     """Return a preset: the head of ``[profile]``, its settings by full key in the catalogue's order, and comments after it."""
     lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
     for section in SECTIONS:
-        found = select_section(settings, section)
-        plain = {name: value for name, value in found.items() if not isinstance(value, dict) or section != "options"}
+        in_section = select_section(settings, section)
+        plain = {name: value for name, value in in_section.items() if not isinstance(value, dict) or section != "options"}
         if plain:
             lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {_format_written(value)}" for name, value in plain.items())]
-        for name, value in found.items():
+        for name, value in in_section.items():
             if name not in plain:
                 lines += ["", f"[{section}.{format_key_segment(name)}]"]
                 lines += [f"{format_key_segment(part)} = {_format_written(item)}" for part, item in value.items()]
@@ -48,9 +48,9 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
 def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
     """Return the settings of a section by plain name, in the catalogue's order."""
     parts = ((*keys.split_section_and_name(key), value) for key, value in settings.items())
-    found = {name: value for where, name, value in parts if where == section}
+    by_name = {name: value for where, name, value in parts if where == section}
     order = catalog.record_positions(section)
-    return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
+    return {name: by_name[name] for name in sorted(by_name, key=lambda name: (order.get(name, len(order)), name))}
 
 
 def describe_notes(
@@ -60,19 +60,19 @@ def describe_notes(
     if not notes and not others:
         return []
     several = len({note.found.file for note in notes}) > 1
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    places_of: dict[tuple[str, str], dict[str, None]] = {}
     for note in notes:
-        one = note.found
-        value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-        places = found.setdefault((f"{one.key or 'a computed key'}{value}: {note.why}", note.hint), {})
-        places[f"{cite(one.file)}:{one.line}" + (f" ({one.place.part})" if one.place.part else "")] = None
+        setting = note.found
+        value = f" = {format_short_value(setting.value)}" if not setting.reason and setting.value is not None else ""
+        places = places_of.setdefault((f"{setting.key or 'a computed key'}{value}: {note.why}", note.hint), {})
+        places[f"{cite(setting.file)}:{setting.line}" + (f" ({setting.place.part})" if setting.place.part else "")] = None
     lines = ["", "Not carried over:"]
-    for (what, hint), places in list(found.items())[:most]:
+    for (what, hint), places in list(places_of.items())[:most]:
         for place in [count_rest(places, 1)] if several else places:
             lines += [f"{place}: {what}", *([f"    {hint}"] if hint else [])]
     grouped = list(group_others(others, cite))
     lines += [line for file, what in grouped[:most] for line in _wrap_places(f"{file}: {what}")]
-    if most is not None and (hidden := max(len(found) - most, 0) + max(len(grouped) - most, 0)):
+    if most is not None and (hidden := max(len(places_of) - most, 0) + max(len(grouped) - most, 0)):
         lines.append(f"and {hidden} more, which npuprof import --format text tells")
     return lines
 
@@ -88,7 +88,7 @@ def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = c
     """Yield for each script and reason the variables of other programs, with their lines: ``unknown to the catalogue: A (line 3)``."""
     for (file, reason), several in group_by(others, lambda setting: (cite(setting.file), setting.reason)).items():
         names = group_by(several, lambda setting: setting.name or "a computed name")
-        places = {name: dict.fromkeys(one.place.part or f"line {one.line}" for one in same) for name, same in names.items()}
+        places = {name: dict.fromkeys(item.place.part or f"line {item.line}" for item in same) for name, same in names.items()}
         listed = (f"{name} ({', '.join(lines)})" for name, lines in places.items())
         yield file, f"{reason}: {', '.join(listed)}"
 
@@ -151,9 +151,9 @@ def find_passed_over(imported: ImportedFile) -> str:
     names: dict[str, dict[str, int]] = {}
     for entry in imported.list_own_remarks(NamedEntry):
         names.setdefault(entry.site, {}).setdefault(entry.name, entry.line)
-    for site, given in names.items():
-        if site and len(given) > 1 and "NpuOptimizer" in given:
-            which = " or ".join(f"{name} (line {line})" for name, line in given.items())
+    for site, lines_of in names.items():
+        if site and len(lines_of) > 1 and "NpuOptimizer" in lines_of:
+            which = " or ".join(f"{name} (line {line})" for name, line in lines_of.items())
             return f"the optimizer entry is named {which}, as the run decides"
     text = imported.text
     if not imported.sites and (match := _NAMED.search(text)):

@@ -248,7 +248,7 @@ class ImportedFile(Record):
 
     def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind on lines of the file itself."""
-        return [one for one in self.list_remarks(kind) if one.file == self.file]  # type: ignore[attr-defined]
+        return [remark for remark in self.list_remarks(kind) if remark.file == self.file]  # type: ignore[attr-defined]
 
 
 class PartLine(Record):
@@ -285,7 +285,7 @@ class PartPlaces:
         if finding.where is None or not finding.where.line:
             return finding
         line, column, part = self.find_place(finding.where.line, finding.where.column)
-        told = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
+        placed = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
         texts = (finding.message, finding.why, finding.hint)
         message, why, hint = (_LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text) for text in texts)
-        return told._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)
+        return placed._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)

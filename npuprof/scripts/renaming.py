@@ -30,9 +30,9 @@ def plan_renamed_blocks(
     one that is not, only the mark changes. Raises NpuprofError.
     """
     files: dict[str, FileBlocks] = {}
-    for path, data, found in _read_blocks(top, problems):
-        names = [(block, name) for block in found if (name := rename_spec(block.spec)) != block.spec]
-        changes = [change for block in found if (change := _refresh(block, rename_spec(block.spec), before, after))]
+    for path, data, marked in _read_blocks(top, problems):
+        names = [(block, name) for block in marked if (name := rename_spec(block.spec)) != block.spec]
+        changes = [change for block in marked if (change := _refresh(block, rename_spec(block.spec), before, after))]
         if names or changes:
             files[path] = FileBlocks(data, blocks.rename_marks(data, names), changes)
     return plan_blocks(files, force=False)
@@ -45,7 +45,7 @@ def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Wor
         return ()
     place = os.path.relpath(top)
     before, after = (Injector(None, trusting=True, opener=opener) for opener in (build_opener(home), open_changed))
-    known = ((path, block) for path, _, found in _read_blocks(place, []) for block in found)
+    known = ((path, block) for path, _, marked in _read_blocks(place, []) for block in marked)
     outdated = [f"{path}:{block.first + 1} ({block.spec})" for path, block in known if _refresh(block, block.spec, before, after)]
     if not outdated:
         return ()

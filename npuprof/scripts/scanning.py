@@ -50,10 +50,6 @@ class Scanned:
         self.accepted = 0
         self.coverage = Coverage()
 
-    def count_faulty(self) -> int:
-        """Return in how many files npuprof failed."""
-        return len({fault.path for fault in self.faults})
-
 
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None, with_docs: bool = False) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
@@ -77,7 +73,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     if survey is not None:
         _count_scripts(survey, scans, result, folders)
     result.faults = list(dict.fromkeys(result.faults))
-    result.unread += result.count_faulty()
+    result.unread += len({fault.path for fault in result.faults})
     result.findings += [*findings, *result.faults]
     return result
 
@@ -225,18 +221,18 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
         with isolate_faults(imported.file, result.faults):
             survey.add_script(take_out(imported), folders)
     unread = sum(scan.is_unread and not (scan.imported and scan.imported.found) for scan in scans)  # with settings it was read
-    survey.files, survey.unread = result.files, unread + result.count_faulty()
+    survey.files, survey.unread = result.files, unread + len({fault.path for fault in result.faults})
 
 
-def _load_team_rules(given: str | None) -> list[TeamRule]:
+def _load_team_rules(store: str | None) -> list[TeamRule]:
     """Return the rules of the team that bind all its presets, and so its scripts; none where there is no store.
 
     Raises NpuprofError where npuprof.toml cannot be understood.
     """
     try:
-        home = spec.Workspace(given).listed_store
+        home = spec.Workspace(store).listed_store
     except NpuprofError as error:
-        if given or any(finding.code != "NP010" for finding in error.findings):
+        if store or any(finding.code != "NP010" for finding in error.findings):
             raise
         return []
     policy = home.load_policy()

@@ -100,7 +100,7 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     The text begins at a line and a column of its file.
     """
     commands = _Lexer(text, line, column).iterate_commands()
-    return (one for command in commands for one in _add_inner(command)) if _INNER_SHELL.search(text) else commands
+    return (each for command in commands for each in _add_inner(command)) if _INNER_SHELL.search(text) else commands
 
 
 def _add_inner(command: Command) -> Iterator[Command]:
@@ -119,9 +119,9 @@ def _add_inner(command: Command) -> Iterator[Command]:
         written = command.text[slice(*word.span)]
         text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
         yield command.copy_with([word._replace(parts=("{",), quoted=False)])
-        for one in parse_shell_commands(text, word.line, word.column + 1):
-            one.parentheses, one.is_inner = 1, True
-            yield one
+        for inner in parse_shell_commands(text, word.line, word.column + 1):
+            inner.parentheses, inner.is_inner = 1, True
+            yield inner
         yield command.copy_with([word._replace(parts=("}",), quoted=False)])
 
 

@@ -64,7 +64,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
     """Return the files that the settings of a script name, as far as they are there."""
-    return [sidecar for one in imported.found if not (one.commented or one.dead) and (sidecar := open_sidecar(one, folders))]
+    return [sidecar for item in imported.found if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
@@ -75,42 +75,40 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
 
 def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:
     """Return what is wrong with the files that settings name, each by itself: the same as for that table in a preset."""
-    found = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked or Context()))
-    return list({(finding.where, finding.message): finding for finding in found}.values())
+    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked or Context()))
+    return list({(finding.where, finding.message): finding for finding in findings}.values())
 
 
-def _check_sidecar(one: Sidecar, asked: Context) -> Iterator[Finding]:
-    name, key = os.path.basename(one.path), one.setting.key
-    named = f"{one.setting.file_line} names it for {one.setting.name}."
-    if one.text is None or one.value is None:
-        line, column, why = _locate_misfit(one.text) if one.text is not None else (0, 0, "")
-        what, hint = f"is not in the format of {key}", f"write {one.structure.shape}"
-        if one.text is None:
-            what, hint = "is not a file of text", "name another file, or write it anew"
-        yield Finding("NP821", f"{name} {what}", f"{why}{named}", hint, key=key, where=Place(one.path, line, column))
+def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
+    name, key = os.path.basename(sidecar.path), sidecar.setting.key
+    named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
+    if sidecar.text is None or sidecar.value is None:
+        line, column, why = _locate_misfit(sidecar.text) if sidecar.text is not None else (0, 0, "")
+        what, hint = f"is not in the format of {key}", f"write {sidecar.structure.shape}"
+        yield Finding("NP821", f"{name} {what}", f"{why}{named}", hint, key=key, where=Place(sidecar.path, line, column))
         return
-    for line, what, hint in one.structure.dropped(one.text) if one.structure.dropped is not None else ():
-        yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(one.path, line, 1))
-    faults = one.structure.faults(one.value)
+    for line, what, hint in sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ():
+        yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(sidecar.path, line, 1))
+    faults = sidecar.structure.faults(sidecar.value)
     for tail, what, hint in faults:
-        yield _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
-    for fault in _find_faults(one, asked) if not faults else ():
-        yield _build_finding(one, fault._replace(why=f"{fault.why} {named}".lstrip()))
+        yield _build_finding(sidecar, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
+    for fault in _find_faults(sidecar, asked) if not faults else ():
+        yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
-def _find_faults(one: Sidecar, asked: Context) -> list[Fault]:
+def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
     """Return what is doubtful in a file that fits, and what the product or the release asked for does not take of it."""
-    key = one.setting.key
+    key = sidecar.setting.key
     if catalog.find_option(key) is None:
         return []
-    faults = (*find_setting_faults(key, one.value), *find_scope_faults(build_asked_scope(asked), key, one.value))
+    faults = (*find_setting_faults(key, sidecar.value), *find_scope_faults(build_asked_scope(asked), key, sidecar.value))
     return [fault for fault in faults if fault.tail and fault.severity != "info"]
 
 
-def _build_finding(one: Sidecar, fault: Fault) -> Finding:
-    place = Place(one.path, *_locate_part(one.text or "", one.value, fault.tail))
-    what = f"{os.path.basename(one.path)}: {fault.message}"
-    return Finding(fault.code, what, fault.why, fault.hint, key=one.setting.key, where=place, severity=fault.severity)
+def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
+    place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
+    what = f"{os.path.basename(sidecar.path)}: {fault.message}"
+    return Finding(fault.code, what, fault.why, fault.hint, key=sidecar.setting.key, where=place, severity=fault.severity)
 
 
 def _locate_misfit(text: str) -> tuple[int, int, str]:
@@ -126,10 +124,10 @@ def _locate_misfit(text: str) -> tuple[int, int, str]:
 
 def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:
     """Return line and column of what a path leads to: its names are looked for one after the other; the first line where none is."""
-    at, found = 0, False
+    at, is_located = 0, False
     for part in tail:
         _, value = find_value("", value, (part,))
         word = part if isinstance(part, str) else value
         if isinstance(word, str) and (place := text.find(word, at)) >= 0:
-            at, found = place, True
-    return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if found else (1, 1)
+            at, is_located = place, True
+    return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if is_located else (1, 1)

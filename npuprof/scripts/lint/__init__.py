@@ -34,22 +34,22 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
     context = asked or Context()
     groups = [group for group in list_config_groups(imported) if group.surface != "config"]
-    found = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
-    found += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
+    findings = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
+    findings += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
     for group in groups:
-        found += _check_group(imported, group, context, team)
-    found += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported)]
+        findings += _check_group(imported, group, context, team)
+    findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported)]
     lost = _check_estimator_sessions(imported, groups)
     places = {(finding.where, finding.key) for finding in lost}  # how old it is does not matter where it is lost
-    found = [*(finding for finding in found if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
-    unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in found}
+    findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
+    unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in findings}
     return sorted(_name_calls(imported, unique.values()), key=lambda finding: (finding.line, finding.column, finding.code))
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with the line of the script that calls the function of another file in which they stand, or sources that file."""
     does = "The file is sourced" if any(not called.name for called in imported.followed) else "The function is called"
-    foreign = [(Place(one.file, one.line, one.column), one.place.call) for one in imported.found if one.file != imported.file]
+    foreign = [(Place(item.file, item.line, item.column), item.place.call) for item in imported.found if item.file != imported.file]
     callers: dict[Place | None, str] = {place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call}
     return [finding._replace(why=f"{finding.why}{callers.get(finding.where, '')}".lstrip()) for finding in findings]
 
@@ -65,7 +65,7 @@ def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, tea
     result: list[Finding] = []
     is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets something that nobody can name
     site = group.site._replace(closed=group.site.closed and not is_open) if group.site else None
-    usable = place_under_functions(one for one in group.settings if one.key and not _is_apart(one))
+    usable = place_under_functions(item for item in group.settings if item.key and not _is_apart(item))
     for view in build_script_views(imported.file, usable, site, asked):
         result += [*_check_script_rules(view), *(finding for finding, _ in check_team_rules(view, team))]
     if len(ways := list_ways(usable, site)) > MOST_WAYS:
@@ -98,10 +98,10 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
     if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
         return []
-    told = "; it is the default, which the script takes if nobody says otherwise"
+    remark = "; it is the default, which the script takes if nobody says otherwise"
     faults = find_script_faults(setting.with_value(reason="", value=default, written=default), context)
     errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
-    return [fault._replace(message=f"{fault.message}{told}", severity="warning" if is_flag else "error") for fault in errors]
+    return [fault._replace(message=f"{fault.message}{remark}", severity="warning" if is_flag else "error") for fault in errors]
 
 
 def _is_apart(setting: ScriptSetting) -> bool:
@@ -118,14 +118,14 @@ def _is_setting_unread(setting: ScriptSetting) -> bool:
 
 
 def _check_script_rules(view: ScriptView) -> list[Finding]:
-    found = [finding for finding, _ in rules.check_rules(view) if finding.severity != "info"]
+    findings = [finding for finding, _ in rules.check_rules(view) if finding.severity != "info"]
     if view.surface == "atc":
-        found += flags.check_flags(view)
+        findings += flags.check_flags(view)
     if view.surface == "global_options":  # as all that the class lets pass, and the engine does not
-        found = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in found]
+        findings = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in findings]
     if _is_same_device(view):
-        found = [finding for finding in found if finding.code != "NP393"]
-    return found
+        findings = [finding for finding in findings if finding.code != "NP393"]
+    return findings
 
 
 def _is_same_device(view: ScriptView) -> bool:
@@ -142,10 +142,10 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     is_lost = setting.surface == "session" and _is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
-    told = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
+    scope_faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
     variable = catalog.find_variable(setting.name)
     is_early = variable is not None and variable.replacement_since and not view.asked.cann  # the newer name may be unknown yet
-    mattering = (fault for fault in told if not _is_no_matter(setting, fault))
+    mattering = (fault for fault in scope_faults if not _is_no_matter(setting, fault))
     faults = [fault for fault in mattering if not scope.is_fault_excused(view.settings, setting.key, fault)]
     return [fault._replace(severity="info") if is_early and fault.code == "NP501" else fault for fault in faults]
 
@@ -159,35 +159,35 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
 
 
 def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
         why = "What becomes of them is up to the script that reads it; they were not looked at."
-        found.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
+        findings.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
     for broken in imported.list_remarks(BrokenExport):
         what, why = f"blanks around = in export {broken.name}", f"The shell reads three words; {broken.name} is not set, and bash says so."
         if broken.written != broken.name:
             what, why = f"{broken.written} is no name of a variable", "bash reports it and goes on; the variable is not set."
-        found.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
+        findings.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
     for sourced in imported.list_remarks(SourcedEnvironment):
-        found += _find_overwritten(sourced, imported.found)
+        findings += _find_overwritten(sourced, imported.found)
     for group in imported.list_remarks(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
-        found.append(place_fault(Fault("NP815", what, why, "assign its members one by one"), group))
+        findings.append(place_fault(Fault("NP815", what, why, "assign its members one by one"), group))
     sessions = [group for group in groups if group.surface == "session"]
     filled = {group.scope for group in sessions if any(catalog.find_option(setting.name) for setting in group.settings)}
     for entry in imported.list_own_remarks(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
-            found.append(place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry))
-    return found
+            findings.append(place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry))
+    return findings
 
 
 def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:
     """Return the exports of a file that a script sourced below them overwrites, unless they are repeated."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     folder = sourced.path.rpartition("/")[0].lower()
     exports = [setting for setting in settings if setting.surface == "env" and setting.file == sourced.file and not setting.commented]
     repeated = {setting.name for setting in exports if setting.line > sourced.line}
@@ -197,8 +197,8 @@ def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSett
         if variable is not None and is_lost and any(word in folder for word in variable.overwritten_in):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"
             why = f"{catalog.find_record_texts('env', setting.name)['overwritten_by']}."
-            found.append(place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting))
-    return found
+            findings.append(place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting))
+    return findings
 
 
 def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:

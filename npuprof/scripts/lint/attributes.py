@@ -7,7 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
 from npuprof.checks import settings
-from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
+from npuprof.checks.meaning import UNKNOWN, guess_choice
 from npuprof.checks.view import Fault
 from npuprof.model import Context, find_nearest_names
 from npuprof.renderers.python import format_literal
@@ -51,10 +51,8 @@ def _suggest_attribute(path: str) -> str:
     option = catalog.find_option(leaf)
     if same := option.spelling.get("global_options", paths.get(leaf)) if option else paths.get(leaf):
         return f"write global_options().{same}"
-    if option is not None and option.field is not None:
-        return option.not_carried.get("global_options", "it is an option of TensorFlow 1 only")
-    near = find_nearest_names(leaf, paths)
-    return f"did you mean {' or '.join(repr(paths[name]) for name in near)}?" if near else "npuprof options lists all"
+    similar = find_nearest_names(leaf, paths)
+    return f"did you mean {' or '.join(repr(paths[name]) for name in similar)}?" if similar else "npuprof options lists all"
 
 
 def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
@@ -69,14 +67,11 @@ def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
 
 def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
     """Return what to write instead of a value, never its opposite."""
-    if value is None:
-        return "leave the line out"
     option = catalog.find_option(path.rpartition(".")[2])
     guess = guess_choice(value, taken, option is not None and option.numbered)
     if guess is not UNKNOWN:
         return f"write global_options().{path} = {format_literal(guess)}"
-    near = find_near_choices(value, [choice for choice in taken if isinstance(choice, str)]) if isinstance(value, str) else []
-    return f"did you mean {' or '.join(map(format_literal, near))}?" if near else f"write one of {', '.join(map(format_literal, taken))}"
+    return "leave the line out" if value is None else f"write one of {', '.join(map(format_literal, taken))}"
 
 
 def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:

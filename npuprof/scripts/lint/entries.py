@@ -54,7 +54,7 @@ def find_idle_configs(imported: ImportedFile) -> list[Finding]:
 def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     """Return that nothing is given a configuration, at the entry of it that is filled."""
     entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
-    settings = (one for one in imported.found if one.scope in idle.scopes and not one.commented and one.file == imported.file)
+    settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
     name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
     has, why, more = "has no configuration", "The adapter adds an entry of its own to such a session, with every option at its default.", ""
     if idle.has_other:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
@@ -19,6 +18,7 @@ from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
+from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.python.environ import find_reordered_name, has_slip, is_ascend_variable, list_ascend_names
@@ -38,7 +38,6 @@ _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes(".
 #: What a command line of ATC is judged for.
 _CONVERSION = Scope(OFFLINE, (), ())
 _STOPS = "atc stops at such a value."
-_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,19}", re.ASCII)
 
 
 def find_script_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
@@ -78,8 +77,8 @@ def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> lis
 def _build_unknown_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
     known = _list_read_options()
-    near = find_nearest_names(name, known, 1)
-    if near and SequenceMatcher(None, name.lower(), near[0].lower()).ratio() >= _ALIKE:
+    similar = find_nearest_names(name, known, 1)
+    if similar and SequenceMatcher(None, name.lower(), similar[0].lower()).ratio() >= _ALIKE:
         return Fault("NP201", f"unknown option {name!r}", why, did_you_mean(name, known))
     return Fault("NP201", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options", severity="warning")
 
@@ -144,12 +143,12 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     if reordered := "" if is_known_variable(name) else find_reordered_name(name):
         return [build_misspelt_fault(name, did_you_mean(name, [reordered], f"did you mean {reordered!r}?"), meant=reordered)]
-    near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    is_own = near and name.startswith(near[0]) and name != near[0] + near[0][-1]  # with more behind it
-    is_part = near and near[0].startswith(name) and len(near[0]) > len(name) + 1
-    if not near or is_own or is_part or (SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name)):
+    similar = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
+    is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with more behind it
+    is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1
+    if not similar or is_own or is_part or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name)):
         return []
-    return [build_misspelt_fault(name, did_you_mean(name, near), meant=near[0])]
+    return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
 
 
 #: What finds faults of settings, by their surface; all others are flags of ATC.
@@ -161,34 +160,34 @@ _FINDERS = {
 }
 
 
-def _tell_doubt(found: ScriptSetting, fault: Fault) -> Fault:
-    said, is_of_value, rest = fault.message.partition(" is doubtful")
-    message = f"{found.name}={found.given.written}{is_of_value}{rest}" if is_of_value else said
+def _tell_doubt(setting: ScriptSetting, fault: Fault) -> Fault:
+    subject, is_of_value, rest = fault.message.partition(" is doubtful")
+    message = f"{setting.name}={setting.given.written}{is_of_value}{rest}" if is_of_value else subject
     return fault._replace(message=message, hint=fault.hint.replace('"', ""))
 
 
-def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
+def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
     """Return what is wrong with one flag: by its own record, by the option that it is where the record says nothing of its form."""
-    if not found.name:
+    if not item.name:
         return []
-    flag = catalog.find_flag(found.name.removeprefix("--"))
+    flag = catalog.find_flag(item.name.removeprefix("--"))
     if flag is None:
-        return [_build_unknown_flag_fault(found.name)]
-    if found.reason or found.given.written is None:
+        return [_build_unknown_flag_fault(item.name)]
+    if item.reason or item.given.written is None:
         return []
-    if found.unused == EMPTY:
-        return [Fault("NP502", f"{found.name} is {EMPTY}", "The empty text is its default.", f"leave out {found.name}, or give it a value")]
+    if item.unused == EMPTY:
+        return [Fault("NP502", f"{item.name} is {EMPTY}", "The empty text is its default.", f"leave out {item.name}, or give it a value")]
     if flag.kind == "chip":
-        return find_chip_faults(found.name, found.given.written)
-    told = list(settings.find_value_faults(_CONVERSION, found.key, found.value))
+        return find_chip_faults(item.name, item.given.written)
+    faults = list(settings.find_value_faults(_CONVERSION, item.key, item.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
-        doubts = (fault for fault in told if fault.code == "NP205")
-        return _find_text_faults(flag, found.given.written) or [_tell_doubt(found, fault) for fault in doubts]
-    told = [fault for fault in told if fault.severity == "error" or fault.code == "NP205"]
-    option = catalog.find_option(found.key)
-    if not told and option is not None:
-        told = [fault for fault in find_surface_faults(_CONVERSION, option, found.value) if fault.code == "NP203"]
-    return [fault if flag.kind == "path" else fault._replace(why=_STOPS) for fault in told]
+        doubts = (fault for fault in faults if fault.code == "NP205")
+        return _find_text_faults(flag, item.given.written) or [_tell_doubt(item, fault) for fault in doubts]
+    faults = [fault for fault in faults if fault.severity == "error" or fault.code == "NP205"]
+    option = catalog.find_option(item.key)
+    if not faults and option is not None:
+        faults = [fault for fault in find_surface_faults(_CONVERSION, option, item.value) if fault.code == "NP203"]
+    return [fault if flag.kind == "path" else fault._replace(why=_STOPS) for fault in faults]
 
 
 def _build_unknown_flag_fault(name: str) -> Fault:
@@ -196,20 +195,17 @@ def _build_unknown_flag_fault(name: str) -> Fault:
     if len(longer) == 1:
         why = "atc of the current release takes a beginning that no other flag has; older releases stop at it."
         return Fault("NP209", f"{name} is short for --{longer[0]}", why, f"write --{longer[0]}", severity="warning")
-    near = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
+    similar = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
     what, why = f"atc of the current release has no flag {name}", "atc stops at a flag it does not know."
-    return Fault("NP209", what, why, f"did you mean '--{near[0]}'?" if near else "see npuprof options")
+    return Fault("NP209", what, why, f"did you mean '--{similar[0]}'?" if similar else "see npuprof options")
 
 
 def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
     """Return what is wrong with the text of a flag whose record says which texts it takes: the same as in a preset."""
-    value: Any = {"true": True, "false": False}.get(text, text) if flag.kind == "bool" else text
-    if flag.kind == "int" and _WHOLE_NUMBER.fullmatch(text):
-        value = int(text)
-    faults = [fault._replace(why=_STOPS, hint=_write_as_flag(fault.hint, flag)) for fault in find_flag_faults(flag.name, value)]
-    return [fault._replace(message=_write_as_flag(fault.message, flag)) for fault in faults]
+    faults = find_flag_faults(flag.name, read_as_flag(flag, text))
+    return [fault._replace(message=_spell_flag(fault.message, flag), why=_STOPS, hint=_spell_flag(fault.hint, flag)) for fault in faults]
 
 
-def _write_as_flag(told: str, flag: Flag) -> str:
+def _spell_flag(text: str, flag: Flag) -> str:
     """Return what is told of a preset's key in the words of a command line: ``--flag=value``."""
-    return re.sub(rf"(?:atc\.|(?<=write )){flag.name}( = )?", lambda match: f"--{flag.name}{'=' * bool(match[1])}", told).replace('"', "")
+    return re.sub(rf"(?:atc\.|(?<=write )){flag.name}( = )?", lambda match: f"--{flag.name}{'=' * bool(match[1])}", text).replace('"', "")

@@ -66,7 +66,7 @@ class ScriptView(View):
         self.surface = surface
         self.closed = closed
         # what a file holds counts, where that has been read
-        seen = {key: one.value if one.given.content is None else one.given.content for key, one in found.items()}
+        seen = {key: setting.value if setting.given.content is None else setting.given.content for key, setting in found.items()}
         self.settings = {key: UNDECIDED if found[key].reason else value for key, value in seen.items()}
         self.asked = asked
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
@@ -156,9 +156,9 @@ def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None
     return result
 
 
-def place_under_functions(found: Iterable[ScriptSetting]) -> list[ScriptSetting]:
+def place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
     """Return settings of a whole process as ones that count where their functions are called: which ones one run calls nobody can tell."""
-    result = list(found)
+    result = list(settings)
     names = dict.fromkeys(setting.function for setting in result if setting.function)
     calls = {name: (-1 - number, 0, f"{name}() is called") for number, name in enumerate(names)}
     return [setting._replace(branches=(calls[setting.function], *setting.branches)) if setting.function else setting for setting in result]

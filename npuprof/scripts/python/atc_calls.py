@@ -65,8 +65,8 @@ def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
     for part in list_nodes(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and _ATC.fullmatch((part.value.split() or [""])[0]):
             return True
-        found = scope.resolve_name(part.id) if isinstance(part, ast.Name) and depth < _DEEPEST else None
-        if found and any(one.kind in ("assign", "change") and _names_atc(one.node, found[0], depth + 1) for one in found[1]):
+        resolved = scope.resolve_name(part.id) if isinstance(part, ast.Name) and depth < _DEEPEST else None
+        if resolved and any(one.kind in ("assign", "change") and _names_atc(one.node, resolved[0], depth + 1) for one in resolved[1]):
             return True
     return False
 

@@ -32,8 +32,8 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
         return _convert_text(name, node, fold(node.args[0]))
-    if (whole := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
-        return compute_value(node, _LIBRARY[whole], *map(fold, node.args))
+    if (dotted := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
+        return compute_value(node, _LIBRARY[dotted], *map(fold, node.args))
     if isinstance(function, ast.Attribute):
         owner = function.value
         if node.args and isinstance(owner, ast.Name) and owner.id in ("str", "bytes") and scope.resolve_name(owner.id) is None:
@@ -56,19 +56,19 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
     """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
     if isinstance(function, ast.Attribute):
         return name in _CONVERSIONS or format_expression(function) == "six.b"
-    found = scope.resolve_name(name)
-    return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
+    resolved = scope.resolve_name(name)
+    return name in _CONVERSIONS and bool(resolved) and all(binding.kind == "import" for binding in resolved[1])  # type: ignore[index]
 
 
 def resolve_function_name(function: ast.expr, scope: Scope) -> str:
     """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
     dotted = format_dotted_name(function)
     root, dot, rest = dotted.partition(".")
-    found = scope.resolve_name(root) if root else None
-    if found is None:
+    resolved = scope.resolve_name(root) if root else None
+    if resolved is None:
         return dotted
     first = ""
-    for binding in found[1]:
+    for binding in resolved[1]:
         node = binding.node
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             return ""
@@ -81,18 +81,18 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
 
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     """Return what a call of a built-in function always gives. Raises Unknown."""
-    given = node.args
-    if name == "isinstance" and len(given) == 2:
-        kinds = given[1].elts if isinstance(given[1], ast.Tuple) else [given[1]]
+    arguments = node.args
+    if name == "isinstance" and len(arguments) == 2:
+        kinds = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
         types = tuple(getattr(builtins, kind.id) for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
         if len(types) == len(kinds):
-            return isinstance(fold(given[0]), types)
-    if name == "getattr" and len(given) == 2 and isinstance(given[1], ast.Constant) and str(given[1].value).isidentifier():
-        return fold(ast.copy_location(ast.Attribute(given[0], str(given[1].value), ast.Load()), node))
+            return isinstance(fold(arguments[0]), types)
+    if name == "getattr" and len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and str(arguments[1].value).isidentifier():
+        return fold(ast.copy_location(ast.Attribute(arguments[0], str(arguments[1].value), ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
         raise Unknown(f"depends on the result of {format_expression(node)}")
     named = {str(keyword.arg): fold(keyword.value) for keyword in node.keywords}
-    return compute_value(node, _BUILTINS[name], *map(fold, given), **named)
+    return compute_value(node, _BUILTINS[name], *map(fold, arguments), **named)
 
 
 def _encode(value: str | bytes, encoding: str = "utf-8") -> bytes:
@@ -116,11 +116,11 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
     if function.attr in _METHODS:
         value = fold(function.value)
         if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
-            given = [fold(arg) for arg in node.args]
+            arguments = [fold(arg) for arg in node.args]
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
                 refuse_wide_format(value)
-            return compute_value(node, getattr(value, function.attr), *given, **named)
+            return compute_value(node, getattr(value, function.attr), *arguments, **named)
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
 

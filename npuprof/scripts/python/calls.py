@@ -51,16 +51,16 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered |
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
     """Return the first function of a line of classes that has the name of a method."""
     for cls in line:
-        function = next((one for one in cls.node.body if isinstance(one, Function) and one.name == method.attr), None)
+        function = next((mark for mark in cls.node.body if isinstance(mark, Function) and mark.name == method.attr), None)
         if function is None:
             continue
-        marks = {one.id if isinstance(one, ast.Name) else "" for one in function.decorator_list}
+        marks = {mark.id if isinstance(mark, ast.Name) else "" for mark in function.decorator_list}
         if not marks <= {"staticmethod", "classmethod"}:
             return None
-        given = call.args
-        if owner is None and not marks and given and not isinstance(given[0], ast.Starred):  # Base.method(self, ...)
-            owner, given = given[0], given[1:]
-        called = ast.copy_location(ast.Call(method, given, call.keywords), call)
+        arguments = call.args
+        if owner is None and not marks and arguments and not isinstance(arguments[0], ast.Starred):  # Base.method(self, ...)
+            owner, arguments = arguments[0], arguments[1:]
+        called = ast.copy_location(ast.Call(method, arguments, call.keywords), call)
         return Entered(function, cls, called, (owner, where) if owner is not None and not marks else None)
     return None
 
@@ -73,20 +73,20 @@ def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
 
 def list_class_line(cls: Scope) -> list[Scope]:
     """Return a class and all that it is made of, itself first; nothing where a part of that is out of sight or is more than a class."""
-    found: list[Scope] = []
-    return found if _follow_bases(cls, found, 0) else []
+    classes: list[Scope] = []
+    return classes if _follow_bases(cls, classes, 0) else []
 
 
-def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
+def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
     node = cast("ast.ClassDef", cls.node)
     plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
-    if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in found):
+    if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in classes):
         return False  # who comes by two ways has a place of its own among the others
-    found.append(cls)
+    classes.append(cls)
     for base in node.bases:
         if format_expression(base) not in _PLAIN_BASES:
             inner = find_class(base, cls.outer or cls)
-            if inner is None or not _follow_bases(inner, found, depth + 1):
+            if inner is None or not _follow_bases(inner, classes, depth + 1):
                 return False
     return True
 
@@ -118,8 +118,8 @@ def _find_class_of_attribute(node: ast.Attribute, scope: Scope) -> Scope | None:
     cls = find_class_of_method(scope)
     if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
         return None
-    given = _list_given_attributes(cast("ast.ClassDef", cls.node)).get(node.attr, [])
-    value, function = given[0] if len(given) == 1 else (None, None)
+    assignments = _list_given_attributes(cast("ast.ClassDef", cls.node)).get(node.attr, [])
+    value, function = assignments[0] if len(assignments) == 1 else (None, None)
     return find_class(value.func, Scope(function, cls)) if isinstance(value, ast.Call) and function is not None else None
 
 
@@ -127,12 +127,12 @@ def _list_given_attributes(cls: ast.ClassDef) -> dict[str, list[tuple[ast.expr |
     """Return what the methods of a class give attributes, by their names, with the method."""
     if cls in _GIVEN:
         return _GIVEN[cls]
-    given = _GIVEN[cls] = {}
+    assignments = _GIVEN[cls] = {}
     for function in cls.body:
         for statement in iterate_statements(function.body) if isinstance(function, Function) else ():
             for name in {target.attr for target in list_targets(statement) if isinstance(target, ast.Attribute)}:
-                given.setdefault(name, []).append((getattr(statement, "value", None), function))  # type: ignore[arg-type]
-    return given
+                assignments.setdefault(name, []).append((getattr(statement, "value", None), function))  # type: ignore[arg-type]
+    return assignments
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:
@@ -140,7 +140,7 @@ def find_class_of_method(scope: Scope) -> Scope | None:
     cls = scope.outer
     if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or cls is None or not isinstance(cls.node, ast.ClassDef):
         return None
-    plain = all(not isinstance(one, ast.Name) or one.id not in ("staticmethod", "classmethod") for one in scope.node.decorator_list)
+    plain = all(not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod") for mark in scope.node.decorator_list)
     return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None
 
 

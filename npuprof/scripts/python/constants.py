@@ -78,15 +78,15 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
 
 
 def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
-    found = scope.resolve_name(node.id)
-    if found is None:
+    resolved = scope.resolve_name(node.id)
+    if resolved is None:
         raise Unknown(f"depends on the name {node.id}")
-    home, bindings = found
+    home, bindings = resolved
     if not bindings:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
-    given = select_last_given(node, scope, home, bindings)
-    return _require_own_folder(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
+    effective = select_last_given(node, scope, home, bindings)
+    return _require_own_folder(_fold_bindings(bindings[0].name, home, effective, depth), home, scope)
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
@@ -163,8 +163,8 @@ def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast
 
 
 def _is_parsed_name(name: str, scope: Scope) -> bool:
-    found = scope.resolve_name(name)
-    return bool(found) and any("parse" in format_expression(binding.node) for binding in found[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
+    target = scope.resolve_name(name)
+    return bool(target) and any("parse" in format_expression(binding.node) for binding in target[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import Any
 
 from npuprof.scripts.python.constants import fold_expression
@@ -85,7 +86,6 @@ def _parse_definition(call: ast.Call) -> tuple[str, ast.expr | None]:
 
 
 def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
-    try:
+    with suppress(Unknown):
         return fold_expression(node, scope)
-    except Unknown:
-        return None
+    return None

@@ -11,7 +11,7 @@ from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
 from npuprof.scripts.python.run_config import convert_option_value
-from npuprof.scripts.python.scopes import Binding, Scope
+from npuprof.scripts.python.scopes import Resolved, Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import UNSET, Placed, Site
@@ -105,7 +105,7 @@ def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
     return paths.pop() if len(paths) == 1 else None
 
 
-def _find_path_of_name(visitor: Visitor, node: ast.expr, found: tuple[Scope, list[Binding]], scope: Scope, depth: int) -> str | None:
+def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, scope: Scope, depth: int) -> str | None:
     """Return the path that a name is: by what a call gives it, or by the last value it gets before, a parameter if nobody gives it one."""
     home, bindings = found
     if not bindings:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from math import inf
 
 from npuprof.scripts.python.module import Module
-from npuprof.scripts.python.scopes import Binding, Reached, Scope
+from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import find_root, write_source
 
@@ -125,17 +125,11 @@ class Modules:
                 yield self.locate(path, f"{module}.{name}".lstrip("."), level)
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
-        """Return whether a file of the tree that may import another one holds a name; also where there are too many to look at."""
-        files = self._list_importers(path)
-        return files is None or any(name.encode() in self.read(one) for one in files)
-
-    def _list_importers(self, path: str) -> list[str] | None:
-        """Return the files of the tree that may import another one; None where there are too many to look at."""
+        """Return whether a file of the tree that may import another one contains a name; also where there are too many to look at."""
         files = self._list_files(path)
-        if files is None:
-            return None
         stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
-        return [importer for importer in self._find_importers(files).get(stem, ()) if importer != path]
+        importers = self._find_importers(files).get(stem, ()) if files is not None else ()
+        return files is None or any(name.encode() in self.read(importer) for importer in importers if importer != path)
 
     def _index_importers(self, files: tuple[str, ...]) -> dict[str, list[str]]:
         """Return the files that name modules in their imports, by the last part of the name."""
@@ -221,7 +215,7 @@ class Home:
         """Return the names of the file to which the script that is being read gives other values."""
         return frozenset(name for path, name in self.modules.list_rebound() if path == self.path)
 
-    def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+    def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
         found = None
         for binding in bindings:
@@ -234,13 +228,13 @@ class Home:
             found = one
         return found
 
-    def find_starred(self, name: str, bindings: Sequence[Binding]) -> tuple[Scope, list[Binding]] | None:
+    def find_starred(self, name: str, bindings: Sequence[Binding]) -> Resolved | None:
         """Return what a name stands for that comes with all others of a module of the tree; the last one wins."""
         last_first = [binding.node for binding in reversed(bindings) if not name.startswith("_")]
         paths = (self.modules.locate(self.path, node.module or "", node.level) for node in last_first if isinstance(node, ast.ImportFrom))
         return next(filter(None, (self._find_in_module(path, name, starred=True) for path in paths if path)), None)
 
-    def _find_in_module(self, path: str, name: str, starred: bool = False) -> tuple[Scope, list[Binding]] | None:
+    def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
         modules = self.modules
         mark = path, name
         if mark in modules.asked or len(modules.asked) > _DEEPEST or mark in modules.list_rebound():
@@ -263,7 +257,7 @@ class Home:
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
             return ""
-        return found[0].home.locate_bound(write_source(node), found[1])
+        return str(found[0].home.locate_bound(write_source(node), found[1]))
 
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
         """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
@@ -274,7 +268,7 @@ class Home:
             paths.update(self.modules.locate(self.path, name, level) for name in names)
         return paths.pop() if len(paths) == 1 else ""
 
-    def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
+    def find_attribute(self, node: ast.Attribute, scope: Scope) -> Resolved | None:
         """Return what a name of a module stands for: ``settings.PRECISION``. None where the module is none of the tree."""
         path = self.find_module(node.value, scope)
         if not path:

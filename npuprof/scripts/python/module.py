@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
-from npuprof.scripts.python.scopes import Function, ModuleHome, Reached, Scope, iterate_statements, list_targets
+from npuprof.scripts.python.scopes import Function, Reached, Scope, iterate_statements, list_targets
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
@@ -45,26 +45,26 @@ class NodeIndex:
     def passed_on(self) -> set[str]:
         """The names that it reads without calling them, such as those of functions that others are given."""
         called: set[ast.AST] = {call.func for call in self.calls}
-        found = set()
+        names = set()
         for node in self.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in called:
-                found.add(node.id)
+                names.add(node.id)
             elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
-                found.add(node.attr)
-        return found
+                names.add(node.attr)
+        return names
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
         """What attributes of objects are given, by their texts (``self.dump_config``), and names within expressions."""
-        found: dict[str, list[ast.expr]] = {}
+        values: dict[str, list[ast.expr]] = {}
         for node in self.nodes:
             if isinstance(node, ast.NamedExpr):
-                found.setdefault(node.target.id, []).append(node.value)
+                values.setdefault(node.target.id, []).append(node.value)
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
-                        found.setdefault(write_source(target), []).append(node.value)
-        return found
+                        values.setdefault(write_source(target), []).append(node.value)
+        return values
 
     @cached_property
     def rebound(self) -> frozenset[str]:
@@ -83,7 +83,7 @@ class Module:
     ``idle`` are functions that were called and set nothing.
     """
 
-    def __init__(self, script: Script, home: ModuleHome | None) -> None:
+    def __init__(self, script: Script, home: Any) -> None:
         assert script.tree is not None
         self.path = script.path
         self.script = script

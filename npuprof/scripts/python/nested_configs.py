@@ -44,8 +44,8 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
     waiting = list(_iterate_arguments(call, _Value(call, scope)))
     seen: set[tuple[str, ast.expr, str]] = set()
     while waiting and len(taken) < count:
-        name, given = waiting.pop(0)
-        value, where = given.node, given.scope
+        name, argument = waiting.pop(0)
+        value, where = argument.node, argument.scope
         if (name, value, where.label) in seen:
             continue  # a loop leads back to it
         seen.add((name, value, where.label))
@@ -57,9 +57,9 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
         values = list(_iterate_values(visitor, value, where))
         if isinstance(value, ast.Call) and not values:
             homes = taken.setdefault((where.file, value.lineno, value.col_offset), {})
-            homes.setdefault((owner, where.label), TakenConfig(owner, where.label, given.alone))
-            waiting += _iterate_arguments(value, given)
-        waiting += [(name, inner._replace(alone=given.alone and inner.alone)) for inner in values]
+            homes.setdefault((owner, where.label), TakenConfig(owner, where.label, argument.alone))
+            waiting += _iterate_arguments(value, argument)
+        waiting += [(name, inner._replace(alone=argument.alone and inner.alone)) for inner in values]
 
 
 def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator[_Value]:
@@ -72,7 +72,7 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
             yield _Value(*home.bound[value.id])
         elif len(bindings) <= MOST_BINDINGS:
             last = select_last_given(value, scope, home, bindings)
-            yield from (_Value(given.node, home, alone=len(last) == 1) for given in last if given.kind == "assign")
+            yield from (_Value(binding.node, home, alone=len(last) == 1) for binding in last if binding.kind == "assign")
     elif isinstance(value, ast.Attribute):
         nodes = visitor.module.index.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)

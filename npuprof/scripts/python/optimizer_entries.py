@@ -73,11 +73,11 @@ def is_entry_handed_on(visitor: Visitor, scope: Scope, root: str) -> bool:
 def _iterate_handed_on(scope: ast.AST, own: frozenset[str]) -> Iterator[str]:
     """Yield the names that a function returns, gives to functions that are not its ``own``, or shares with others."""
     for node in list_nodes(scope):
-        given: list[ast.expr] = []
+        passed: list[ast.expr] = []
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names
         elif isinstance(node, ast.Return) and node.value is not None:
-            given = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            passed = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         elif isinstance(node, ast.Call) and name_callee(node) not in own:
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        yield from (one.id for one in given if isinstance(one, ast.Name))
+            passed = [*node.args, *(keyword.value for keyword in node.keywords)]
+        yield from (expression.id for expression in passed if isinstance(expression, ast.Name))

@@ -50,7 +50,7 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
     for target in statement.targets if isinstance(statement, ast.Delete) else ():
         _report_change(visitor, target, target, TAKEN_BACK, scope)
     lines = visitor.module.script.lines
-    named = [one for one in expressions if any("parameter_map" in line for line in lines[one.lineno - 1 : one.end_lineno])]
+    named = [part for part in expressions if any("parameter_map" in line for line in lines[part.lineno - 1 : part.end_lineno])]
     for node in _iterate_maps_out_of_sight(statement, named, scope):
         site = visitor.resolve_site(scope, format_expression(node.value), node)
         why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
@@ -73,8 +73,8 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
     """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        made = visitor.new_site(scope, root, "session", target, not is_entry_handed_on(visitor, scope, root))
-        note_added_entry(visitor, value, target, scope, made, "")
+        site = visitor.new_site(scope, root, "session", target, not is_entry_handed_on(visitor, scope, root))
+        note_added_entry(visitor, value, target, scope, site, "")
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))
     elif isinstance(target, ast.Attribute) and target.attr == "name":
@@ -156,12 +156,12 @@ def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.
         return
     reason = reason or ("depends on which entry is the last one" if "[-" in root else "")
     if value is None or field is None:
-        given = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
+        value_of = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
     else:
-        given = ScriptValue(None, reason) if reason else visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
-    if given.kind == "str" and visitor.module.script.is_python2:
-        given = given._replace(kind="bytes")
-    visitor.add_setting(node, "session", format_key_segment(name), name, given, field=field, scope=scope_name)
+        value_of = ScriptValue(None, reason) if reason else visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
+    if value_of.kind == "str" and visitor.module.script.is_python2:
+        value_of = value_of._replace(kind="bytes")
+    visitor.add_setting(node, "session", format_key_segment(name), name, value_of, field=field, scope=scope_name)
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
@@ -182,7 +182,7 @@ def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
 
 def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> Iterator[ast.Attribute]:
     """Yield each parameter map that a statement gives to what is not followed."""
-    waiting: list[tuple[ast.AST, ast.AST]] = [(statement, one) for one in expressions]
+    waiting: list[tuple[ast.AST, ast.AST]] = [(statement, expression) for expression in expressions]
     while waiting:
         parent, node = waiting.pop()
         waiting += [(node, child) for child in list_parts(node)]

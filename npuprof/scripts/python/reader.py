@@ -74,34 +74,34 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         visitor.visit_module()
         nested_configs.link_nested_configs(visitor)
         is_named_elsewhere = partial(modules.is_named_elsewhere, path) if modules is not None else lambda name: False
-        found, idle = mark_without_effect(visitor.main, visitor.found, visitor.remarks, is_named_elsewhere)
-        found += find_commented_settings(visitor.main)
+        settings, idle = mark_without_effect(visitor.main, visitor.found, visitor.remarks, is_named_elsewhere)
+        settings += find_commented_settings(visitor.main)
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
-        found = visitor.found
+        settings = visitor.found
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
-    found = [one for one in found if one.scope not in others or one.commented]
-    _tell_what_is_too_much(script, found, visitor.unfollowed)
+    settings = [setting for setting in settings if setting.scope not in others or setting.commented]
+    _tell_what_is_too_much(script, settings, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
-    return ImportedFile(path, tuple(found), sites, (*script.problems, *notes), script.text, remarks, followed=followed)
+    return ImportedFile(path, tuple(settings), sites, (*script.problems, *notes), script.text, remarks, followed=followed)
 
 
 def _find_torch_npu_notes(path: str, data: bytes) -> tuple[Finding, ...]:
     """Return a note if a script calls or sets options of torch_npu, which npuprof does not read."""
     text = data.decode(errors="replace")
-    found = list(_TORCH.finditer(text))
-    if not found:
+    matches = list(_TORCH.finditer(text))
+    if not matches:
         return ()
-    match, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
+    match, more = matches[0], f", and {len(matches) - 1} more" if len(matches) > 1 else ""
     what = f"options of torch_npu are not read: {match[1].strip()}{more}"
     where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
     return (Finding("NP801", what, "They are neither checked nor carried over into a preset.", "", where=where, severity="info"),)
 
 
-def _tell_what_is_too_much(script: Script, found: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
+def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
     """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
-    told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in found if one.reason.endswith(TOO_MUCH) and not one.dead}
+    told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in every if one.reason.endswith(TOO_MUCH) and not one.dead}
     for (line, column, reason), one in told.items():
         why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
         script.add_script_problem(reason, why, "write it shorter", line, column)
@@ -126,13 +126,13 @@ def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set:
 
 def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
     """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
-    found: set[tuple[str, str]] = set()
+    rebound: set[tuple[str, str]] = set()
     for text in scope.list_rebound():
         owner, dot, name = text.rpartition(".")
         if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
             path = home.find_module(ast.parse(owner, mode="eval").body, scope)
-            found |= {(path, name)} if path else set()
-    return found
+            rebound |= {(path, name)} if path else set()
+    return rebound
 
 
 def _choose_surfaces(module: Module) -> tuple[Surface, ...]:

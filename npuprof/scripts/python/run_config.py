@@ -88,8 +88,8 @@ def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, valu
     if name in list_object_arguments():
         taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
         if not visitor.dead:
-            given = _describe_given_object(visitor, value, scope)
-            visitor.add_remark(GivenObject(visitor.module.path, *visitor.place(place), cls, name, given))
+            described = _describe_given_object(visitor, value, scope)
+            visitor.add_remark(GivenObject(visitor.module.path, *visitor.place(place), cls, name, described))
         is_none = isinstance(value, ast.Constant) and value.value is None
         if is_none or not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
@@ -98,8 +98,8 @@ def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, valu
     option = catalog.options_by_spelling("run_config").get(dotted)
     own = name in CLASSES[cls].formerly or (name in list_object_arguments() and not catalog.find_argument(name))
     key = option or (dotted if prefix or own else format_full_key("estimator", name))
-    held = visitor.read_value(value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got))
-    visitor.add_setting(place, "run_config", key, name, held, scope=owner, made=cls)
+    script_value = visitor.read_value(value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got))
+    visitor.add_setting(place, "run_config", key, name, script_value, scope=owner, made=cls)
 
 
 def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
@@ -117,21 +117,21 @@ def _describe_given_object(visitor: Visitor, value: ast.expr, scope: Scope) -> s
     value, scope = follow_name(value, scope)
     if isinstance(value, ast.Name):
         return ""
-    if isinstance(value, ast.Call) and (made := find_named_class(value.func, scope)):
-        return made
+    if isinstance(value, ast.Call) and (class_name := find_named_class(value.func, scope)):
+        return class_name
     got, reason, _ = visitor.evaluate_expression(value, scope)
     if not reason and isinstance(got, (str, bytes, bool, int, float)):
         return format_expression(value)
     return f"a {type(value).__name__.lower()}" if isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)) else ""
 
 
-def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
+def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
     """Return what an argument holds in the end, where the class or RunConfig is not strict about numbers and texts."""
     if value is None:
         return None, UNSET
-    if name in made.as_text and isinstance(value, int):
+    if name in config_class.as_text and isinstance(value, int):
         return str(value), ""
-    argument = catalog.find_argument(name) if option is None and not made.argument else None
+    argument = catalog.find_argument(name) if option is None and not config_class.argument else None
     number = argument is not None and argument.kind == "int" and isinstance(value, (bool, float))
     if number and (isinstance(value, bool) or (value.is_integer() and not argument.whole)):  # type: ignore[union-attr]
         return int(value), ""

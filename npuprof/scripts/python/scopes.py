@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, cast
 
 from npuprof.scripts.python.terms import format_expression
 
@@ -31,32 +31,10 @@ class Binding(NamedTuple):
     name: str
 
 
+#: The scope that binds a name, and every way it gets a value there.
+Resolved = tuple["Scope", list[Binding]]
 #: A name that is given a value more often has no value that could be told.
 MOST_BINDINGS = 12
-
-
-class ModuleHome(Protocol):
-    """Where the imports of a file lead to, for scopes of files whose imports are followed."""
-
-    path: str
-
-    def list_defined(self, reached: Reached) -> frozenset[str]:
-        """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
-
-    def list_rebound(self) -> frozenset[str]:
-        """Return the names of the file to which the script that is being read gives other values."""
-
-    def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
-        """Return what an imported name stands for where it comes from; None where that is not in sight."""
-
-    def find_starred(self, name: str, bindings: Sequence[Binding]) -> tuple[Scope, list[Binding]] | None:
-        """Return what a name stands for that an import of all names brings; None where that is not in sight."""
-
-    def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
-        """Return what a name of an imported module stands for; None where that is not in sight."""
-
-    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
-        """Return the file that a name, or one with dots, stands for by imports, empty for none."""
 
 
 class Scope:
@@ -71,7 +49,7 @@ class Scope:
         self.node = node
         self.outer = outer
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
-        self.home: ModuleHome | None = outer.home if outer else None
+        self.home: Any = outer.home if outer else None  #: the ``Home`` of its file in ``imports``, None where imports are not followed
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
@@ -89,7 +67,7 @@ class Scope:
     @property
     def file(self) -> str:
         """The file it belongs to, empty where files are not followed."""
-        return self.home.path if self.home is not None else ""
+        return str(self.home.path) if self.home is not None else ""
 
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
@@ -122,18 +100,19 @@ class Scope:
         """Return whether a name of this scope is given to another name, through which a list may be changed."""
         return bool(self.list_bindings(f"={name}"))
 
-    def resolve_name(self, name: str) -> tuple[Scope, list[Binding]] | None:
+    def resolve_name(self, name: str) -> Resolved | None:
         """Return the scope that binds a name, seen from here, and how; None for a name of nobody.
 
         What is imported from a file of the same tree is bound there.
         """
-        scope, found = self.find_binding(name)
+        scope, ways = self.find_binding(name)
         if name in scope.bound:
             return scope, []
-        if scope.home is None or (found and scope.list_binding_kinds(name) != {"import"}):
-            return (scope, found) if found else None
-        imported = scope.home.find_name(name, found) if found else scope.home.find_starred(name, scope.list_bindings("*"))
-        return imported or ((scope, found) if found else None)
+        home = scope.home
+        if home is None or (ways and scope.list_binding_kinds(name) != {"import"}):
+            return (scope, ways) if ways else None
+        imported: Resolved | None = home.find_name(name, ways) if ways else home.find_starred(name, scope.list_bindings("*"))
+        return imported or ((scope, ways) if ways else None)
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""
@@ -152,98 +131,75 @@ class Scope:
         root, dot, rest = text.partition(".")
         scope = self
         while root in scope.bound and (not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)):
-            given, scope = scope.bound[root]
-            root, dot, rest = f"{format_expression(given)}{dot}{rest}".partition(".")
+            expression, scope = scope.bound[root]
+            root, dot, rest = f"{format_expression(expression)}{dot}{rest}".partition(".")
         return f"{root}{dot}{rest}", scope
 
-    def resolve(self, node: ast.expr) -> tuple[Scope, list[Binding]] | None:
+    def resolve(self, node: ast.expr) -> Resolved | None:
         """Return what a name, or a name of an imported module, stands for, as ``resolve_name`` does; None for other expressions."""
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id)
-        return self.home.find_attribute(node, self) if isinstance(node, ast.Attribute) and self.home is not None else None
+        is_attribute = isinstance(node, ast.Attribute) and self.home is not None
+        return cast("Resolved | None", self.home.find_attribute(node, self)) if is_attribute else None
 
     def resolve_only(self, node: ast.expr) -> tuple[Any, Scope]:
         """Return the one node that gives a name, or a name of an imported module, its value, and the scope of that; None for others."""
-        found = self.resolve(node)
-        return (found[1][0].node, found[0]) if found and len(found[1]) == 1 else (None, self)
+        resolved = self.resolve(node)
+        return (resolved[1][0].node, resolved[0]) if resolved and len(resolved[1]) == 1 else (None, self)
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return every way each name of one scope gets a value."""
-    found: dict[str, list[Binding]] = {}
+    bindings: dict[str, list[Binding]] = {}
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        given = node.args
-        for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))):
-            found.setdefault(arg.arg, []).append(Binding("parameter", arg, arg.arg))
+        arguments = node.args
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))):
+            bindings.setdefault(arg.arg, []).append(Binding("parameter", arg, arg.arg))
     for statement in iterate_statements(node.body):
-        binder = _BINDERS.get(type(statement))
-        for name, kind, where in binder(statement) if binder else ():
-            found.setdefault(name, []).append(Binding(kind, where, name))
-    return found
+        for name, kind, where in _iterate_new_bindings(statement):
+            bindings.setdefault(name, []).append(Binding(kind, where, name))
+    return bindings
 
 
-def _bind_assign(statement: ast.Assign) -> Iterator[NewBinding]:
-    for target in statement.targets:
-        yield from _bind_target(target, statement.value)
-    if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
-        yield f"={statement.value.id}", "alias", statement
+def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
+    """Yield the names that one statement binds, without those in its body."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from _bind_target(target, statement.value)
+        if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
+            yield f"={statement.value.id}", "alias", statement
+    elif isinstance(statement, ast.AnnAssign):
+        yield from _bind_target(statement.target, statement.value) if statement.value is not None else ()
+    elif isinstance(statement, (Function, ast.ClassDef)):
+        yield statement.name, "other", statement
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from (((alias.asname or alias.name).partition(".")[0], "import", statement) for alias in statement.names)
+    elif isinstance(statement, ast.Try):
+        yield from ((handler.name, "other", handler) for handler in statement.handlers if handler.name)
+    else:
+        kind, targets = _list_hidden_targets(statement)
+        yield from ((name, kind, statement) for target in targets for name in _iterate_target_names(target))
 
 
-def _bind_annotated(statement: ast.AnnAssign) -> Iterator[NewBinding]:
-    if statement.value is not None:
-        yield from _bind_target(statement.target, statement.value)
-
-
-def _bind_augmented(statement: ast.AugAssign) -> Iterator[NewBinding]:
-    if isinstance(statement.target, ast.Name):
-        yield statement.target.id, "change", statement
-
-
-def _bind_loop(statement: ast.For | ast.AsyncFor) -> Iterator[NewBinding]:
-    return ((name, "loop", statement) for name in _iterate_target_names(statement.target))
-
-
-def _bind_with(statement: ast.With | ast.AsyncWith) -> Iterator[NewBinding]:
-    return ((name, "other", statement) for item in statement.items for name in _iterate_target_names(item.optional_vars))
-
-
-def _bind_definition(statement: Function | ast.ClassDef) -> Iterator[NewBinding]:
-    yield statement.name, "other", statement
-
-
-def _bind_import(statement: ast.Import | ast.ImportFrom) -> Iterator[NewBinding]:
-    return (((alias.asname or alias.name).partition(".")[0], "import", statement) for alias in statement.names)
-
-
-def _bind_deletion(statement: ast.Delete) -> Iterator[NewBinding]:
-    return ((name, "change", statement) for target in statement.targets for name in _iterate_target_names(target))
-
-
-def _bind_changing_call(statement: ast.Expr) -> Iterator[NewBinding]:
-    call = statement.value
+def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
+    """Return the kind of the bindings of a statement that does not show the values, and its targets."""
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        return "loop", [statement.target]
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return "other", [item.optional_vars for item in statement.items]
+    if isinstance(statement, ast.AugAssign):
+        return "change", [statement.target] if isinstance(statement.target, ast.Name) else []
+    call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
-        yield from ((name, "change", statement) for name in _iterate_target_names(call.func.value))
-
-
-def _bind_handlers(statement: ast.Try) -> Iterator[NewBinding]:
-    return ((handler.name, "other", handler) for handler in statement.handlers if handler.name)
-
-
-#: How each kind of statement binds names.
-_BINDERS: dict[type[ast.stmt], Callable[[Any], Iterator[NewBinding]]] = {
-    ast.Assign: _bind_assign, ast.AnnAssign: _bind_annotated, ast.AugAssign: _bind_augmented,
-    ast.For: _bind_loop, ast.AsyncFor: _bind_loop, ast.With: _bind_with, ast.AsyncWith: _bind_with,
-    ast.FunctionDef: _bind_definition, ast.AsyncFunctionDef: _bind_definition, ast.ClassDef: _bind_definition,
-    ast.Import: _bind_import, ast.ImportFrom: _bind_import, ast.Delete: _bind_deletion, ast.Expr: _bind_changing_call,
-    ast.Try: _bind_handlers,
-}  # fmt: skip
+        return "change", [call.func.value]
+    return "change", statement.targets if isinstance(statement, ast.Delete) else []
 
 
 def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
     """Yield what a target of an assignment binds: names, and changed tables."""
-    for part, given, is_shown in pair_targets(target, value):
+    for part, item, is_shown in pair_targets(target, value):
         if isinstance(part, ast.Name) and is_shown:
-            yield part.id, "assign", given
+            yield part.id, "assign", item
         else:
             yield from ((name, "change" if isinstance(part, ast.Subscript) else "other", part) for name in _iterate_target_names(part))
 

@@ -16,13 +16,13 @@ _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast.stmt | None]:
     """Return the statements of a scope around an expression, the outermost first, and the one that it is a part of itself."""
     body: list[ast.stmt] = scope.node.body
-    found: list[ast.stmt] = []
+    outer: list[ast.stmt] = []
     while True:
         around = _find_statement(body, find_start(node))
-        block = next((one for one in statement_blocks(around) if _find_statement(one, find_start(node))), None) if around else None
+        block = next((inner for inner in statement_blocks(around) if _find_statement(inner, find_start(node))), None) if around else None
         if around is None or block is None or isinstance(around, DEFINITIONS):
-            return found, around
-        found.append(around)
+            return outer, around
+        outer.append(around)
         body = block
 
 

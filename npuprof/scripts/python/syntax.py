@@ -14,7 +14,6 @@ from npuprof.model import Finding, Place
 
 #: A script longer than this is data; its tree would take a hundred times the space.
 LARGEST_SCRIPT = 4_000_000
-_REMOVE = "remove them"
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Blanks are taken possessively: two patterns that share a long run of them would try every way to part it.
@@ -68,8 +67,9 @@ class Script:
         return count + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
-        if misfit := _find_misfit(data):
-            self.add_script_problem(*misfit)
+        if misfit := find_misfit(data):
+            what, hint, line = misfit
+            self.add_script_problem(what, "Python cannot read it, so nothing in it can run.", hint, line)
             return None
         data = data.removeprefix(b"\xef\xbb\xbf")
         cookie = next(filter(None, map(_COOKIE.match, data.split(b"\n", 2)[:2])), None)
@@ -88,16 +88,14 @@ class Script:
     def _parse_text(self) -> None:
         try:
             self.tree = parse_python(self.text)
-        except SyntaxError as error:
+        except (SyntaxError, ValueError) as error:
             if self._parse_python2():
                 return
-            line, column = error.lineno or 0, max(error.offset or 0, 0)
-            what = str(error.msg).partition(" (<unknown>")[0]
+            line, column = getattr(error, "lineno", 0) or 0, max(getattr(error, "offset", 0) or 0, 0)
+            what = str(getattr(error, "msg", error)).partition(" (<unknown>")[0]
             self.add_script_problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "mend it", line, column)
         except (RecursionError, MemoryError):
             self.add_script_problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
-        except ValueError as error:
-            self.add_script_problem(f"the file is not Python: {error}", "Nothing in it can be read by its syntax.", "mend it")
 
     def _parse_python2(self) -> bool:
         """Read Python 2 as if it were Python 3, line by line in place, so that every line keeps its number."""
@@ -123,28 +121,14 @@ class Script:
         return True
 
 
-def _find_misfit(data: bytes) -> tuple[str, str, str, int] | None:
-    """Return why Python can read no text in some bytes: what, why, what to do, and the line."""
+def find_misfit(data: bytes) -> tuple[str, str, int] | None:
+    """Return why bytes are no text of a script: what they are, what to do, and the line; None for a text."""
     if len(data) > LARGEST_SCRIPT:
-        size = f"{len(data) / 1e6:.1f} MB"
-        return f"the file is not read: {size} are too much for a script", "", "name the script that sets the options", 0
+        return f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script", "name the script that sets the options", 0
     if b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    what, hint = describe_nul_bytes(data)
-    line = data.count(b"\n", 0, data.index(b"\0")) + 1 if hint == _REMOVE else 0
-    return what, "Python cannot read it, so nothing in it can run.", hint, line
-
-
-def describe_nul_bytes(data: bytes) -> tuple[str, str]:
-    """Return what data with NUL bytes is, and what to do: a binary file, a text in wide characters, or one with a few of them."""
-    count = data.count(b"\0")
-    if not _is_wide(data) and (data.startswith((b"\x7fELF", b"PK\3\4")) or (count > 8 and count * 20 > len(data))):
-        return "the file is binary, and no script", "name the script itself"
-    return ("the file is UTF-16 or UTF-32", "save it as UTF-8") if _is_wide(data) else ("the file holds NUL bytes", _REMOVE)
-
-
-def _is_wide(data: bytes) -> bool:
-    return data.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(data) > 3 and data.count(b"\0", 0, 4) in (2, 3))
+    line = data.count(b"\n", 0, data.find(b"\0")) + 1 if b"\0" in data else 0
+    return "the file is binary, UTF-16 or UTF-32", "name the script itself, or save it as UTF-8", line
 
 
 def _silence_print(match: re.Match[str]) -> str:

@@ -125,15 +125,15 @@ class Visitor:
         """Visit a module or a function, and then what is defined in it and has not been called."""
         outer, self._waiting = self._waiting, []
         self._visit_block(body, scope, branches)
-        self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
+        self._waiting.sort(key=lambda entry: entry[0].name != "__init__")  # what makes an object comes before what fills it
         for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
             if function not in self._visited or function.name in self.module.index.passed_on:
                 self._visited.add(function)
-                kept, self.found = self.found, []
+                outer_found, self.found = self.found, []
                 inside = Scope(function, where)
                 self._visit_frame(function.body, inside, tests)
                 self._runs.setdefault(function, (inside.name, []))[1].append(self.found)
-                self.found = kept
+                self.found = outer_found
         self._waiting = outer
 
     def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -272,22 +272,22 @@ class Visitor:
         inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
-        kept = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
+        state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
         self.module, self._surfaces = module, self._surfaces if module is self.module else self._choose(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._visit_frame(function.body, inside, branches)
-        found, skips = self.found, self.skips
-        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = kept
+        settings, skips = self.found, self.skips
+        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = state
         self.skips |= skips
-        self._follows += bool(found)
-        if not found and not skips and len(self.sites) == before:
+        self._follows += bool(settings)
+        if not settings and not skips and len(self.sites) == before:
             module.idle.add(function)
         if module is self.main:
             self._visited.add(function)
-            self._runs.setdefault(function, (inside.name, []))[1].append(found)
+            self._runs.setdefault(function, (inside.name, []))[1].append(settings)
         else:
-            self._take_over(function, module, found, before, place)
+            self._take_over(function, module, settings, before, place)
 
     def _open_inside(self, call: ast.Call, entered: Entered, module: Module, scope: Scope) -> Scope:
         """Return the scope of a function with what one call of it gives."""
@@ -302,12 +302,12 @@ class Visitor:
             bound[get_first_parameter(function)] = entered.owner
         return inside.with_bound(bound)
 
-    def _take_over(self, function: Function, module: Module, found: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
+    def _take_over(self, function: Function, module: Module, settings: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
         """Add what a function of another file sets, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
-        self.found += [setting.with_place(call=place) for setting in found]
-        if any(not setting.commented for setting in found):
+        self.found += [setting.with_place(call=place) for setting in settings]
+        if any(not setting.commented for setting in settings):
             followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
             self.functions.setdefault((module.path, function.lineno), followed)
 
@@ -448,11 +448,11 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
     calls = [index.list_called(one[0]) for one in waiting]
     counts = Counter(name for names in calls for name in names)
     made = [where.node.name if isinstance(where.node, ast.ClassDef) and one.name == "__init__" else one.name for one, where, _ in waiting]
-    left = dict(enumerate(made))  # a class is called by its own name
-    while left:
-        at = next((at for at, name in left.items() if counts[name] == (name in calls[at])), next(iter(left)))
+    remaining = dict(enumerate(made))  # a class is called by its own name
+    while remaining:
+        at = next((at for at, name in remaining.items() if counts[name] == (name in calls[at])), next(iter(remaining)))
         counts.subtract(calls[at])
-        del left[at]
+        del remaining[at]
         yield waiting[at]
 
 
@@ -465,25 +465,25 @@ def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
     """Yield what a function sets: once where several calls set the same, and without a value where each makes another object."""
-    found = group_by((same for run in runs for same in group_by(run, _mark_place).values()), lambda same: _mark_place(same[0]))
-    running = {_mark_place(one)[5:] for run in runs for one in run if not one.dead and len(runs) > 1}
-    for mark, several in found.items():
-        if mark[5:] in running and all(one.dead for same in several for one in same):
+    by_place = group_by((same for run in runs for same in group_by(run, _mark_place).values()), lambda same: _mark_place(same[0]))
+    running = {_mark_place(setting)[5:] for run in runs for setting in run if not setting.dead and len(runs) > 1}
+    for mark, several in by_place.items():
+        if mark[5:] in running and all(setting.dead for same in several for setting in same):
             continue  # it is set in another way
-        live = [same for same in several if not all(one.dead for one in same)] or several[:1]
-        texts = {repr([(one.value, one.reason) for one in same]): same for same in live}
+        live = [same for same in several if not all(setting.dead for setting in same)] or several[:1]
+        texts = {repr([(setting.value, setting.reason) for setting in same]): same for same in live}
         if len(texts) > 1 and not live[0][0].scope.startswith(f"{name}:"):
-            yield from (one for same in live for one in same)  # one after the other in the same object
+            yield from (setting for same in live for setting in same)  # one after the other in the same object
             continue
         first = live[0] if len(texts) == 1 else [_explain(next(iter(texts.values()))[0], [same[-1] for same in texts.values()])]
         around = unite_tests([same[0].branches for same in live])
-        yield from first if len(live) == 1 else (one._replace(branches=around) for one in first)
+        yield from first if len(live) == 1 else (setting._replace(branches=around) for setting in first)
 
 
 def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
     """Return a setting to which calls give different values, and which."""
-    values = list(dict.fromkeys(repr(other.value) for other in several if not other.reason))
-    reason = next((other.reason for other in several if other.reason), "depends on the arguments of its function")
+    values = list(dict.fromkeys(repr(call_setting.value) for call_setting in several if not call_setting.reason))
+    reason = next((call_setting.reason for call_setting in several if call_setting.reason), "depends on the arguments of its function")
     if len(values) == len(several) <= _MOST_VALUES:
         reason = f"{reason}; the calls here give {', '.join(values)}"
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 
 from npuprof import catalog
@@ -12,7 +11,7 @@ from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+from npuprof.scripts.reading.variables import build_variable_setting
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 
 
@@ -32,31 +31,30 @@ def mentions_config(data: bytes) -> bool:
     return environ.mentions_variable(data) or _certain_pattern().search(data) is not None
 
 
-def import_json(path: str, data: bytes) -> ImportedFile:
+def import_json(path: str, text: str) -> ImportedFile:
     """Return what a JSON file holds."""
-    return _import_documents(path, data, lambda text, problems: [tree] if (tree := parse_json(path, text, problems)) else None)
-
-
-def import_yaml(path: str, data: bytes) -> ImportedFile:
-    """Return what a YAML file holds. Raises ImportError without PyYAML."""
-    return _import_documents(path, data, lambda text, problems: parse_yaml(path, text, problems))
-
-
-def _import_documents(path: str, data: bytes, parse: Callable[[str, list[Finding]], list[Node] | None]) -> ImportedFile:
     problems: list[Finding] = []
-    text = decode_text(path, data, problems, "No program takes it as it stands.")
-    documents = parse(text, problems) if text is not None else None
-    if text is None or documents is None:
-        return ImportedFile(path, problems=tuple(problems))
+    tree = parse_json(path, text, problems)
+    return _import_documents(path, text, [tree]) if tree else ImportedFile(path, problems=tuple(problems))
+
+
+def import_yaml(path: str, text: str) -> ImportedFile:
+    """Return what a YAML file holds. Raises ImportError without PyYAML."""
+    problems: list[Finding] = []
+    documents = parse_yaml(path, text, problems)
+    return _import_documents(path, text, documents) if documents is not None else ImportedFile(path, problems=tuple(problems))
+
+
+def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:
     if documents and documents[0].text("schema").startswith("npuprof."):
-        found = _read_export(path, documents[0])
+        settings = _read_export(path, documents[0])
     else:
-        found, handled = find_container_settings(path, documents)
+        settings, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
             if id(table) not in handled:
-                found += _find_named_options(path, table)
-    found.sort(key=lambda setting: (setting.line, setting.column))
-    return ImportedFile(path, tuple(found), (), tuple(problems), text)
+                settings += _find_named_options(path, table)
+    settings.sort(key=lambda setting: (setting.line, setting.column))
+    return ImportedFile(path, tuple(settings), text=text)
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:
@@ -80,11 +78,11 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
         elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
             named.append((format_full_key("env", name), key, value))
             certain += 2 * environ.is_of_ascend_family(name)
-    return [_build_named(path, table, *one) for one in named] if certain > 1 else []
+    return [_build_named(path, table, *row) for row in named] if certain > 1 else []
 
 
 def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
-    said = f"the file says {format_short_value(value.value)}; " if value.is_plain and value.value is not None else ""
-    reason = f"{said}the script that reads it decides"
+    written = f"the file says {format_short_value(value.value)}; " if value.is_plain and value.value is not None else ""
+    reason = f"{written}the script that reads it decides"
     place, scope = ScriptPlace(path, key.line, key.column), f"config:{table.line}:{table.column}"
     return ScriptSetting(place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npuprof.model import Finding
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.shells.constants import fill_word, list_assignments
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
+from npuprof.scripts.reading.variables import build_variable_setting, leave_out
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
@@ -28,13 +27,9 @@ class _Stage(NamedTuple):
     lines: set[tuple[int, int]]
 
 
-def import_dockerfile(path: str, data: bytes) -> ImportedFile:
+def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return what a Dockerfile sets for the image of its last stage, and what it sets otherwise."""
-    problems: list[Finding] = []
-    text = decode_text(path, data, problems, "No builder of images reads it as it stands.")
-    if text is None:
-        return ImportedFile(path, problems=tuple(problems))
-    found: list[ScriptSetting] = []
+    every: list[ScriptSetting] = []
     sites: list[Site] = []
     stage = _Stage({}, set())
     named: dict[str, _Stage] = {}
@@ -46,13 +41,13 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
         elif word == "ENV":
             settings = _read_env(path, match[2], _find_place(text, begin), stage.texts)
             stage.lines.update((setting.line, setting.column) for setting in settings)
-            found += settings
+            every += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
             settings, conversions = _read_run(path, text, match)
-            found += settings
+            every += settings
             sites += conversions
-    found = [one if one.surface != "env" or (one.line, one.column) in stage.lines else leave_out(one, _EARLIER) for one in found]
-    return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), text)
+    every = [item if item.surface != "env" or (item.line, item.column) in stage.lines else leave_out(item, _EARLIER) for item in every]
+    return ImportedFile(path, tuple(every), tuple(sites), text=text)
 
 
 def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:
@@ -68,17 +63,17 @@ def _find_place(text: str, at: int) -> tuple[int, int]:
 def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str]) -> list[ScriptSetting]:
     """Return the variables of an ``ENV``, and note the texts that they get; a line does not see what it sets itself."""
     words = [word for command in parse_shell_commands(text, *place) for word in command]
-    given = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]
+    assigned = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]
     if words and "=" not in words[0].text:  # NAME and a value to the end of the line
-        given = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
-    found: list[ScriptSetting] = []
-    for name, word, value in given:
+        assigned = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
+    settings: list[ScriptSetting] = []
+    for name, word, value in assigned:
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""
         reason = "" if is_whole else "holds a character that parts commands in a shell: write it in quotes"
-        found.append(build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason))
-    known |= {name: value.text for name, _, value in given if not value.open_part}
-    return found
+        settings.append(build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason))
+    known |= {name: value.text for name, _, value in assigned if not value.open_part}
+    return settings
 
 
 def _read_rest(text: str, words: list[Word]) -> Word:

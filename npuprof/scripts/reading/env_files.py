@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.model import Finding
 from npuprof.scripts.reading.shell import import_shell_script
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+from npuprof.scripts.reading.variables import build_variable_setting
 from npuprof.scripts.records import ImportedFile
 
 #: The name of a variable, what it holds, where its line ends, and why the value is not certain.
@@ -34,14 +33,10 @@ _DOTENV: dict[str, Quotes] = {
 }
 
 
-def import_env_file(path: str, data: bytes) -> ImportedFile:
+def import_env_file(path: str, text: str) -> ImportedFile:
     """Return what a file of variables holds; one that is no mere list of them is read as a shell script."""
-    problems: list[Finding] = []
-    text = decode_text(path, data, problems, "Nothing that reads variables takes it as it stands.")
-    if text is None:
-        return ImportedFile(path, problems=tuple(problems))
     stamp = _STAMP.search(text)
-    found = []
+    settings = []
     at, line, counted = 0, 1, 0
     while at < len(text):
         if (blank := _BLANK.match(text, at)) and blank.end() > at:
@@ -52,12 +47,12 @@ def import_env_file(path: str, data: bytes) -> ImportedFile:
         else:
             entry = _read_plain_entry(text, at)
         if entry is None:
-            return import_shell_script(path, data, plain=True)
+            return import_shell_script(path, text, plain=True)
         head, value, at, reason = entry
         line, counted = line + text.count("\n", counted, head.start(1)), head.start(1)
         place = line, counted - text.rfind("\n", 0, counted)
-        found.append(build_variable_setting(path, place, head[1], (value,), (), reason))
-    return ImportedFile(path, tuple(found), (), tuple(problems), text)
+        settings.append(build_variable_setting(path, place, head[1], (value,), (), reason))
+    return ImportedFile(path, tuple(settings), text=text)
 
 
 def _find_line_end(text: str, at: int) -> int:
@@ -89,13 +84,12 @@ def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export:
 def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str:
     """Return why programs may read another text than is written, empty where all read the same."""
     if not is_export and ("\\" in written or written.startswith("#")):
-        mark = "# behind it" if written.startswith("#") else "backslashes"
-        return f"programs that read such files take its {mark} differently"
+        return "programs that read such files take its backslashes, or # behind it, differently"
     if is_export:  # python-dotenv fills in between quotes of both kinds
-        left = _FILLED.search(written) if quotes is _DOTENV else None
+        open_part = _FILLED.search(written) if quotes is _DOTENV else None
     else:
-        left = _OPEN.search(written) if not written.startswith("'") else None
-    return f"depends on {left[0]}" if left else ""
+        open_part = _OPEN.search(written) if not written.startswith("'") else None
+    return f"depends on {open_part[0]}" if open_part else ""
 
 
 def _read_plain_entry(text: str, at: int) -> Entry | None:

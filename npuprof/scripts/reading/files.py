@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.model import Place, Record
+from npuprof.model import Finding, Place, Record
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
-from npuprof.scripts.reading.variables import set_others_apart, settle_exports
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT, find_misfit
+from npuprof.scripts.reading.variables import decode_text, set_others_apart, settle_exports
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
@@ -22,12 +22,12 @@ class Kind(Record):
     npuprof does not read a kind that has no ``read``: a file of it that is named is reported, and below a folder it is skipped.
     ``export`` are the flags with which ``npuprof env`` writes such a file.
 
-    ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
-    this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
-    ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
-    passed over, or only a note. Those of ``docs`` are read below a folder only if that is asked for. Where files of a kind import
-    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there; ``has_callers``
-    are those that others import.
+    ``read`` returns what a text holds (for Python: bytes), ``mentions`` whether bytes can hold anything, without parsing them: both are
+    ``module:function`` of this package, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block
+    can be in one that ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or
+    cannot be read is passed over, or only a note. Those of ``docs`` are read below a folder only if that is asked for. Where files of a
+    kind import others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there;
+    ``has_callers`` are those that others import.
     """
 
     shown: str
@@ -92,8 +92,8 @@ def detect_named_kind(path: str) -> str:
     """Return the kind of a file that its name tells, empty where it tells none."""
     ending = os.path.splitext(path)[1].lower()
     base = os.path.basename(path)
-    found = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
-    return found or next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
+    by_ending = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
+    return by_ending or next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
 
 
 def may_be_called(path: str) -> bool:
@@ -107,8 +107,8 @@ def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
 
     Where its name tells none, a file is looked at ``by_text``: what many kinds can hold, such as an export, comes last.
     """
-    if found := detect_named_kind(path):
-        return found
+    if named_kind := detect_named_kind(path):
+        return named_kind
     if data.startswith(b"#!") and (by_text or not os.path.splitext(path)[1]):
         line = data[:200].partition(b"\n")[0]
         return next((name for name, kind in KINDS.items() if kind.programs and re.search(kind.programs, line)), "")
@@ -161,30 +161,31 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
         what, hint = _describe_unread_kind(kind, data)
-        is_told = named and not path.endswith(".toml")  # of presets the verbs say more
-        return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
-    read = _load_function(kind.read)
-    imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
-    if named or not kind.data:
-        return imported
-    return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
+        unread = build_finding("NP801", what, "The settings in this file are not checked.", hint, where=Place(path))
+        return ImportedFile(path, problems=(unread,) if named and not path.endswith(".toml") else ())  # of presets the verbs say more
+    problems: list[Finding] = []
+    text = data if kind is KINDS["python"] else decode_text(path, data, problems)  # Python decodes by a cookie
+    imported = ImportedFile(path)
+    if text is not None:
+        read = _load_function(kind.read)
+        imported = settle_exports(set_others_apart(read(path, text, modules) if kind.calls else read(path, text)))
+    if imported.places is not None:  # lines of the file are none of its parts
+        problems = [problem._replace(where=Place(path)) for problem in problems]
+    problems += imported.problems
+    if not named and kind.data:
+        problems = [problem._replace(severity="info") for problem in problems]
+    return imported._replace(problems=tuple(problems))
 
 
 def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
     """Return what is said of a file of a kind that is not read, and what to do instead."""
     if kind is not _UNKNOWN:
-        hint = (
-            f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
-        )
+        new = "npuprof new NAME --set env.VARIABLE=VALUE"
+        hint = f"put its variables into a preset: {new}, and export that: npuprof env NAME {kind.export}"
         return f"{kind.shown} are not read", hint
-    if b"\0" in data:
-        return describe_nul_bytes(data)
+    if misfit := find_misfit(data):
+        return misfit[:2]
     return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
-
-
-def _refuse(path: str, what: str, why: str, hint: str, named: bool) -> ImportedFile:
-    """Return a file that is not read; below a folder it is passed over."""
-    return ImportedFile(path, problems=(build_finding("NP801", what, why, hint, where=Place(path)),) if named else ())
 
 
 def import_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
@@ -198,14 +199,14 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
     if places is None:
         return imported
 
-    def place(one: ScriptSetting) -> ScriptSetting:
-        line, column, part = places.find_place(one.line, one.column)
-        return one.with_place(line=line, column=column, part=part)
+    def place(setting: ScriptSetting) -> ScriptSetting:
+        line, column, part = places.find_place(setting.line, setting.column)
+        return setting.with_place(line=line, column=column, part=part)
 
-    found, others = tuple(map(place, imported.found)), tuple(map(place, imported.others))
+    settings, others = tuple(map(place, imported.found)), tuple(map(place, imported.others))
     sites = []
     for site in imported.sites:
         line, column, _ = places.find_place(site.line, site.column)
         sites.append(site._replace(line=line, column=column))
     problems = tuple(map(places.place_finding, imported.problems))
-    return imported._replace(found=found, others=others, sites=tuple(sites), problems=problems, places=None)
+    return imported._replace(found=settings, others=others, sites=tuple(sites), problems=problems, places=None)

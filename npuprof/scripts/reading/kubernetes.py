@@ -29,7 +29,7 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Scri
     taken = {source.text("configMapRef", "name") for source in sources if not source.text("prefix")}
     groups = [_read_container(path, table, id(table) in early) for table in containers]
     groups += [_read_map(path, table, taken if containers or sources else None) for table in maps]
-    tops = [top for document in documents if (top := document.find("services"))]
+    tops = filter(None, (document.find("services") for document in documents))
     services = [pair for top in tops for pair in top.pairs or () if pair[1].find("environment")]
     groups += [_read_service(path, name, service) for name, service in services]
     jobs = [table for table in tables if (variables := table.find("env_vars")) and variables.pairs]
@@ -42,13 +42,13 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Scri
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:
     """Return the tables with a list of that name; of those that share one, the last."""
-    return list({id(found): table for table in tables if (found := table.find(name)) is not None and found.items}.values())
+    return list({id(listed): table for table in tables if (listed := table.find(name)) is not None and listed.items}.values())
 
 
 def _list_items(table: Node, name: str) -> list[Node]:
     """Return the tables of a list."""
-    found = table.find(name)
-    return [item for item in found.items or () if item.pairs is not None] if found is not None else []
+    listed = table.find(name)
+    return [item for item in listed.items or () if item.pairs is not None] if listed is not None else []
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
@@ -68,8 +68,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
     """Return the value of a variable, and why it is not known."""
     value, source = entry.find("value"), entry.find("valueFrom")
     if source is not None:
-        kind = next((key.value for key, _ in source.pairs or ()), "valueFrom")
-        return (), f"is filled in when the container starts, from {kind}"
+        return (), "is filled in when the container starts"
     if value is None or not value.is_text:
         return ("",), _NO_TEXT if value is not None and value.is_plain else ""
     return _split_references(value.value, _REFERENCE), ""
@@ -87,15 +86,13 @@ def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
 
 def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
     """Return the variables of a service of Compose, or of Ray; one without a value has that of whoever starts it."""
-    given = service.find(key) or Node(0, 0)
-    texts = [(item, *str(item.value).partition("=")) for item in given.items or () if item.is_text]
-    texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in given.pairs or ()]
-    built = [
-        build_variable_setting(
-            path, (at.line, at.column), variable, _split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
-        )
-        for at, variable, equals, text in texts
-    ]
+    variables = service.find(key) or Node(0, 0)
+    texts = [(item, *str(item.value).partition("=")) for item in variables.items or () if item.is_text]
+    texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in variables.pairs or ()]
+    built = []
+    for at, variable, equals, text in texts:
+        parts = _split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
+        built.append(build_variable_setting(path, (at.line, at.column), variable, parts))
     return f"the service {name.value}", built
 
 
@@ -117,10 +114,10 @@ def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
     by_key: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
     result = [setting for name, settings in groups for setting in settings if not name or setting.surface == OTHER]
     for name, settings in groups:
-        for setting in (one for one in settings if name and one.surface != OTHER):
+        for setting in (member for member in settings if name and member.surface != OTHER):
             by_key.setdefault(setting.key or setting.name, {}).setdefault((repr(setting.value), setting.reason), (name, setting))
-    for given in by_key.values():
-        texts = ((name, setting.given.written) for name, setting in given.values())
-        said = ", ".join(f"{name} says {format_short_value(text)}" for name, text in texts if text is not None)
-        result += [leave_out(setting, f"containers differ: {said}") if len(given) > 1 else setting for _, setting in given.values()]
+    for several in by_key.values():
+        texts = ((name, setting.given.written) for name, setting in several.values())
+        shown = ", ".join(f"{name} says {format_short_value(text)}" for name, text in texts if text is not None)
+        result += [leave_out(setting, f"containers differ: {shown}") if len(several) > 1 else setting for _, setting in several.values()]
     return sorted(result, key=lambda setting: (setting.line, setting.column))

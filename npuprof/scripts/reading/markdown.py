@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.model import Finding
 from npuprof.scripts.reading.shell import import_shell_script
-from npuprof.scripts.reading.variables import decode_text
 from npuprof.scripts.records import ImportedFile
 
 #: A fenced block in a language that a shell runs: its indentation, its fence, its text.
@@ -23,21 +21,15 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def import_markdown(path: str, data: bytes) -> ImportedFile:
+def import_markdown(path: str, text: str) -> ImportedFile:
     """Return what the shell blocks of a Markdown file hold, each as a script of its own."""
-    problems: list[Finding] = []
-    text = decode_text(path, data, problems)
-    if text is None:
-        return ImportedFile(path, problems=tuple(problems))
     parts = []
     for match in _BLOCK.finditer(text):
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
-        block = _PROMPT.sub(_blank, block)
         line = text.count("\n", 0, match.start("text"))
-        part = import_shell_script(path, ("\n" * line + block).encode(errors="surrogateescape"))
-        parts.append(part._replace(problems=tuple(problem._replace(severity="info") for problem in part.problems)))
-    found = tuple(setting for part in parts for setting in part.found)
+        parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
+    settings = tuple(setting for part in parts for setting in part.found)
     sites = tuple(site for part in parts for site in part.sites)
-    told = (*problems, *(problem for part in parts for problem in part.problems))
+    problems = tuple(problem._replace(severity="info") for part in parts for problem in part.problems)
     remarks = tuple(remark for part in parts for remark in part.remarks)
-    return ImportedFile(path, found, sites, told, text, remarks)
+    return ImportedFile(path, settings, sites, problems, text, remarks)

@@ -11,7 +11,6 @@ from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
-from npuprof.scripts.reading.variables import decode_text
 from npuprof.scripts.records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
 
 #: A declaration of an encoding counts in the first two lines of a script; a notebook is JSON, and has none.
@@ -31,30 +30,29 @@ def mentions_notebook_setting(data: bytes) -> bool:
     return mentions_python_setting(data) or mentions_setting(data)
 
 
-def import_notebook(path: str, data: bytes) -> ImportedFile:
+def import_notebook(path: str, text: str) -> ImportedFile:
     """Return what a notebook holds; places are those of its cells put together, and ``places`` leads from there to the file."""
     problems: list[Finding] = []
-    text = decode_text(path, data, problems, "No program opens it as it stands; outputs are cleared with jupyter nbconvert --clear-output.")
-    tree = parse_json(path, text, problems) if text is not None else None
-    if text is None or tree is None:
+    tree = parse_json(path, text, problems)
+    if tree is None:
         return ImportedFile(path, problems=tuple(problems))
     cells = tree.find("cells")
     if cells is None or cells.items is None:
         what, why = "the file is JSON, and no notebook", "It has no list of cells."
-        return ImportedFile(path, problems=(*problems, build_finding("NP801", what, why, "", where=Place(path))))
+        return ImportedFile(path, problems=(build_finding("NP801", what, why, "", where=Place(path)),))
     language = tree.text("metadata", "kernelspec", "language") or tree.text("metadata", "language_info", "name") or "python"
     if language.lower() not in ("python", "ipython"):
         what = f"the notebook is in {language}, which is not read"
-        return ImportedFile(path, problems=(*problems, Finding("NP801", what, "", "", where=Place(path), severity="info")))
+        return ImportedFile(path, problems=(Finding("NP801", what, "", "", where=Place(path), severity="info"),))
     reading = _NotebookReading(path)
     for number, cell in enumerate(cells.items, 1):
         if cell.text("cell_type") == "code" and (source := cell.find("source")):
             reading.add_cell(number, source)
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
-    found = tuple(sorted((*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)))
-    told = (*(problem._replace(where=Place(path)) for problem in problems), *reading.problems, *imported.problems)
+    settings = tuple(sorted((*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)))
     places = PartPlaces(reading.lines, "\n".join(reading.shown))
-    return imported._replace(found=found, sites=(*imported.sites, *reading.sites), problems=told, places=places)
+    sites, problems = (*imported.sites, *reading.sites), [*reading.problems, *imported.problems]
+    return imported._replace(found=settings, sites=sites, problems=tuple(problems), places=places)
 
 
 class _NotebookReading:
@@ -92,9 +90,9 @@ class _NotebookReading:
         items = [item for item in (source.items if source.items is not None else [source]) if isinstance(item.value, str)]
         lines = list(StringIO("".join(item.value for item in items), newline=None))
         is_by_line = len(lines) == len(items)  # as Jupyter writes it
-        whole, start = "".join(lines), 0
+        joined, start = "".join(lines), 0
         for number, line in enumerate(lines):
-            item, text = (items[number], line) if is_by_line else (items[0], whole)
+            item, text = (items[number], line) if is_by_line else (items[0], joined)
             self.lines.append(PartLine(item.line, item.column, text, cell, number + 1, 0 if is_by_line else start))
             start += len(line)
         return [line.removesuffix("\n") for line in lines]
@@ -107,9 +105,8 @@ class _NotebookReading:
         script = Script(self.path, "\n".join(code).encode(errors="replace"))
         if script.tree is not None:
             return code
-        fault = next((one for one in script.problems if one.where is not None and one.where.line), None)
-        what = (fault or script.problems[0]).message.replace("the file", f"cell {number}", 1)
-        line = fault.where.line if fault is not None and fault.where is not None else 1
+        fault = max(script.problems, key=lambda problem: problem.line)
+        what, line = fault.message.replace("the file", f"cell {number}", 1), fault.line or 1
         self._add_problem(first + min(line, len(texts)) - 1, what, "Nothing in the cell was read; the other cells were.", "mend it")
         return [""] * len(texts)
 
@@ -127,8 +124,8 @@ class _NotebookReading:
         return code
 
     def _read_shell(self, line: int, column: int, texts: list[str]) -> None:
-        found, sites = find_shell_settings(self.path, "\n".join(texts), (line, column), _SHELL_REASON)
-        self.found += found
+        settings, sites = find_shell_settings(self.path, "\n".join(texts), (line, column), _SHELL_REASON)
+        self.found += settings
         self.sites += sites
 
     def _add_problem(self, line: int, what: str, why: str, hint: str, severity: str = "warning") -> None:
@@ -138,10 +135,10 @@ class _NotebookReading:
 def _translate_magic(match: re.Match[str]) -> str:
     """Return the Python that a line for IPython stands for: ``%env X=1`` sets a variable, ``%time`` runs what stands behind it."""
     indent, target, mark, rest = match.groups(default="")
-    if mark == "%" and not target and (given := _ENV_MAGIC.fullmatch(rest.strip())):
-        is_filled_in = "$" in given[2] or "{" in given[2]  # with names and expressions of Python
-        value = f"get_ipython().var_expand({given[2]!r})" if is_filled_in else repr(given[2])
-        return f'{indent}os.environ["{given[1]}"] = {value}'
+    if mark == "%" and not target and (assigned := _ENV_MAGIC.fullmatch(rest.strip())):
+        is_filled_in = "$" in assigned[2] or "{" in assigned[2]  # with names and expressions of Python
+        value = f"get_ipython().var_expand({assigned[2]!r})" if is_filled_in else repr(assigned[2])
+        return f'{indent}os.environ["{assigned[1]}"] = {value}'
     if mark == "%" and (timed := _TIME_MAGIC.fullmatch(rest)):
         return f"{indent}{target}{timed[1]}"
     return f"{indent}{target}None" if target else f"{indent}pass"

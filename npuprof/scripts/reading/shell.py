@@ -15,18 +15,9 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
-from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
+from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out, settle
-from npuprof.scripts.records import (
-    TAKEN_BACK,
-    Branch,
-    BrokenExport,
-    Followed,
-    ImportedFile,
-    ScriptSetting,
-    Site,
-    SourcedEnvironment,
-)
+from npuprof.scripts.records import TAKEN_BACK, Branch, BrokenExport, Followed, ImportedFile, ScriptSetting, Site, SourcedEnvironment
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
@@ -62,36 +53,34 @@ def mentions_setting(data: bytes) -> bool:
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
     """Return whether a script sources a file of its tree that can hold a setting."""
-    if modules.locate_file is None or not may_source(data):
+    text = decode_text(path, data, []) or ""
+    if modules.locate_file is None or not MAY_SOURCE.search(text):
         return False
-    commands = Sourcing(path, modules).expand_commands(list(parse_shell_commands(decode_text(path, data, []) or "")))
+    commands = Sourcing(path, modules).expand_commands(list(parse_shell_commands(text)))
     return any(mentions_setting(text.encode(errors="replace")) for text in {command.text for command in commands if command.files})
 
 
-def import_shell_script(path: str, data: bytes, modules: Modules | None = None, plain: bool = False) -> ImportedFile:
-    """Return what a shell script holds; any bytes will do. In a ``plain`` one every variable counts, exported or not.
+def import_shell_script(path: str, text: str, modules: Modules | None = None, plain: bool = False) -> ImportedFile:
+    """Return what a shell script holds. In a ``plain`` one every variable counts, exported or not.
 
     With ``modules`` the files of its tree count that it sources.
     """
     problems: list[Finding] = []
-    text = decode_text(path, data, problems)
-    if text is None:
-        return ImportedFile(path, problems=tuple(problems))
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
         problems.append(_build_open_quote(path, commands[-1][-1]))
-    if modules is not None and modules.locate_file is not None and may_source(data):
+    if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
     reading = _Reading(path, text, commands, plain)
-    found = reading.collect_settings()
+    every = reading.collect_settings()
     if reading.too_deep:
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
-    followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.place.call}
-    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.remarks), followed=tuple(followed.values()))
+    followed = {(item.file, item.line): Followed(item.file, item.line, item.line, "") for item in every if item.place.call}
+    return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, tuple(reading.remarks), followed=tuple(followed.values()))
 
 
 def _build_open_quote(path: str, word: Word) -> Finding:
@@ -106,8 +95,8 @@ def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) 
     The part begins ``at`` a line and a column of the file. Its variables end with it: ``reason`` says why they are not kept.
     """
     reading = _Reading(path, text, list(parse_shell_commands(text, *at)))
-    found = reading.collect_settings()
-    settings = [leave_out(setting, reason) if setting.surface == "env" and setting.key else setting for setting in found]
+    every = reading.collect_settings()
+    settings = [leave_out(setting, reason) if setting.surface == "env" and setting.key else setting for setting in every]
     return settings, reading.sites
 
 
@@ -167,8 +156,8 @@ class _Reading:
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
-        found = sorted(self.found, key=lambda setting: (setting.order, setting.line, setting.column))
-        return tuple(setting._replace(order=0) for setting in settle(found))
+        settings = sorted(self.found, key=lambda setting: (setting.order, setting.line, setting.column))
+        return tuple(setting._replace(order=0) for setting in settle(settings))
 
     @cached_property
     def named(self) -> set[str]:
@@ -179,8 +168,8 @@ class _Reading:
     def branches(self) -> tuple[Branch, ...]:
         """The conditions of the command."""
         blocks = [(block.number, block.arm, block.text) for block in self.blocks if block.text]
-        left = next((block.left for block in reversed(self.blocks) if block.left), ())
-        return (*blocks, *(((self.number, 0, self.test),) if self.test else ()), *left)
+        exits = next((block.left for block in reversed(self.blocks) if block.left), ())
+        return (*blocks, *(((self.number, 0, self.test),) if self.test else ()), *exits)
 
     @property
     def function(self) -> str:
@@ -201,11 +190,11 @@ class _Reading:
         if not self.command.join:
             self.test = ""
             return
-        asked = _format_words([word for word in before if word.keyword != "}"])
+        test = _format_words([word for word in before if word.keyword != "}"])
         if self.command.join == "||":
-            self.test = f"not ({asked})"
+            self.test = f"not ({test})"
         elif before and before[0].text in _TESTS:
-            self.test = cut_text(f"({self.test}) and ({asked})", _LONGEST_TEST) if self.test else asked
+            self.test = cut_text(f"({self.test}) and ({test})", _LONGEST_TEST) if self.test else test
 
     def _read_command(self) -> None:
         if self.command.function:
@@ -249,8 +238,8 @@ class _Reading:
             self.blocks[-1].open_arm(_format_words(rest) if first == "elif" else "")
             return (rest, None) if first == "elif" else self._follow_blocks(rest)
         if first == "if":
-            asked = _format_words(rest)
-            return rest, _Block(first, self.number, asked if asked not in _ALWAYS else "")
+            condition = _format_words(rest)
+            return rest, _Block(first, self.number, condition if condition not in _ALWAYS else "")
         if first == "case":
             return [], _Block(first, self.number, f"case {rest[0].text}" if rest else "case")
         if first in _LOOPS:
@@ -279,9 +268,9 @@ class _Reading:
         if not (first in _READ or first in _PREFIX_WORDS or (words and ASSIGNMENT.match(words[0].text))):
             return
         words = _strip_prefix(words)
-        given = list(list_assignments(words))
-        words = _strip_prefix(words[len(given) :])
-        for variable, word in given:
+        assigned = list(list_assignments(words))
+        words = _strip_prefix(words[len(assigned) :])
+        for variable, word in assigned:
             if not words:
                 self._assign(variable, word)
             elif words[0].keyword != "read":  # a builtin: IFS is for itself
@@ -377,14 +366,14 @@ class _Reading:
 
     def _fill_flags(self, words: list[Word]) -> list[Word]:
         """Return words with the flags that variables stand for: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
-        found: list[Word] = []
+        filled: list[Word] = []
         for word in words:
             match = (_WHOLE_ARRAY if word.quoted else VARIABLE).fullmatch(word.open_part) if word.text == word.open_part else None
             name = (match[1] or match[match.re.groups]) if match else ""
             around, items, is_array = self.flags.get(name, ((), (word,), word.quoted))
             is_certain = self.branches[: len(around)] == around and is_array == word.quoted
-            found += items if is_certain else [word]
-        return found
+            filled += items if is_certain else [word]
+        return filled
 
     def _add_conversion(self, words: list[Word]) -> None:
         command, line = self.command, words[0].line

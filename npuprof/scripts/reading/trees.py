@@ -74,12 +74,10 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
         json.loads(text)
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
-    except json.JSONDecodeError as error:
-        what = f"the file is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
-        early = " It ends too early." if error.pos >= len(text.rstrip()) else ""
-        problems.append(_build_unread(path, what, "mend it, or write it anew", (error.lineno, error.colno), early))
-    except ValueError as error:  # a number of too many digits
-        problems.append(_build_unread(path, f"the file is not read: {error}", ""))
+    except ValueError as error:  # also for a number of too many digits, which has no place
+        reason, place = getattr(error, "msg", str(error)), (getattr(error, "lineno", 0), getattr(error, "colno", 0))
+        what = f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
+        problems.append(_build_unread(path, what, "fix it, or write it anew", place))
     else:
         return _build_json_tree(text)
     return None
@@ -114,27 +112,27 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         _check_depth(yaml, yaml.parse(text, loader))
         scalars = yaml.constructor.SafeConstructor()
-        made: dict[int, Node] = {}
-        return [_build_node(node, scalars, made) for node in yaml.compose_all(text, loader)]
+        nodes: dict[int, Node] = {}
+        return [_build_node(node, scalars, nodes) for node in yaml.compose_all(text, loader)]
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
+        reason = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
         # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
-        if "nesting depth" in said:
+        if "nesting depth" in reason:
             problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
         elif "{{" in text:
             template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "name what it becomes", place)
             problems.append(template._replace(severity="info"))
         else:
-            problems.append(_build_unread(path, f"the file is not YAML: {said}", "mend it", place))
+            problems.append(_build_unread(path, f"the file is not YAML: {reason}", "mend it", place))
     return None
 
 
-def _build_unread(path: str, what: str, hint: str, place: tuple[int, int] = (0, 0), more: str = "") -> Finding:
-    return build_finding("NP801", what, f"Nothing in it was read.{more}", hint, where=Place(path, *place))
+def _build_unread(path: str, what: str, hint: str, place: tuple[int, int] = (0, 0)) -> Finding:
+    return build_finding("NP801", what, "Nothing in it was read.", hint, where=Place(path, *place))
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
@@ -146,15 +144,15 @@ def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
             raise RecursionError
 
 
-def _build_node(source: Any, scalars: Any, made: dict[int, Node]) -> Node:
+def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
     """Return a node of PyYAML as one of ours; an alias is the node that it stands for, which has been made before."""
-    if id(source) in made:
-        return made[id(source)]
-    node = made[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
+    if id(source) in nodes:
+        return nodes[id(source)]
+    node = nodes[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
     if source.id == "mapping":
-        node.pairs = [(_build_node(key, scalars, made), _build_node(value, scalars, made)) for key, value in source.value]
+        node.pairs = [(_build_node(key, scalars, nodes), _build_node(value, scalars, nodes)) for key, value in source.value]
     elif source.id == "sequence":
-        node.items = [_build_node(item, scalars, made) for item in source.value]
+        node.items = [_build_node(item, scalars, nodes) for item in source.value]
     else:
         node.value, node.is_text = source.value, source.tag == "tag:yaml.org,2002:str"
         if not node.is_text:

@@ -10,7 +10,7 @@ from npuprof.catalog import build_finding
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place, is_utf8
 from npuprof.scripts.python.environ import explain_other_variable, find_variable_key, read_variable_text
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
+from npuprof.scripts.python.syntax import find_misfit
 from npuprof.scripts.records import HALF_CHARACTER, OTHER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
@@ -20,13 +20,11 @@ _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX
 _DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 
 
-def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "No shell reads it as it stands.") -> str | None:
-    """Return the text of a file with plain line ends; None, and why, where it is none; ``reader`` says who refuses it."""
-    if len(data) > LARGEST_SCRIPT or b"\0" in data:
-        what, hint, line = f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script", "", 0
-        if b"\0" in data:
-            (what, hint), line = describe_nul_bytes(data), data.count(b"\n", 0, data.index(b"\0")) + 1
-        problems.append(build_finding("NP801", what, reader, hint, where=Place(path, line)))
+def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
+    """Return the text of a file with plain line ends; None, and why, where it is none."""
+    if misfit := find_misfit(data):
+        what, hint, line = misfit
+        problems.append(build_finding("NP801", what, "No program reads it as it stands.", hint, where=Place(path, line)))
         return None
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
@@ -47,19 +45,18 @@ def build_variable_setting(
     if key is None:
         key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
         return ScriptSetting(ScriptPlace(path, *at), OTHER, key, name, why, branches=branches, scope="<process>:export")
-    left = next((part[0] for part in parts if not isinstance(part, str)), "")
-    reason = reason or (f"depends on {left}" if left else "")
+    open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
+    reason = reason or (f"depends on {open_part}" if open_part else "")
     text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
     if text and (open_place := _PLACEHOLDER.search(text)):
         reason = reason or f"{open_place[0]} is left to be filled in"
     value, reason = (None, reason) if reason else read_variable_text(key, text)
-    default = find_default(parts) if left else None
-    given = ScriptValue(
-        None if reason else value, reason, "" if reason else "str", None if left else text, default, relative=relative and not reason
-    )
-    return ScriptSetting(ScriptPlace(path, *at), "env", key, name, given, branches=branches, scope="<process>:export")
+    default = find_default(parts) if open_part else None
+    kind, written = "" if reason else "str", None if open_part else text
+    script_value = ScriptValue(None if reason else value, reason, kind, written, default, relative=relative and not reason)
+    return ScriptSetting(ScriptPlace(path, *at), "env", key, name, script_value, branches=branches, scope="<process>:export")
 
 
 def find_default(parts: Parts) -> str | None:
@@ -75,8 +72,8 @@ def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
     """Return a file with the variables of other programs apart from its settings."""
-    others = tuple(one._replace(surface="env") for one in imported.found if one.surface == OTHER)
-    return imported._replace(found=tuple(one for one in imported.found if one.surface != OTHER), others=others) if others else imported
+    others = tuple(item._replace(surface="env") for item in imported.found if item.surface == OTHER)
+    return imported._replace(found=tuple(item for item in imported.found if item.surface != OTHER), others=others) if others else imported
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:
@@ -84,41 +81,39 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
 
     ``env`` writes an option that a variable of the toolkit stands for as that variable too.
     """
-    if not any(one.surface == "env" and not one.key.startswith("env.") for one in imported.found):
+    if not any(setting.surface == "env" and not setting.key.startswith("env.") for setting in imported.found):
         return imported
-    said = [one for one in imported.found if one.surface == "env" and not one.key]
+    marks = [setting for setting in imported.found if setting.surface == "env" and not setting.key]
     twins = _find_twins(imported.found)
-    found = tuple(one for one in imported.found if one not in said and id(one) not in twins)
-    return imported._replace(found=found, problems=(*imported.problems, *_describe_exports(said)))
+    settings = tuple(setting for setting in imported.found if setting not in marks and id(setting) not in twins)
+    return imported._replace(found=settings, problems=(*imported.problems, *_describe_exports(marks)))
 
 
-def _find_twins(found: Iterable[ScriptSetting]) -> set[int]:
+def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
     from npuprof.renderers.environment import format_twin_text
 
-    options = [one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.") and not one.reason]
-    carried = {(one.key, one.scope): one for one in options}
+    options = [item for item in settings if item.surface == "env" and item.key and not item.key.startswith("env.") and not item.reason]
+    carried = {(item.key, item.scope): item for item in options}
     by_twin = {f"env.{twin}": option for option, twins in catalog.load_env_twins().items() for twin in twins}
-    pairs = ((one, carried.get((by_twin.get(one.key, ""), one.scope))) for one in found if not one.reason)
-    return {id(one) for one, option in pairs if option and one.value == format_twin_text(one.name, option.value, option.given.written)}
+    pairs = ((item, carried.get((by_twin.get(item.key, ""), item.scope))) for item in settings if not item.reason)
+    return {id(item) for item, option in pairs if option and item.value == format_twin_text(item.name, option.value, option.given.written)}
 
 
-def _describe_exports(said: list[ScriptSetting]) -> list[Finding]:
-    """Return a remark for each export of a preset in a file."""
-    told: list[Finding] = []
-    digests = [one.given.written for one in said if one.name == "NPUPROF_DIGEST" and one.given.written]
-    for number, one in enumerate(one for one in said if one.name == "NPUPROF_PROFILE" and one.given.written):
-        digest = f", digest {digests[number][:12]}" if number < len(digests) else ""
-        what = f"this is an export of the preset {one.given.written}{digest}"
+def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
+    """Return a note for each export of a preset in a file."""
+    notes: list[Finding] = []
+    for mark in (mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.given.written):
+        what = f"this is an export of the preset {mark.given.written}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."
-        hint = f"npuprof show {one.given.written}, if it is in your store"
-        told.append(build_finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
-    return told
+        hint = f"npuprof show {mark.given.written}, if it is in your store"
+        notes.append(build_finding("NP828", what, why, hint, where=Place(mark.file, mark.line, mark.column)))
+    return notes
 
 
-def settle(found: Sequence[ScriptSetting]) -> list[ScriptSetting]:
+def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
     """Return settings with a reason where the order of calls decides on their value: of several values of one a function has one."""
     by_name: dict[str, list[ScriptSetting]] = {}
-    for setting in found:
+    for setting in settings:
         if setting.surface == "env" and not setting.reason and not setting.unused:
             by_name.setdefault(setting.name, []).append(setting)
     reasons: dict[int, str] = {}
@@ -126,4 +121,4 @@ def settle(found: Sequence[ScriptSetting]) -> list[ScriptSetting]:
         setter = next((setting for setting in several if setting.function), None)
         if setter is not None and len({setting.value for setting in several}) > 1:
             reasons |= dict.fromkeys(map(id, several), f"depends on the order: {setter.function}() sets it in {setter.cited_line}")
-    return [leave_out(setting, reasons.get(id(setting), "")) for setting in found]
+    return [leave_out(setting, reasons.get(id(setting), "")) for setting in settings]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import accumulate
 
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -76,23 +75,8 @@ def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
     pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
     open_end = len(data) if data[-1:] not in (b"", b"\n") else -1
     marks = [Edit(cut.start, cut.start, eol * (cut.start == open_end) + b"".join(cut.indent + mark + eol for mark in pair)) for cut in cuts]
-    made = bytearray(data)
+    edited = bytearray(data)
     edits = sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end))
     for edit in reversed(edits):
-        made[edit.start : edit.end] = edit.text
-    return bytes(made)
-
-
-def list_leftovers(data: bytes, now: bytes, cuts: list[Cut]) -> Iterator[str]:
-    """Yield what was there for lines that go, and stays: a comment above one of them, and names that nothing uses ``now``."""
-    for start in (edit.start for cut in cuts for edit in cut.edits if edit.start != cut.start):
-        above = data[:start].splitlines()[-1:] if data[start - 1 : start] == b"\n" else []
-        if above and above[0].lstrip().startswith(b"#"):
-            number = data.count(b"\n", 0, start)
-            yield f"line {number}: the comment above a line that was taken out stays"
-    gone = b"\n".join(data[edit.start : edit.end] for cut in cuts for edit in cut.edits)
-    for name in dict.fromkeys(re.findall(rb"[A-Za-z_]\w*", gone)):
-        given = re.search(rb"^[ \t]*%s[ \t]*=(?!=)" % name, now, re.MULTILINE)
-        if given is not None and len(re.findall(rb"\b%s\b" % name, now)) == 1:
-            number = now.count(b"\n", 0, given.start()) + 1
-            yield f"line {number}: {name.decode()} is used nowhere any more"
+        edited[edit.start : edit.end] = edit.text
+    return bytes(edited)

@@ -20,7 +20,7 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.records import ImportedFile
-from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, list_leftovers, open_blocks
+from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell import plan_exports, plan_flags
@@ -82,8 +82,7 @@ def plan_replacement(
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec))
     now = _prove_equal(file, before, modules)
-    left = list_leftovers(data, blocks.replace_blocks(file.data, file.changes), cuts)
-    return Replacement(file, now, (*_list_remarks(before, equal), *left), others)
+    return Replacement(file, now, _list_remarks(before, equal), others)
 
 
 def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
@@ -151,10 +150,10 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
             yield f"{key} is {ours} in the preset, {theirs} in {draft.origins[key].cited_line}"
 
 
-def _describe_other(one: _Candidate) -> str:
+def _describe_other(candidate: _Candidate) -> str:
     """Return a remark on a configuration that stays, for it is another than the preset."""
-    first = min(one.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
-    return f"{first.cited_line}: another configuration stays as it is: {one.differences[0]}"
+    first = min(candidate.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
+    return f"{first.cited_line}: another configuration stays as it is: {candidate.differences[0]}"
 
 
 def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
@@ -162,8 +161,8 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
         what = f"{path} has no hand-written lines that {spec} could stand for"
         why = "Nothing that it sets always holds." if imported.found else "It sets no option."
         return build_refusal(path, what, why, 0, "npuprof import --format text tells what it sets")
-    closest = min(candidates, key=lambda one: len(one.differences))
-    line = min(one.place.call[0] if one.place.call else one.line for one in closest.draft.carried)
+    closest = min(candidates, key=lambda candidate: len(candidate.differences))
+    line = min(candidate.place.call[0] if candidate.place.call else candidate.line for candidate in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
@@ -203,7 +202,7 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
 
 def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
     """Return a remark on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
-    left = (note for one in equal for note in one.draft.notes if not note.overruled)
+    notes = (note for one in equal for note in one.draft.notes if not note.overruled)
     names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
-    remarks = [f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left]
+    remarks = [f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in notes]
     return (*remarks, *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []))

@@ -65,13 +65,13 @@ class PythonFile:
 
     def find_comments(self, first: int, last: int) -> list[bytes]:
         """Return the comments of lines, as they are written. Raises NpuprofError where they cannot be told apart."""
-        found: list[bytes] = []
+        comments: list[bytes] = []
         for number, line in enumerate(self.lines.lines[first - 1 : last], first):
             match = _COMMENT.fullmatch(line.rstrip(b"\r"))
             if match is None and b"#" in line:
                 raise build_refusal(self.path, "a line to be taken out may hold a comment", "The comments cannot be told apart.", number)
-            found += [match[1]] if match and match[1] else []
-        return found
+            comments += [match[1]] if match and match[1] else []
+        return comments
 
 
 def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
@@ -121,8 +121,8 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
         return f"it calls {min(loud)}()"
     chains = (part.value for part in ast.walk(file.tree) if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers")
     working = {part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)} | {own}
-    given = {id(part) for target in parts if isinstance(getattr(target, "ctx", None), ast.Store) for part in ast.walk(target)}
-    used = any(isinstance(part, ast.Name) and part.id in working and id(part) not in given for part in parts)
+    stored = {id(part) for target in parts if isinstance(getattr(target, "ctx", None), ast.Store) for part in ast.walk(target)}
+    used = any(isinstance(part, ast.Name) and part.id in working and id(part) not in stored for part in parts)
     return "it uses what the lines work on" if used else ""
 
 

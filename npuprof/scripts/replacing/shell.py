@@ -134,7 +134,7 @@ def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_arr
 
 def _find_offset(text: str, line: int, column: int) -> int:
     """Return the place of a line and a column, both from 1, in a text."""
-    return sum(len(one) + 1 for one in text.split("\n", line - 1)[: line - 1]) + column - 1
+    return sum(len(part) + 1 for part in text.split("\n", line - 1)[: line - 1]) + column - 1
 
 
 def _count_bytes(text: str) -> int:

@@ -75,11 +75,11 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
     """Return what is wrong with the settings of scripts, by kind; ``accepted`` is the number of accepted findings, which are left out."""
     groups = group_findings(survey.findings)
     faults = [group for group in groups if group.severity != "info"]
-    found = Counter(finding.severity for finding in survey.findings)
+    severities = Counter(finding.severity for finding in survey.findings)
     counts = {
         "files": survey.files, "files_with_settings": len(survey.with_settings), "files_unread": survey.unread,
         "files_with_findings": len({name for group in faults for name in group.files}),
-        "errors": found["error"], "warnings": found["warning"], "notes": found["info"], "accepted": accepted,
+        "errors": severities["error"], "warnings": severities["warning"], "notes": severities["info"], "accepted": accepted,
     }  # fmt: skip
     tables = [_list_mistakes(faults), _list_deprecated(groups), _list_worst_files(survey), _list_surfaces(survey), *_list_upgrade(survey)]
     others = sum(group.places for group in faults[MOST_WEIGHTY:])
@@ -111,8 +111,8 @@ def _list_deprecated(groups: list[Weighty]) -> Table:
 
 
 def _list_worst_files(survey: Survey) -> Table:
-    found = Counter((finding.path or "", finding.severity) for finding in survey.findings if finding.severity != "info")
-    rows = [(found[name, "error"], found[name, "warning"], name) for name in {name for name, _ in found}]
+    counts = Counter((finding.path or "", finding.severity) for finding in survey.findings if finding.severity != "info")
+    rows = [(counts[name, "error"], counts[name, "warning"], name) for name in {name for name, _ in counts}]
     rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
     return Table("worst_files", "Files with the most findings", ("errors", "warnings", "file"), rows, most=5)
 
@@ -142,8 +142,8 @@ def _fold_group(group: list[Finding]) -> Weighty:
     usual = wordings.most_common(1)[0][0]
     first = next(finding for finding in group if strip_lines(finding.message) == usual)
     files = tuple(dict.fromkeys(finding.path or "" for finding in group))
-    said = (first.code, first.severity, first.key, first.message, first.why, first.hint)
-    return Weighty(*said, _find_risk(first.key), first.place, len(group), files, len(wordings) - 1)
+    fields = (first.code, first.severity, first.key, first.message, first.why, first.hint)
+    return Weighty(*fields, _find_risk(first.key), first.place, len(group), files, len(wordings) - 1)
 
 
 def _find_risk(key: str) -> tuple[str, ...]:

@@ -91,10 +91,8 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
 
 
 def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
-    def look_up(path: tuple[str, ...]) -> tuple[bool, Any]:
-        return path[0] in settings, settings.get(path[0], UNSET_VALUES.get(path[0]))
-
-    return condition.evaluate_condition(step.when, look_up) is True
+    known = UNSET_VALUES | settings
+    return condition.evaluate_condition(step.when, lambda path: (path[0] in settings, known.get(path[0]))) is True
 
 
 def _build_stepped(step: Step, value: Any, scenario: str | None) -> Touched:

@@ -45,8 +45,8 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
             is_doubtful = word.items or depth or command.join or not word.text.startswith(f"{name}=")
             values.setdefault(name, []).append(None if is_doubtful else word.cut_prefix(len(name) + 1))
     known: dict[str, str] = {}
-    for name, given in values.items():  # in the order of the text
-        if len(given) == 1 and given[0] is not None and not (value := fill_word(given[0], known)).open_part:
+    for name, assigned in values.items():  # in the order of the text
+        if len(assigned) == 1 and assigned[0] is not None and not (value := fill_word(assigned[0], known)).open_part:
             known[name] = value.text
     return known
 

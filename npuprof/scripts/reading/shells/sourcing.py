@@ -16,18 +16,14 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: Files source others, so many deep.
 _DEEPEST = 6
-_MAY_SOURCE = re.compile(rb"(?:^|[\s;&|(])(?:source|\.)[ \t]+[^\s;&|=]", re.MULTILINE)
+#: Where a text may source a file.
+MAY_SOURCE = re.compile(r"(?:^|[\s;&|(])(?:source|\.)[ \t]+[^\s;&|=]", re.MULTILINE)
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
 #: Scripts that prepare a shell for CANN, or for an installation of Python: they choose no setting.
 _VENDORS = re.compile(
     r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh|\.bash_?(?:rc|profile)|\.profile|etc/profile)$"
 )
-
-
-def may_source(data: bytes) -> bool:
-    """Return whether a text can source a file."""
-    return _MAY_SOURCE.search(data) is not None
 
 
 class Sourcing:
@@ -79,8 +75,8 @@ class Sourcing:
         if body is not None and self._size <= LARGEST_SCRIPT:
             call = command.call or (command[0].line, next(word for word in command if word.keyword in ("source", ".")).column)
             inner = list(parse_shell_commands(body))
-            for one in inner:
-                one.files, one.call = (*command.files, file), call
+            for inner_command in inner:
+                inner_command.files, inner_command.call = (*command.files, file), call
             return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
             self.left.setdefault((around[-1], named.line), (named.text, reason or "cannot be read"))
@@ -97,10 +93,10 @@ class Sourcing:
         if has_moved and not is_fixed:
             return "", "depends on the folder that the script has gone to"
         assert self._modules.locate_file is not None
-        found = self._modules.locate_file(self.path, text.removeprefix(HERE), is_fixed)
-        if len(found) > 1:
-            return "", f"is {' or '.join(found)}, as the script is started from one folder or another"
-        return (found[0], "") if found else ("", "is not in the tree")
+        files = self._modules.locate_file(self.path, text.removeprefix(HERE), is_fixed)
+        if len(files) > 1:
+            return "", f"is {' or '.join(files)}, as the script is started from one folder or another"
+        return (files[0], "") if files else ("", "is not in the tree")
 
     def list_problems(self) -> list[Finding]:
         """Return a note on the files that the script sources and that are not read."""
