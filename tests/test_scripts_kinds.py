@@ -68,7 +68,7 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
             "env.HCCL_ALGO": "a b",
             "env.ASCEND_WORK_PATH": "<depends on $HOME>",
             "env.HCCL_IF_IP": "$HOME",
-            "env.HCCL_RDMA_TC": "<programs that read such files take its backslashes differently>",
+            "env.HCCL_RDMA_TC": "<programs that read such files take its backslashes, or # behind it, differently>",
         },
     ),
     "a file of variables that is a script": (
@@ -136,8 +136,8 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         "  - name: POD_NAME\n    valueFrom: {fieldRef: {fieldPath: metadata.name}}\n"
         '---\nkind: ConfigMap\nmetadata: {name: m}\ndata: {HCCL_BUFFSIZE: "200"}\n',
         {
-            "env.HCCL_ALGO": "<is filled in when the container starts, from configMapKeyRef>",
-            "env.POD_NAME": "<is filled in when the container starts, from fieldRef>",
+            "env.HCCL_ALGO": "<is filled in when the container starts>",
+            "env.POD_NAME": "<is filled in when the container starts>",
             "env.HCCL_BUFFSIZE": "<no container of this file takes the ConfigMap m>",
         },
     ),

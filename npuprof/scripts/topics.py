@@ -9,8 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document import keys
 
-_MOST_TOPICS = 2  #: in a name
-_MOST_LISTED = 5  #: in a description
+_MOST_TOPICS, _MOST_LISTED = 2, 5  #: in a name, in a description
 #: Pages of the catalogue that say how well an option is known, and not what it is for.
 _VAGUE = frozenset(("deprecated", "undocumented", "removed", "basic"))
 

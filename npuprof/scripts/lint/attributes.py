@@ -7,7 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
 from npuprof.checks import settings
-from npuprof.checks.meaning import UNKNOWN, guess_choice
+from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.view import Fault
 from npuprof.model import Context, find_nearest_names
 from npuprof.renderers.python import format_literal
@@ -51,6 +51,8 @@ def _suggest_attribute(path: str) -> str:
     option = catalog.find_option(leaf)
     if same := option.spelling.get("global_options", paths.get(leaf)) if option else paths.get(leaf):
         return f"write global_options().{same}"
+    if option is not None and option.field is not None:
+        return option.not_carried.get("global_options", "it is an option of TensorFlow 1 only")
     similar = find_nearest_names(leaf, paths)
     return f"did you mean {' or '.join(repr(paths[name]) for name in similar)}?" if similar else "npuprof options lists all"
 
@@ -71,7 +73,9 @@ def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
     guess = guess_choice(value, taken, option is not None and option.numbered)
     if guess is not UNKNOWN:
         return f"write global_options().{path} = {format_literal(guess)}"
-    return "leave the line out" if value is None else f"write one of {', '.join(map(format_literal, taken))}"
+    close = find_near_choices(value, [choice for choice in taken if isinstance(choice, str)]) if isinstance(value, str) else []
+    listed = "leave the line out" if value is None else f"write one of {', '.join(map(format_literal, taken))}"
+    return f"did you mean {' or '.join(map(format_literal, close))}?" if close else listed
 
 
 def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:

@@ -28,9 +28,7 @@ from npuprof.scripts.python.terms import (
 )
 from npuprof.scripts.records import COMMAND_LINE, take_here_out
 
-_DEEPEST = 60
-_CHAIN = 5_000
-_STEPS = 20_000
+_DEEPEST, _CHAIN, _STEPS = 60, 5_000, 20_000
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,

@@ -38,11 +38,8 @@ def _look_for_return(function: ast.FunctionDef) -> ast.expr | None:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
-    return (
-        None
-        if any(isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) and node is not last for node in list_nodes(function))
-        else last.value
-    )
+    leaving = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
+    return None if any(isinstance(node, leaving) and node is not last for node in list_nodes(function)) else last.value
 
 
 def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[Binding]) -> list[Binding]:

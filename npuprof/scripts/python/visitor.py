@@ -31,9 +31,7 @@ Lead = Callable[[str], Module | None]
 Waiting = tuple[Function, Scope, tuple[Branch, ...]]
 
 #: So many functions are entered one from within the other; so many calls are followed that set something, of so many entered.
-_DEEPEST = 6
-_MOST_FOLLOWED = 200
-_MOST_ENTERED = 5_000
+_DEEPEST, _MOST_FOLLOWED, _MOST_ENTERED = 6, 200, 5_000
 #: Lies between the numbers of tests in two calls of functions of other files.
 _APART = 10_000_000
 #: The reason of a setting that calls give different values names so many of them.

@@ -38,10 +38,8 @@ _ALWAYS = (":", "true")
 _UNSAFE = frozenset("*?[\\'\"")
 #: So many blocks in each other are read.
 _MOST_BLOCKS = 200
-#: A variable of more characters is not put into its own next value.
-_LONGEST = 4096
-#: A condition has no more characters.
-_LONGEST_TEST = 200
+#: A variable of more characters is not put into its own next value; a condition has no more characters.
+_LONGEST, _LONGEST_TEST = 4096, 200
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "diff", "cmp", "pgrep"}
 
