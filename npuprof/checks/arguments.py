@@ -10,16 +10,22 @@ from npuprof.catalog import products
 from npuprof.catalog.readers import find_shell_word, find_spelling, may_be_taken
 from npuprof.checks.meaning import (
     UNKNOWN,
+    build_choice_fault,
     describe_value_kind,
-    format_range,
+    find_nul_faults,
+    find_range_faults,
+    format_choices,
     guess_choice,
     guess_plain_value,
-    suggest_choice,
     suggest_value,
+    verify_guess,
 )
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import suggest_name
+
+_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
+_TYPE_WORDS = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
 
 
 def find_argument_faults(name: str, value: Any) -> list[Fault]:
@@ -36,8 +42,7 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
         what, hint = f"estimator.{name} is an object of the script", "pass it in the script, to the rendered function"
         return [Fault("NP208", what, "A preset holds plain values.", hint)]
     key = f"estimator.{name}"
-    bounds = argument.minimum, argument.maximum
-    faults = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
+    faults = _find_plain_value_faults(key, argument, value)
     return faults or (find_path_faults(key, value) if argument.kind == "path" else [])
 
 
@@ -48,10 +53,9 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
-    bounds = flag.minimum, flag.maximum
     if isinstance(value, str):
         value = find_spelling(flag, value)
-    faults = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, *bounds, value, flag.pattern, numbered=flag.numbered)
+    faults = _find_plain_value_faults(f"atc.{name}", flag, value)
     if faults and isinstance(value, str) and may_be_taken(flag, value):
         return [fault._replace(severity="info") for fault in faults]
     if flag.kind == "chip":
@@ -84,41 +88,23 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
     return []
 
 
-def _find_plain_value_faults(
-    key: str,
-    kind: str,
-    choices: tuple[Any, ...],
-    low: float | None,
-    high: float | None,
-    value: Any,
-    pattern: str = "",
-    unit: str = "",
-    numbered: bool = False,
-) -> list[Fault]:
-    types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
-    wanted = types.get(kind, (str,))
-    by_choice = {type(choice) for choice in choices}
-    if by_choice:
-        wanted = tuple(by_choice)
+def _find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag, value: Any) -> list[Fault]:
+    kind, choices = record.kind, record.choices
+    wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
     if type(value) not in wanted:
-        words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
-        expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
+        expected = " or ".join(dict.fromkeys(map(_TYPE_WORDS.__getitem__, wanted)))
+        unit, numbered = (record.unit, False) if isinstance(record, catalog.Argument) else ("", record.numbered)
         guess = guess_choice(value, choices, numbered) if choices else guess_plain_value(value, kind, unit)
-        guess = UNKNOWN if kind == "path" else guess  # no number is one
-        if guess is not UNKNOWN and _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
-            guess = UNKNOWN
-        otherwise = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
+        guess = UNKNOWN if kind == "path" else verify_guess(guess, lambda guess: _find_plain_value_faults(key, record, guess))
+        otherwise = f"write one of {format_choices(choices)}" if choices else f"write {expected}"
         hint, fix = suggest_value(key.partition(".")[2], guess, otherwise, value)
         return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
     if choices and value not in choices:
-        listed = ", ".join(map(format_short_value, choices))
-        hint, fix = suggest_choice(key.partition(".")[2], value, choices, numbered=numbered)
-        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint, fix=fix)]
-    if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
-        return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {format_range(low, high, unit)}")]
-    if isinstance(value, str) and "\0" in value:
-        return [Fault("NP203", f"{key} holds a NUL character", "No argument can hold one.", "remove it")]
-    if pattern and isinstance(value, str) and not re.fullmatch(pattern, value):
-        hint = f"see npuprof option --{key.partition('.')[2]}"
-        return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]
-    return []
+        return [build_choice_fault(key, value, record)]
+    if not isinstance(value, str):
+        return find_range_faults(f"{key} = {value}", value, record)
+    faults = find_nul_faults(key, value, "No argument can hold one.")
+    if faults or isinstance(record, catalog.Argument) or not record.pattern or re.fullmatch(record.pattern, value):
+        return faults
+    hint = f"see npuprof option --{key.partition('.')[2]}"
+    return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]

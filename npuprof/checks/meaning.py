@@ -1,4 +1,4 @@
-"""What a value of another type or spelling was meant to be, so that a hint can name it; nothing where that is a guess.
+"""Faults of any value, and what one of another type or spelling was meant to be, so that a hint can name it; nothing where that is a guess.
 
 A hint never turns a value into its opposite: where only the opposite is allowed, there is none.
 """
@@ -6,12 +6,19 @@ A hint never turns a value into its opposite: where only the opposite is allowed
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from npuprof import catalog
+from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Fix, find_nearest_names
 from npuprof.system.patterns import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: What has choices and a range.
+    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument
 
 #: Stands for no value.
 UNKNOWN: Any = object()
@@ -173,7 +180,17 @@ def suggest_choice(
     similar = find_near_choices(strip_noise(value), [str(choice) for choice in choices]) if isinstance(value, str) else []
     if similar:
         return f"did you mean {' or '.join(map(format_short_value, similar))}?", None
-    return f"write one of {', '.join(map(format_short_value, listed or choices))}", None
+    return f"write one of {format_choices(listed or choices)}", None
+
+
+def verify_guess(guess: Any, find_faults: Callable[[Any], Any]) -> Any:
+    """Return a guess in which nothing is wrong, else ``UNKNOWN``."""
+    return guess if guess is not UNKNOWN and not find_faults(guess) else UNKNOWN
+
+
+def format_choices(choices: Iterable[Any]) -> str:
+    """Return choices as a list in words."""
+    return ", ".join(map(format_short_value, choices))
 
 
 def describe_value_kind(value: Any) -> str:
@@ -189,3 +206,24 @@ def format_range(low: float | None, high: float | None, unit: str) -> str:
     """Return bounds, of which there is at least one, in words."""
     span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
     return f"{span} {unit}".rstrip()
+
+
+def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
+    """Return that a text holds a NUL character, which ends a text for everything written in C."""
+    return [Fault("NP203", f"{key} holds a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
+
+
+def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:
+    """Return that a number, which an ``assignment`` gives, is not in the range of its record."""
+    low, high = record.minimum, record.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        unit = "" if isinstance(record, catalog.Flag) else record.unit
+        return [Fault(code, f"{assignment} is out of range", why, f"write {format_range(low, high, unit)}")]
+    return []
+
+
+def build_choice_fault(key: str, value: Any, record: Plain, suggestion: tuple[str, Fix | None] | None = None, why: str = "") -> Fault:
+    """Return that a value is none of the choices of its record; without a ``suggestion`` with the nearest of them."""
+    numbered = not isinstance(record, catalog.Argument) and record.numbered
+    hint, fix = suggestion or suggest_choice(key.partition(".")[2], value, record.choices, numbered=numbered)
+    return Fault("NP203", f"{key} = {format_short_value(value)} is none of {format_choices(record.choices)}", why, hint, fix=fix)

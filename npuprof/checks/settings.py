@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,13 +12,18 @@ from npuprof.catalog import Option, releases, values
 from npuprof.catalog.readers import NOT_FOUND
 from npuprof.checks.meaning import (
     UNKNOWN,
+    build_choice_fault,
     describe_value_kind,
+    find_nul_faults,
+    find_range_faults,
+    format_choices,
     format_range,
     guess_choice,
     guess_plain_value,
     read_number,
     suggest_choice,
     suggest_value,
+    verify_guess,
 )
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.variables import find_variable_faults
@@ -144,7 +149,9 @@ def _find_option_faults(option: Option, value: Any) -> list[Fault]:
         return _find_choice_faults(option, value)
     if isinstance(value, str):
         return _find_text_faults(option, value)
-    return _find_range_faults(option, value)
+    doubt = option.doubtful_values.get(str(value))
+    why = doubt or _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
+    return find_range_faults(f"{option.name} = {value}", value, option, why, "NP205" if doubt else "NP203")
 
 
 def _is_of_option_type(option: Option, value: Any) -> bool:
@@ -162,16 +169,16 @@ def guess_option_value(option: Option, value: Any) -> Any:
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
     guess = guess_choice(value, option.choices, option.numbered) if option.choices else guess_plain_value(value, kind, option.unit)
     guess = UNKNOWN if option.numbered and isinstance(value, bool) else guess
-    return guess if guess is not UNKNOWN and not _find_option_faults(option, guess) else UNKNOWN
+    return verify_guess(guess, lambda guess: _find_option_faults(option, guess))
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
     if option.choices:
-        listed = _format_choices(option.choices)
+        listed = format_choices(option.choices)
         wanted = " or ".join(map(format_short_value, option.choices)) if len(option.choices) < 4 else f"{wanted}, one of {listed}"
-        otherwise = f"write one of {_format_choices(_list_sure_choices(option))}"
+        otherwise = f"write one of {format_choices(_list_sure_choices(option))}"
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
@@ -182,10 +189,6 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     hint, fix = suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
-
-
-def _format_choices(choices: Iterable[Any]) -> str:
-    return ", ".join(map(format_short_value, choices))
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
@@ -199,22 +202,22 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = _list_sure_choices(option)
-        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {_format_choices(plain)}"
+        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {format_choices(plain)}"
         return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
     if until:
         what = f"{option.name} = {format_short_value(value)} is no longer accepted"
-        return [Fault("NP203", what, f"CANN {until} took the value away.", f"write one of {_format_choices(_list_sure_choices(option))}")]
+        return [Fault("NP203", what, f"CANN {until} took the value away.", f"write one of {format_choices(_list_sure_choices(option))}")]
     sure = _list_sure_choices(option)
     hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
     if fix is None and (renamed := _suggest_renamed_value(option, value)):
         hint = renamed
     if fix is not None and str(fix.value) in option.doubtful_values:
-        hint, fix = f"write one of {_format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
+        hint, fix = f"write one of {format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
-    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {_format_choices(option.choices)}", why, hint, fix=fix)]
+    return [build_choice_fault(option.name, value, option, (hint, fix), why)]
 
 
 def _suggest_renamed_value(option: Option, value: Any) -> str:
@@ -227,23 +230,11 @@ def _suggest_renamed_value(option: Option, value: Any) -> str:
     return ""
 
 
-def _find_range_faults(option: Option, value: Any) -> list[Fault]:
-    if isinstance(value, bool):
-        return []
-    low, high = option.minimum, option.maximum
-    if (low is None or value >= low) and (high is None or value <= high):
-        return []
-    doubt = option.doubtful_values.get(str(value))
-    why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
-    hint = f"write {format_range(low, high, option.unit)}"
-    return [Fault("NP205" if doubt else "NP203", f"{option.name} = {value} is out of range", doubt or why, hint)]
-
-
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
     from npuprof.checks.arguments import find_path_faults
 
-    if "\0" in value:
-        return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
+    if faults := find_nul_faults(option.name, value, "No path or name can hold one."):
+        return faults
     if option.kind.startswith("path"):
         if option.structure and _is_content(option.structure, value):
             what = f"{option.name} = {format_short_value(value)} is what its file holds, not the path of one"

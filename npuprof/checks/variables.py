@@ -16,13 +16,17 @@ from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_doc
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
     UNKNOWN,
+    build_choice_fault,
     describe_value_kind,
+    find_nul_faults,
+    find_range_faults,
+    format_choices,
     format_range,
     guess_choice,
     guess_plain_value,
     read_truth,
-    suggest_choice,
     suggest_value,
+    verify_guess,
 )
 from npuprof.checks.view import Fault
 from npuprof.document import keys
@@ -57,13 +61,12 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
         what = f"env.{name} takes text or a number, not {describe_value_kind(value)}"
         return [Fault("NP202", what, "An environment holds text only.", _describe_wanted_text(variable))]
-    if isinstance(value, str) and "\0" in value:
-        return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
+    if faults := find_nul_faults(f"env.{name}", value, "No environment can hold one."):
+        return faults
     if isinstance(value, bool):
-        word = _find_truth_word(value, variable)
-        known = word is not UNKNOWN and not find_variable_faults(name, word)
+        word = verify_guess(_find_truth_word(value, variable), lambda word: find_variable_faults(name, word))
         why = "An environment holds text, and programs spell yes and no differently."
-        hint, fix = suggest_value(name, word if known else UNKNOWN, _describe_wanted_text(variable))
+        hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
         return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
     if variable is None and catalog.find_option(name):
         what = f"no known environment variable {name!r}"
@@ -124,13 +127,7 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
 
 def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
     if variable.choices:
-        listed = ", ".join(map(format_short_value, variable.choices))
-        hint, fix = (
-            (f"write one of {listed}", None)
-            if variable.separator
-            else suggest_choice(name, text, variable.choices, numbered=variable.numbered)
-        )
-        return Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)
+        return build_choice_fault(f"env.{name}", text, variable, (_describe_wanted_text(variable), None) if variable.separator else None)
     texts = catalog.find_record_texts("env", name)
     why = f"Its form is {texts['format']}." if "format" in texts else ""
     hint = f"write text like {keys.format_toml_value(texts['example'])}"
@@ -156,10 +153,9 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     structure = load_form(form)
     parsed = structure.parse(text)
     if parsed is None:
-        why = "Its reader takes one JSON object."
-        return [
-            Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, f"write {structure.shape}, on one line")
-        ]
+        hint = f"write {structure.shape}, on one line"
+        what = f"env.{name} = {format_short_value(text)} is not in its format"
+        return [Fault("NP203", what, "Its reader takes one JSON object.", hint)]
     faults = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
     return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in find_doubts(form, parsed)]
 
@@ -167,7 +163,7 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     """Return the hint that says what a variable takes."""
     if variable is not None and variable.choices:
-        return f"write one of {', '.join(map(format_short_value, variable.choices))}"
+        return f"write one of {format_choices(variable.choices)}"
     if variable is None or variable.kind not in ("int", "float"):
         return "write text"
     bounded = variable.minimum is not None or variable.maximum is not None
@@ -206,13 +202,11 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
     except ValueError:
         wanted = "a whole number" if variable.kind == "int" else "a number"
         guess = guess_plain_value(text, variable.kind, variable.unit)
-        good = guess is not UNKNOWN and not _find_number_faults(name, str(guess), variable)
-        hint, fix = suggest_value(name, guess if good else UNKNOWN, _describe_wanted_text(variable), text)
+        guess = verify_guess(guess, lambda guess: _find_number_faults(name, str(guess), variable))
+        hint, fix = suggest_value(name, guess, _describe_wanted_text(variable), text)
         return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint, fix=fix)]
-    low, high = variable.minimum, variable.maximum
-    if (low is not None and number < low) or (high is not None and number > high):
-        hint = f"write {format_range(low, high, variable.unit)}"
-        return [Fault("NP203", f"env.{name} = {text} is out of range", "", hint)]
+    if faults := find_range_faults(f"env.{name} = {text}", number, variable):
+        return faults
     step = variable.multiple_of
     if step > 1 and number % step:
         return [Fault("NP203", f"env.{name} = {text} is no multiple of {step}", "", f"write a multiple of {step}")]
