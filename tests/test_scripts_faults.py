@@ -37,11 +37,11 @@ STEPS = {
     "scan --statistics": ["scripts.python.reader.mark_without_effect", "scripts.summary.survey.build_drafts"],
     "import -o made": [
         "scripts.python.reader.mark_without_effect",
-        "scripts.lint.entries.find_idle_configs",
-        "scripts.preset.build_drafts",
-        "scripts.preset_text.explain_nothing",
-        "scripts.preset.judge_draft",
-        "scripts.preset.format_draft",
+        "commands.import_.find_idle_configs",
+        "commands.import_.build_drafts",
+        "commands.import_.explain_nothing",
+        "commands.import_.judge_draft",
+        "commands.import_.format_draft",
     ],
     "adopt": [
         "scripts.python.reader.mark_without_effect",
@@ -139,7 +139,7 @@ def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, ste
         assert WHY in text
         assert "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it" in text
     assert (scripts / "src/bad.py").read_bytes() == bad
-    if verb.startswith("import") and step != "scripts.preset_text.explain_nothing":
+    if verb.startswith("import") and step != "commands.import_.explain_nothing":
         assert sorted(path.name for path in (scripts / "made").rglob("*.toml")) == ["first.toml", "last.toml"]
     if verb == "adopt":
         for name in ("first", "last"):
@@ -231,7 +231,7 @@ def test_limits_and_system_errors_are_not_called_bugs(
     verb: str, error: Exception, said: str, scripts: Path, break_step: Break, run: Run
 ) -> None:
     steps = {"scan": "scripts.scanning.check_script", "adopt": "scripts.blocks.find_blocks"}
-    break_step(steps.get(verb, "scripts.preset.build_drafts"), error)
+    break_step(steps.get(verb, "commands.import_.build_drafts"), error)
     done = run(*place_words(verb))
     text = done.out + done.err
     assert done.code == 2, done

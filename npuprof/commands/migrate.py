@@ -22,7 +22,6 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_controls, format_count
-from npuprof.scripts.renaming import describe_outdated_blocks
 from npuprof.store import Folder, spec
 from npuprof.system.tree import find_repository_top
 
@@ -124,6 +123,8 @@ def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], s
     """Return a remark on the blocks in scripts that are out of date by a migration; none without a repository."""
     if not find_repository_top(os.path.realpath(home.root)):
         return ()
+    from npuprof.scripts.renaming import describe_outdated_blocks
+
     return describe_outdated_blocks(home, open_migrated)
 
 
