@@ -192,6 +192,11 @@ def test_a_number_with_a_unit_is_told_in_the_unit_of_the_setting(text: str, hint
     assert hint in [finding.hint for finding in findings(text)]
 
 
+@pytest.mark.parametrize(("text", "fits"), [("0.5", True), ("nan", False), ("inf", False), ('"nan"', False), ('"-inf"', False)])
+def test_a_variable_that_takes_a_number_takes_finite_ones_only(text: str, fits: bool) -> None:
+    assert ("NP202" in told(f"[env]\nNPU_MEMORY_FRACTION = {text}\n")) is not fits
+
+
 @pytest.mark.parametrize(
     ("option", "text", "wrong"),
     [

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from npuprof import catalog
@@ -199,6 +200,8 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
     try:
         number = int(text) if variable.kind == "int" else float(text)
+        if isinstance(number, float) and not isfinite(number):
+            raise ValueError
     except ValueError:
         wanted = "a whole number" if variable.kind == "int" else "a number"
         guess = guess_plain_value(text, variable.kind, variable.unit)
