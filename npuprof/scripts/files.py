@@ -59,21 +59,25 @@ def _suggest_path(file: str) -> str:
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files of a folder that git does not ignore, None without git. It lists no pipes."""
+    """Return the files of a folder that git does not ignore, None without git. It lists no pipes: its folders are searched for them."""
     from npuprof.store.gitstore.objects import Git
 
     try:
-        listed = Git(folder).list_files(folder)
+        listed = map(os.fsdecode, dict.fromkeys(filter(None, Git(folder).list_files(folder))))
     except NpuprofError:
         return None
     files: list[str] = []
-    for raw in dict.fromkeys(filter(None, listed)):
-        path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
+    paths = [os.path.join(folder, name) if folder != "." else name for name in listed]
+    for path in paths:
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
             inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None
             files += inner if inner is not None else _walk_folder(path, problems, is_candidate)
         elif is_candidate(path) and os.path.isfile(path):
             files.append(path)
+    for here in sorted({folder, *(os.path.dirname(path) or "." for path in paths)}):
+        with suppress(OSError), os.scandir(here) as entries:
+            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
     return files
 
 

@@ -110,8 +110,7 @@ def _name_file(file: str) -> str:
     """Return the name of a file alone, behind the nearest folder that says something where it is made of common words."""
     stem = preset_name(file).lower()
     words = (word for word in _WORD_BREAK.split(stem) if word and not _SCALE.fullmatch(word))
-    folders = [*_list_folders(file), ""]
-    return _prefix_name(stem, folders[0]) if _COMMON.issuperset(words) else stem
+    return _prefix_name(stem, next(iter(_list_folders(file)), "")) if _COMMON.issuperset(words) else stem
 
 
 def _prefix_name(name: str, folder: str) -> str:

@@ -41,9 +41,8 @@ def mentions_python_setting(data: bytes) -> bool:
 def _holds_setting(data: bytes) -> bool:
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
         return True
-    if any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS):
-        return True
-    return any(word in data for word in _ENVIRON) and environ.mentions_variable(data)
+    is_atc_call = any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS)
+    return is_atc_call or (any(word in data for word in _ENVIRON) and environ.mentions_variable(data))
 
 
 def _mentions_torch_npu(data: bytes) -> bool:

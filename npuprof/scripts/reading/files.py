@@ -139,9 +139,8 @@ def may_hold_settings(path: str, data: bytes, named: bool = False) -> bool:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
         return kind is not None and not kind.data  # said by name, whatever it holds
-    if b">>> npuprof " in data and (kind is None or kind.holds_blocks):
-        return True
-    return kind is not None and _load_function(kind.mentions)(data)
+    has_block = b">>> npuprof " in data and (kind is None or kind.holds_blocks)
+    return has_block or (kind is not None and _load_function(kind.mentions)(data))
 
 
 def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:

@@ -81,8 +81,7 @@ def plan_replacement(
     _refuse_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec))
-    now = _prove_equal(file, before, modules)
-    return Replacement(file, now, _list_remarks(before, equal), others)
+    return Replacement(file, _prove_equal(file, before, modules), _list_remarks(before, equal), others)
 
 
 def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
