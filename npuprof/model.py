@@ -216,7 +216,7 @@ _SHORTENED = 77
 
 
 def _shorten_values(text: str, longest: int) -> str:
-    """Return a message with long values cut: a word, a text in quotes, a list in brackets."""
+    """Return a message with long values cut to their first characters: words, quoted texts and lists in brackets."""
     if len(text) <= longest:
         return text
     long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""

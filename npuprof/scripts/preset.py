@@ -1,4 +1,4 @@
-"""Settings of scripts to presets: what always counts is carried over, the rest is listed with place and reason."""
+"""Preset drafts from settings of scripts: effective constants are carried over, the rest is listed with its place and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an importer finds: one setting in one place, with its value or the reason why there is none."""
+"""Records of what reading a script returns: settings with their values or reasons, remarks, sites, and the file they belong to."""
 
 from __future__ import annotations
 

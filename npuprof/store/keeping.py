@@ -1,4 +1,4 @@
-"""What a store keeps of the released versions that its presets extend, so that they mean the same without a history."""
+"""Collects the files of vendored releases: the released versions that presets of a store extend, for use without git history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a repository says what sources it has: ``npuprof.toml`` and ``npuprof.lock``, read, and written with their comments."""
+"""Reads and writes ``npuprof.toml`` and ``npuprof.lock``, the files that declare and lock the sources of a repository."""
 
 from __future__ import annotations
 

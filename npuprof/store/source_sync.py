@@ -1,4 +1,4 @@
-"""What the verbs of sources share: to fetch what locks name, sources of sources too, and to lock sources anew."""
+"""Fetches the commits that ``npuprof.lock`` names, including the sources of sources, and locks sources anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function of the tree a call enters: one of a module, the method of a class or of an object, or what makes an object of a class."""
+"""Functions that calls enter, and the classes of objects: a function of a module, a method, or the constructor of a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists and tables that are written out: what loops go over, what two stars unpack."""
+"""Literal lists and tables that loops iterate over, and the arguments of calls: by position, by name, unpacked or by default."""
 
 from __future__ import annotations
 
