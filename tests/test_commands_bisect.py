@@ -79,16 +79,16 @@ def keys(answer: Mapping[str, Any], places: list[int]) -> list[str]:
 @pytest.mark.parametrize(
     ("causes", "expected"),
     [
-        ("C", [["env.SET_C"]]),
-        ("A+P", [["env.SET_A", "env.SET_P"]]),
-        ("A+G+P", [["env.SET_A", "env.SET_G", "env.SET_P"]]),
-        ("B|N", [["env.SET_B"], ["env.SET_N"]]),
-        ("A+C|A+M", [["env.SET_A", "env.SET_C"], ["env.SET_A", "env.SET_M"]]),
+        ("C", ["env.SET_C"]),
+        ("A+P", ["env.SET_A", "env.SET_P"]),
+        ("A+G+P", ["env.SET_A", "env.SET_G", "env.SET_P"]),
+        ("B|N", ["env.SET_B"]),
+        ("A+C|A+M", ["env.SET_A", "env.SET_C"]),
     ],
 )
-def test_planted_causes_are_found_each_run_once(run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[list[str]]) -> None:
+def test_a_planted_cause_is_found_each_run_once(run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[str]) -> None:
     answer = ask(run, "--", *judge(causes))
-    assert sorted(keys(answer, cause["changes"]) for cause in answer["causes"]) == expected
+    assert [keys(answer, cause["changes"]) for cause in answer["causes"]] == [expected]
     assert answer["complete"]
     assert all(member["without"]["verdict"] == "good" for cause in answer["causes"] for member in cause["members"])
     made = len((tmp_path / "runs").read_text())
@@ -109,36 +109,23 @@ def test_the_answer_in_words(run: Run, store: Run) -> None:
     result = run("bisect", "good", "bad", "--", "sh", "-c", '[ "$NPUPROF_HCCL_TIMEOUT$X" != 9002 ]')
     assert result.code == 0
     assert result.out == (
-        "2 changes make the difference, only together (of 3 changes; 7 runs):\n"
+        "2 changes make the difference, only together (of 3 changes; 5 runs):\n"
         "\n"
         "  ~ hccl_timeout 600 → 900 s\n"
         "      [distributed]  via profiles/worse.toml:1, before profiles/base.toml:1\n"
-        "    without it: good, exit code 0\n"
+        "    without it: good (exit code 0)\n"
         "\n"
         '  ~ env.X "1" → "2"\n'
         "      via profiles/bad.toml:4, before profiles/good.toml:4\n"
-        "    without it: good, exit code 0\n"
+        "    without it: good (exit code 0)\n"
     )
 
 
-@pytest.mark.parametrize("causes", ["A+C|A+M", "A+B|B+C|C+D", "A+C|M"])
-def test_each_member_of_causes_that_share_one_is_told_by_what_its_own_cause_is_without_it(run: Run, ends: Path, causes: str) -> None:
-    result = run("bisect", "good", "bad", "--", *judge(causes))
-    told = re.findall(r"^    without (.*)$", result.out, re.MULTILINE)
-    assert told == ["it: good, exit code 0"] * len(causes.replace("|", "+").split("+"))
-
-
 def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_cause(run: Run, ends: Path, tmp_path: Path) -> None:
-    words = ["bisect", "good", "bad", "--format"]
-    result = run(*words, "toml", "--", *judge("C+D"))
+    result = run("bisect", "good", "bad", "--format", "toml", "--", *judge("C+D"))
     (tmp_path / "profiles" / "smallest.toml").write_text(result.out)
     diff = run("diff", "good", "smallest", "--format", "json")
     assert [change["key"] for change in json.loads(diff.out)["changes"]] == ["env.SET_C", "env.SET_D"]
-    shown = run(*words, "diff", "--", *judge("C+D"))
-    assert [line.split()[:2] for line in shown.out.splitlines()] == [["~", "env.SET_C"], ["~", "env.SET_D"]]
-    issue = run(*words, "markdown", "--", *judge("C+D"))
-    assert run(*words, "text", "--", *judge("C+D")).out in issue.out
-    assert issue.out.startswith("### `bad` is bad, `good` is good: why\n")
 
 
 def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(run: Run, store: Run) -> None:
@@ -152,7 +139,7 @@ def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(ru
     (cause,) = answer["causes"]
     changed = [(answer["changes"][place]["key"], answer["changes"][place]["after"]) for place in cause["changes"]]
     assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
-    assert [member["tied"] for member in cause["members"]] == [True]
+    assert [len(member["needed_by"]) for member in cause["members"]] == [1, 0]
     assert answer["runs"] <= 14  # what is promised for one of 21
 
 
@@ -256,7 +243,7 @@ def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
     assert (answer["metric"]["good"], answer["metric"]["bad"]) == (100, 51)
     text = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
-    assert "without it: good, 100\n" in text.out
+    assert "without it: good (exit code 0 and the value 100)\n" in text.out
     same = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "60%", "--", "sh", "-c", speed)
     assert "differ by no more than the tolerance" not in same.err
     none = run("bisect", "good", "bad", "--metric", "loss=([0-9.]+)", "--", "sh", "-c", speed)
@@ -281,7 +268,7 @@ def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
     assert answer["complete"]
     assert {len(trial["runs"]) for trial in answer["trials"]} == {4}
     shown = run("bisect", "good", "bad", *words)
-    assert "without it: good in 3, bad in 1 of 4 runs\n" in shown.out
+    assert "without it: good (good in 3, bad in 1 of 4 runs)\n" in shown.out
     said = " ".join(shown.err.split())
     assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in said
     assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
@@ -337,10 +324,7 @@ def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, 
     assert (answer["found"], len((tmp_path / "runs").read_text())) == (False, 5)
     assert {"env.SET_A", "env.SET_C"} <= set(keys(answer, answer["in_question"]))
     told = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A+C"))
-    assert (
-        told.code,
-        ", --max-runs 1 the limit in force); run the same command again, or with a greater --max-runs, to go on" in told.out,
-    ) == (2, True), told.out
+    assert (told.code, "; run the same command again, or with a greater --max-runs, to go on" in told.out) == (2, True), told.out
     answer = ask(run, "--", *judge("A+C"))
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
     assert len((tmp_path / "runs").read_text()) == answer["runs"]
@@ -564,15 +548,6 @@ def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: P
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("jobs", ["1", "4"])
-def test_a_terminal_shows_of_a_flaky_search_how_many_of_its_runs_were_made(jobs: str, ends: Path, tmp_path: Path) -> None:
-    words = ["--repeat", "3", "--max-runs", "40", "-j", jobs, "--", "sh", "-c", f'sleep 0.{jobs}; [ "$SET_B" != bad ]']
-    shown = show_on_terminal([*NPUPROF, "bisect", "good", "bad", *words], tmp_path)
-    lines = re.findall(rb"(\d+) of at most 40 runs made, (\d+) under way: \d+ of 16 changes ruled out", shown)
-    assert lines, shown
-    assert all(int(ended) + int(running) <= 40 and 0 <= int(running) <= int(jobs) for ended, running in lines), lines
-
-
 def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, written = os.write, [0]
 
@@ -605,7 +580,10 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
     assert members == [["mixed_float16"], ["B"], ["D"]]
     assert [len(member["needed_by"]) for member in answer["causes"][0]["members"]] == [2, 0, 0]
     assert all(member["without"]["verdict"] == "good" for member in answer["causes"][0]["members"])
-    assert "    without it and them: good, exit code 0\n" in run("bisect", "good", "bad", *command).out
+    assert (
+        '    without it, and what needs it (modify_mixlist.black-list.to-add "B", modify_mixlist.black-list.to-add "D"): good ('
+        in run("bisect", "good", "bad", *command).out
+    )
 
 
 @pytest.mark.parametrize(
@@ -645,17 +623,3 @@ def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: 
     ran = (tmp_path / "done").read_text().split()
     assert kept <= set(ran)
     assert all(ran.count(digest) <= 6 for digest in kept)
-
-
-def test_more_causes_than_are_looked_for_are_told(run: Run, ends: Path) -> None:
-    result = run("bisect", "good", "bad", "-j", "2", "--", *judge("|".join(NAMES)))
-    assert (result.code, "not told: whether there are more causes than these 8" in result.out) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("form", "said"), [("toml", "this preset holds the first of 2 causes"), ("diff", "these are the first of 2 causes")]
-)
-def test_a_form_that_holds_one_cause_says_that_there_are_others(run: Run, ends: Path, form: str, said: str) -> None:
-    assert said in run("bisect", "good", "bad", "--format", form, "--", *judge("B|N")).err
-    assert "causes" not in run("bisect", "good", "bad", "--format", form, "--", *judge("C")).err
-    assert "the first of" not in run("bisect", "good", "bad", "--", *judge("B|N")).err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from npuprof import renderers
@@ -27,7 +26,6 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.framework.verb import Verb, argument, arguments, option
 from npuprof.commands.resolving import open_workspace
-from npuprof.compare.plain import format_change_lines
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.terminal import progress_line
@@ -44,10 +42,7 @@ from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, warn_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from npuprof.report.answer import Forms
-    from npuprof.resolve.config import Config
 
 
 class Bisect(Verb):
@@ -94,7 +89,7 @@ class Bisect(Verb):
     timeout: str | None = TIMEOUT
     max_runs: int | None = MAX_RUNS
     fresh: bool = FRESH
-    format: str = formats("text", "toml", "diff", "markdown", "json")
+    format: str = formats("text", "toml", "json")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -107,7 +102,7 @@ class Bisect(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
+        """Return the cause. Exit 1 if it could not be decided of each member, 2 if none was found. Raises NpuprofError."""
         target = self.to or "session"
         parse_tolerance(self.tolerance, 1.0)  # before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
@@ -145,17 +140,7 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        notes = (*remarks, *newer, *bisection.remarks, *sorted(runner.told), *self._tell_what_is_left_out(bisection))
-        return self._build_answer(bisection, notes)
-
-    def _tell_what_is_left_out(self, bisection: Bisection) -> Iterator[str]:
-        """Yield what a form that holds one cause and no words leaves out."""
-        if self.format not in ("toml", "diff") or bisection.outcome is None:
-            return
-        causes = len(bisection.outcome.causes)
-        if causes > 1:
-            what = "this preset holds" if self.format == "toml" else "these are"
-            yield f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
+        return self._build_answer(bisection, (*remarks, *newer, *bisection.remarks, *sorted(runner.told)))
 
     def _build_judgement(self) -> Judgement:
         hang = BAD if self.hang == "bad" else UNKNOWN
@@ -164,32 +149,18 @@ class Bisect(Verb):
     def _build_answer(self, bisection: Bisection, notes: tuple[str, ...]) -> Answer:
         forms: Forms = {
             "text": lambda: answers.format_answer_text(bisection),
-            "toml": lambda: _format_preset(bisection),
-            "diff": lambda: _format_diff(bisection, self.coloured),
-            "markdown": lambda: answers.format_answer_markdown(bisection, shlex.join(self.command)),
+            "toml": lambda: _format_smallest(bisection),
             "json": lambda: answers.build_answer_fields(bisection, self.command),
         }
-        if bisection.outcome is None:
-            return Answer(forms, notes, code=2)
-        return Answer(forms, notes, code=0 if bisection.is_told else 1)
+        cause = bisection.cause
+        return Answer(forms, notes, code=2 if cause is None else int(bool(cause.undecided)))
 
 
-def _build_smallest(bisection: Bisection) -> Config:
-    """Return the good preset with the first cause in it: the smallest change that is bad."""
-    mask = bisection.outcome.causes[0].units if bisection.outcome else bisection.state.bad
-    config = bisection.combinations.find_config(mask)
+def _format_smallest(bisection: Bisection) -> str:
+    """Return the good preset with the cause in it: the smallest change that is bad."""
+    config = bisection.combinations.find_config(bisection.cause.units if bisection.cause else bisection.in_question)
     assert config is not None
-    return config
-
-
-def _format_preset(bisection: Bisection) -> str:
-    return renderers.load_target("toml").render(_build_smallest(bisection), inline=True).text
-
-
-def _format_diff(bisection: Bisection, coloured: bool) -> str:
-    mask = bisection.outcome.causes[0].units if bisection.outcome else bisection.state.bad
-    lines = [line for change in bisection.difference.select(mask) for line in format_change_lines(change, "", coloured)]
-    return "".join(f"{line}\n" for line in lines)
+    return renderers.load_target("toml").render(config, inline=True).text
 
 
 VERB = Bisect

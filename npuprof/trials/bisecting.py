@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from npuprof.model import Finding, Record
-from npuprof.report.text import format_count
+from npuprof.model import Finding
 from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import UNTOLD, Judgement, measure_ends
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
-from npuprof.trials.search import BAD, UNKNOWN, Outcome, Pending, find_causes
+from npuprof.trials.search import BAD, UNKNOWN, Cause, Pending, find_cause
 
 #: Says how far the work is.
 Tell = Callable[[str], None]
 
 
-class State(Record):
-    """How far a search has come: what brings the effect about still, what of it is known to be needed, how many units are open."""
-
-    bad: int
-    needed: int
-    open: int
-
-
 class Bisection:
-    """A good and a bad config, what differs between them as units, and what is known of their combinations."""
+    """A good and a bad config, what differs between them as units, and what is known of their combinations.
+
+    ``asked`` is the digest of each combination that was asked for, ``barred`` what the checks say against the others.
+    """
 
     def __init__(
         self, combinations: Combinations, units: Sequence[int], drops: dict[int, int], runner: Runner, judgement: Judgement
@@ -34,22 +28,19 @@ class Bisection:
         self.difference = combinations.difference
         self.units = units
         self.judgement = judgement
-        self.outcome: Outcome | None = None
-        self.asked: dict[int, str] = {}  #: the digest of each combination that was asked for
+        self.cause: Cause | None = None
+        self.asked = {0: self.difference.before.digest, self.difference.every: self.difference.after.digest}
         self.barred: dict[int, tuple[Finding, ...]] = {}
-        self.state = State(self.difference.every, 0, len(units))
+        self.in_question = self.difference.every  #: the changes that are not ruled out
         self._drops = drops
         self._runner = runner
-        self._digests: dict[int, str] = {}
         self.remarks: tuple[str, ...] = ()
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
     def find_digest(self, mask: int) -> str:
         """Return the digest of a combination."""
-        if mask not in self._digests:
-            self._digests[mask] = self.combinations.compute_digest(mask)
-        return self._digests[mask]
+        return self.asked.get(mask) or self.combinations.compute_digest(mask)
 
     def list_results(self, mask: int) -> list[Result]:
         """Return the runs that decide a combination, ``repeat`` at most; runs that could not be judged give way to others."""
@@ -58,7 +49,7 @@ class Bisection:
 
     def find_verdict(self, mask: int) -> str | None:
         """Return whether a combination is good or bad, or cannot be told; None where it has to be run first. Raises StopTrialsError."""
-        if mask not in (0, self.difference.every) and mask not in self.barred and mask not in self.asked:
+        if mask not in self.barred and mask not in self.asked:
             errors = self.combinations.find_new_errors(mask)
             if errors:
                 self.barred[mask] = errors
@@ -74,14 +65,7 @@ class Bisection:
 
     def count_runs(self) -> int:
         """Return how many runs were made of what was asked for, those of earlier times among them."""
-        digests = {self.find_digest(mask) for mask in (0, self.difference.every, *self.asked)}
-        return sum(len(self._runner.journal.results.get(digest, ())) for digest in digests)
-
-    @property
-    def is_told(self) -> bool:
-        """Whether there is an answer, each of its members is known to matter, and no other cause is left."""
-        outcome = self.outcome
-        return outcome is not None and outcome.complete and not any(cause.undecided for cause in outcome.causes)
+        return sum(len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values()))
 
     def _list_missing(self, mask: int, every: bool = False) -> list[Wanted]:
         """Return the runs that decide a combination if all of them end alike; those up to ``repeat`` if ``every`` run is needed."""
@@ -92,12 +76,12 @@ class Bisection:
         return [Wanted(self.find_digest(mask), config)] * missing
 
     def find(self, tolerance: str, tell: Tell) -> None:
-        """Run the ends, then find the causes; ``outcome`` stays None if no more runs are allowed. Raises NpuprofError."""
+        """Run the ends, then find the cause; ``cause`` stays None if no more runs are allowed. Raises NpuprofError."""
         try:
             self._try_ends(tolerance, tell)
             self._search(tell)
         except OutOfRunsError:
-            self.outcome = None
+            self.cause = None
 
     # -- the ends --------------------------------------------------------------------------------------------------
 
@@ -123,12 +107,12 @@ class Bisection:
     def _search(self, tell: Tell) -> None:
         def find_wanted(room: int) -> list[Wanted]:
             try:
-                self.outcome = find_causes(self.units, self._answer, self._drops, self._watch)
+                self.cause = find_cause(self.units, self._answer, self._drops, self._watch)
             except Pending as pending:
                 return self._list_missing(pending.units)[:room]
             return []
 
-        self._runner.drive(find_wanted, lambda: tell(self.describe_progress()))
+        self._runner.drive(find_wanted, lambda: tell(self._describe_progress()))
 
     def _answer(self, units: int) -> str:
         """Return the verdict of a combination. Raises Pending if it has to be run first."""
@@ -137,19 +121,10 @@ class Bisection:
             raise Pending(units)
         return verdict
 
-    def _watch(self, bad: int, needed: int, remaining: int) -> None:
-        self.state = State(bad, needed, remaining)
+    def _watch(self, bad: int) -> None:
+        self.in_question = bad
 
-    @property
-    def limit(self) -> int | None:
-        """How many runs are made at most this time; None where nothing bounds them."""
-        return self._runner.setup.most
-
-    def describe_progress(self) -> str:
-        """Return in a line how many runs were made, of those that are allowed if there is a limit, and how much is ruled out."""
+    def _describe_progress(self) -> str:
         total = len(self.difference.changes)
-        ruled_out = f"{total - self.state.bad.bit_count()} of {total} changes ruled out"
-        running = self._runner.running
-        if self.limit is None:
-            return f"run {self.count_runs() + running}: {ruled_out}"
-        return f"{self._runner.made - running} of at most {format_count(self.limit, 'run')} made, {running} under way: {ruled_out}"
+        ruled_out = total - self.in_question.bit_count()
+        return f"run {self.count_runs() + self._runner.running}: {ruled_out} of {total} changes ruled out"

@@ -83,7 +83,7 @@ class _Needs:
             likely = [part for part in others if part & read]
             candidates = likely if likely and ask(join_masks(likely)) == BAD else others
             if candidates and ask(join_masks(candidates)) == BAD:
-                partners.append(find_cause(candidates, ask))
+                partners.append(find_cause(candidates, ask).units)
         return partners
 
     def _list_parts(self) -> list[int]:

@@ -22,7 +22,7 @@ CASES, ROUNDS, SETTINGS = 1000, 7, 24
 
 
 def count_trials(count: int, needed: int) -> int:
-    from npuprof.trials.search import BAD, GOOD, find_causes
+    from npuprof.trials.search import BAD, GOOD, find_cause
 
     asked = {0, (1 << count) - 1}
 
@@ -30,8 +30,7 @@ def count_trials(count: int, needed: int) -> int:
         asked.add(units)
         return BAD if units & needed == needed else GOOD
 
-    outcome = find_causes([1 << place for place in range(count)], ask)
-    assert [cause.units for cause in outcome.causes] == [needed]
+    assert find_cause([1 << place for place in range(count)], ask).units == needed
     return len(asked)
 
 
