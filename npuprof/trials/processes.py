@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from npuprof.model import Record
 from npuprof.system.processes import DEVNULL, hold_signals, start_user_command
@@ -30,17 +30,10 @@ class Ended(Record):
     hung: bool
 
 
-class _Running:
-    """A command that runs, and when its group was sent which signal."""
-
-    def __init__(self, process: subprocess.Popen[bytes], began: float, timeout: float | None) -> None:
-        self.process = process
-        self.began = began
-        self.deadline = began + timeout if timeout is not None else None
-        self.ended: float | None = None
-        self.hung = False
-        self.terminated: float | None = None
-        self.killed: float | None = None
+class _Running(Record):
+    process: subprocess.Popen[bytes]
+    began: float
+    deadline: float
 
 
 class Pool:
@@ -57,65 +50,45 @@ class Pool:
         began = time.monotonic()
         with hold_signals():
             process = start_user_command(command, stdin=DEVNULL, stdout=log, stderr=log, env=dict(environment), start_new_session=True)
-            self._running[key] = _Running(process, began, timeout)
+            self._running[key] = _Running(process, began, began + (timeout or math.inf))
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
         """Yield the commands that have ended, with how, as soon as there are some or the patience is at its end."""
         until = time.monotonic() + patience
         done: list[str] = []
         while self._running and not done and time.monotonic() < until:
-            done = [key for key, running in self._running.items() if _has_ended(running)]
+            now = time.monotonic()
+            done = [key for key, running in self._running.items() if running.process.poll() is not None or now > running.deadline]
             if not done:
                 time.sleep(_POLL_INTERVAL)
         for key in done:
-            running = self._running.pop(key)
-            code = running.process.returncode
-            assert running.ended is not None
-            number = -code if code < 0 else None
-            yield key, Ended(None if number else code, number, running.ended - running.began, running.hung)
+            running = self._running[key]
+            seconds, is_hung = time.monotonic() - running.began, running.process.poll() is None
+            _end_groups([running.process])
+            del self._running[key]
+            code = running.process.wait()
+            yield key, Ended(None if code < 0 else code, -code if code < 0 else None, seconds, is_hung)
 
     def stop(self) -> None:
         """End all commands with the processes of their groups."""
-        stopped = list(self._running.values())
+        _end_groups([running.process for running in self._running.values()])
         self._running.clear()
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for running in stopped:
-                _signal_group(running, number)
-            until = time.monotonic() + GRACE
-            while any(running.process.poll() is None or _is_group_alive(running) for running in stopped) and time.monotonic() < until:
-                time.sleep(_POLL_INTERVAL)
-        for running in stopped:
-            running.process.wait()
 
 
-def _has_ended(running: _Running) -> bool:
-    """Return whether a command and its group have ended; end the group if its time is over, or if its leader has ended."""
-    now = time.monotonic()
-    if running.ended is None and running.process.poll() is not None:
-        running.ended = now
-    if running.ended is None and running.deadline is not None and now > running.deadline:
-        running.hung = True
-    if running.ended is None and not running.hung:
-        return False
-    is_alive = running.ended is None or _is_group_alive(running)
-    if is_alive and running.terminated is None:
-        running.terminated = now
-        _signal_group(running, signal.SIGTERM)
-    elif is_alive and running.terminated is not None and now > running.terminated + GRACE:
-        running.killed = running.killed or now
-        _signal_group(running, signal.SIGKILL)
-    is_stuck = running.killed is not None and now > running.killed + GRACE  # what SIGKILL does not end is left alone
-    return running.ended is not None and (not is_alive or is_stuck)
+def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End what is left of process groups; what SIGKILL does not end is left alone."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        until = time.monotonic() + GRACE
+        alive = [leader for leader in leaders if _signal_group(leader, number)]
+        while alive and time.monotonic() < until:
+            time.sleep(_POLL_INTERVAL)
+            alive = [leader for leader in alive if leader.poll() is None or _signal_group(leader, 0)]
 
 
-def _is_group_alive(running: _Running) -> bool:
+def _signal_group(leader: subprocess.Popen[bytes], number: int) -> bool:
+    """Send a signal to a process group; return whether there was one."""
     try:
-        os.killpg(running.process.pid, 0)
+        os.killpg(leader.pid, number)
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def _signal_group(running: _Running, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(running.process.pid, number)
