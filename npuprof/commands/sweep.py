@@ -37,7 +37,7 @@ from npuprof.store import one_time, spec
 from npuprof.trials import tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
 from npuprof.trials.journal import Journal
-from npuprof.trials.judging import compile_pattern
+from npuprof.trials.judging import compile_pattern, require_command
 from npuprof.trials.metrics import list_missing_metrics
 from npuprof.trials.running import Runner, tell_interrupted, write_texts
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
@@ -50,7 +50,6 @@ from npuprof.trials.sweeping import (
     find_value,
     pair_results,
     parse_goal,
-    require_command,
     run_combinations,
     take_logs,
     take_results,

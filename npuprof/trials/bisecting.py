@@ -8,8 +8,12 @@ from npuprof.model import Finding
 from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import UNTOLD, Judgement, measure_ends
-from npuprof.trials.running import OutOfRunsError, Runner, Wanted
+from npuprof.trials.running import Runner
 from npuprof.trials.search import BAD, UNKNOWN, Cause, Pending, find_cause
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
 
 #: Says how far the work is.
 Tell = Callable[[str], None]
@@ -48,7 +52,7 @@ class Bisection:
         return sorted(counted, key=lambda result: result.exit == UNTOLD)[: self.judgement.repeat]
 
     def find_verdict(self, mask: int) -> str | None:
-        """Return whether a combination is good or bad, or cannot be told; None where it has to be run first. Raises StopTrialsError."""
+        """Return whether a combination is good or bad, or cannot be told; None where it has to be run first. Raises NpuprofError."""
         if mask not in self.barred and mask not in self.asked:
             errors = self.combinations.find_new_errors(mask)
             if errors:
@@ -67,52 +71,37 @@ class Bisection:
         """Return how many runs were made of what was asked for, those of earlier times among them."""
         return sum(len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values()))
 
-    def _list_missing(self, mask: int, every: bool = False) -> list[Wanted]:
-        """Return the runs that decide a combination if all of them end alike; those up to ``repeat`` if ``every`` run is needed."""
+    def _list_missing(self, mask: int, every: bool = False) -> list[Config]:
+        """Return a config for each run that decides a combination if all end alike; up to ``repeat`` if ``every`` run is needed."""
         config = self.combinations.find_config(mask)
         assert config is not None
         results = self.list_results(mask)
         missing = self.judgement.repeat - len(results) if every else self.judgement.count_missing(results)
-        return [Wanted(self.find_digest(mask), config)] * missing
+        return [config] * missing
 
     def find(self, tolerance: str, tell: Tell) -> None:
-        """Run the ends, then find the cause; ``cause`` stays None if no more runs are allowed. Raises NpuprofError."""
-        try:
-            self._try_ends(tolerance, tell)
-            self._search(tell)
-        except OutOfRunsError:
-            self.cause = None
+        """Run the ends, then find the cause; ``cause`` stays None if no more runs are allowed.
 
-    # -- the ends --------------------------------------------------------------------------------------------------
+        Raises NpuprofError where the good end is not good or the bad one not bad: nothing could be found then.
+        """
+        if self._runner.drive(self._find_wanted_of_ends, lambda: tell("the two ends")):
+            good = self.difference.before.name, self.list_results(0)
+            bad = self.difference.after.name, self.list_results(self.difference.every)
+            self.judgement, self.remarks = measure_ends(self.judgement, tolerance, good, bad)
+            self._runner.drive(self._find_wanted, lambda: tell(self._describe_progress()))
 
-    def _try_ends(self, tolerance: str, tell: Tell) -> None:
-        """Run both ends. Raises NpuprofError where the good one is not good or the bad one not bad: nothing could be found then."""
-        self._run_ends(tell)
-        good = self.difference.before.name, self.list_results(0)
-        bad = self.difference.after.name, self.list_results(self.difference.every)
-        self.judgement, self.remarks = measure_ends(self.judgement, tolerance, good, bad)
-
-    def _run_ends(self, tell: Tell) -> None:
-        measured = bool(self.judgement.metric)  # its values at the ends are compared: all runs count
-
-        def find_wanted(room: int) -> list[Wanted]:
-            if not measured and self.judgement.judge_runs(self.list_results(0)) == BAD:
-                return []
-            return [wanted for mask in (0, self.difference.every) for wanted in self._list_missing(mask, measured)][:room]
-
-        self._runner.drive(find_wanted, lambda: tell("the two ends"))
-
-    # -- the search ------------------------------------------------------------------------------------------------
-
-    def _search(self, tell: Tell) -> None:
-        def find_wanted(room: int) -> list[Wanted]:
-            try:
-                self.cause = find_cause(self.units, self._answer, self._drops, self._watch)
-            except Pending as pending:
-                return self._list_missing(pending.units)[:room]
+    def _find_wanted_of_ends(self) -> list[Config]:
+        is_measured = bool(self.judgement.metric)  # its values at the ends are compared: all runs count
+        if not is_measured and self.judgement.judge_runs(self.list_results(0)) == BAD:
             return []
+        return [config for mask in (0, self.difference.every) for config in self._list_missing(mask, is_measured)]
 
-        self._runner.drive(find_wanted, lambda: tell(self._describe_progress()))
+    def _find_wanted(self) -> list[Config]:
+        try:
+            self.cause = find_cause(self.units, self._answer, self._drops, self._watch)
+        except Pending as pending:
+            return self._list_missing(pending.units)
+        return []
 
     def _answer(self, units: int) -> str:
         """Return the verdict of a combination. Raises Pending if it has to be run first."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,33 +15,11 @@ from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.resolve.digests import compute_digest
 from npuprof.system.tree import Tree, truncate_file
 
-try:
-    import fcntl
-except ImportError:  # no locks there
-    fcntl = None  # type: ignore[assignment]
-
 SCHEMA = "npuprof.trials/1"
 HOME = ".npuprof/trials"
 _FILE = "journal.jsonl"
-
-
-#: How often a lock of a process that was killed is tried, a tenth of a second apart: a run that it was just starting has it too, until
-#: the command begins.
-_LOCK_ATTEMPTS = 30
-
-
-def _has_ended(holder: str) -> bool:
-    """Return whether the process that a lock names is one of this machine that has ended."""
-    match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)", holder)
-    if match is None or match[2] != os.uname().nodename:
-        return False
-    try:
-        os.kill(int(match[1]), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+#: For how many seconds a lock is waited for: a run that a killed npuprof was just starting has it too, until the command begins.
+_LOCK_PATIENCE = 1.0
 
 
 class Result(Record):
@@ -55,7 +33,7 @@ class Result(Record):
     metrics: dict[str, float] = {}
     log: str = ""
     device: str = ""
-    files: dict[str, str] = {}  #: what the files that the command names were, each as ``identify_file`` says
+    files: dict[str, str] = {}  #: size and time of the files that the command names
 
 
 #: The types that the fields of a stored result can have; True is no exit code.
@@ -107,29 +85,20 @@ class Journal:
                     file.write("*\n")
             return here.open_below(self.folder)
         except OSError as error:
-            what = f"{self.folder}: {describe_os_error(error, os.path.join(self.folder, 'x'))}"
-            raise build_write_error(what, "Nothing was run.") from None
+            raise build_file_error(os.path.join(self.folder, "logs"), error, "Nothing was run.") from None
 
     def _take_lock(self) -> int:
+        """Return the handle of the lock. Raises NpuprofError while another process has it."""
         path = os.path.join(self.folder, "lock")
         try:
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
-        for attempt in range(_LOCK_ATTEMPTS if fcntl is not None else 0):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
-                if attempt + 1 < _LOCK_ATTEMPTS and _has_ended(holder):
-                    time.sleep(0.1)
-                    continue
-                os.close(handle)
-                what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-                raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
-            except OSError:  # a file system without locks
-                return handle
+            raise build_file_error(path, error, "Nothing was run.") from None
+        if not _lock_file(handle):
+            holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            what = f"{self.folder} is in use by {holder}: the same command is being tried there"
+            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")])
         with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -147,34 +116,28 @@ class Journal:
         try:
             handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
-            raise build_write_error(f"{self.file}: {describe_os_error(error, self.file)}", "Results would be lost.") from None
-        raw = b""
-        while piece := os.read(handle, 1 << 20):
-            raw += piece
+            raise build_file_error(self.file, error, "Results would be lost.") from None
+        raw = os.pread(handle, os.fstat(handle).st_size, 0)
         complete = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
         if len(complete) != len(raw):
             truncate_file(handle, len(complete))
-        lines = complete.splitlines()
+        head, *rows = map(_read_line, complete.splitlines() or [b""])
         self._handle = handle
-        if not lines:
+        if not complete:
             self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked})
-        elif _read_line(lines[0]).get("schema") != SCHEMA:
-            written = _read_line(lines[0])
-            by = f"npuprof {written.get('npuprof', 'of another version')} ({written.get('schema', 'no schema')})"
-            what = f"{self.file} was written by {by}, and cannot be gone on with"
-            why = f"This npuprof writes {SCHEMA}; results are counted right or not at all."
-            raise NpuprofError([Finding("NP951", what, why, "say --fresh, which keeps it as journal.jsonl.old", where=Place(self.file))])
-        for number, line in enumerate(lines[1:], 2):
-            self._take_line(number, _read_line(line))
+        elif head.get("schema") != SCHEMA:
+            raise self._build_content_error(1, f"was written by another npuprof ({head.get('schema', 'no schema')}), not as {SCHEMA}")
+        for number, row in enumerate(rows, 2):
+            result = _read_result(row)
+            if result is None:
+                raise self._build_content_error(number, "is no result of a trial")
+            self.results.setdefault(result.digest, []).append(result)
         return handle
 
-    def _take_line(self, number: int, row: Mapping[str, Any]) -> None:
-        result = _read_result(row)
-        if result is None:
-            what = f"{self.file}:{number} is no result of a trial"
-            hint = "take the line out, or say --fresh, which keeps the file as journal.jsonl.old"
-            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self.file, number))])
-        self.results.setdefault(result.digest, []).append(result)
+    def _build_content_error(self, line: int, what: str) -> NpuprofError:
+        hint = "say --fresh, which keeps the file as journal.jsonl.old"
+        why = "Results are counted right or not at all."
+        return NpuprofError([Finding("NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line))])
 
     def add(self, result: Result) -> None:
         """Keep a result, on the disk as well. Raises NpuprofError where it cannot be written."""
@@ -190,14 +153,32 @@ class Journal:
                 raise OSError(28, "no space left on device")
             os.fsync(self._handle)
         except OSError as error:
-            what = f"{self.file}: {describe_os_error(error, self.file)}"
-            raise build_write_error(what, "A result that is not kept would be run again; what is in the file stays.") from None
+            raise build_file_error(self.file, error, "A result that is not kept would be run again; what is in the file stays.") from None
 
     def close(self) -> None:
         """Give the lock back."""
         os.close(self._handle)
         os.close(self._lock)
         self.tree.close()
+
+
+def build_file_error(path: str, error: OSError, why: str) -> NpuprofError:
+    """Return the error of a file of trials that cannot be written."""
+    return build_write_error(f"{path}: {describe_os_error(error, path)}", why)
+
+
+def _lock_file(handle: int) -> bool:
+    """Lock a file; return whether no other process has done so."""
+    until = time.monotonic() + _LOCK_PATIENCE
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.05)
+        except OSError:  # a file system without locks
+            return True
+    return False
 
 
 def _read_line(line: bytes) -> dict[str, Any]:

@@ -18,10 +18,6 @@ UNTOLD = 125
 _ROUNDING = 1e-9
 
 
-class StopTrialsError(NpuprofError):
-    """A run after which no other makes sense: the command itself is at fault."""
-
-
 class Effect(Record):
     """Which values of a metric are bad: those of the bad end, within a tolerance, and those that lie beyond."""
 
@@ -49,21 +45,15 @@ class Judgement(Record):
     effect: Effect | None = None
 
     def judge_run(self, result: Result) -> str:
-        """Return what one run says. Raises StopTrialsError for one after which no other makes sense."""
+        """Return what one run says. Raises NpuprofError for one after which no other makes sense."""
         if result.hung:
             return self.hang
-        code, number = result.exit, result.signal
-        if code is not None and code > 128 and number is None:
-            number = code - 128  # as shells hand it on
-        if code in (126, 127):
-            word = "there is no such command, or one that it calls" if code == 127 else "it cannot be executed, or one that it calls"
-            raise _build_stop(f"the command ended with {code}: {word}", "Such a run says nothing of settings.", "mend the command", result)
-        if number is not None or code == 128:
-            if self.signal == BAD:
-                return BAD
-            what = f"the command was ended by {name_signal(number or 0)}" if result.signal else f"the command ended with {code}"
-            why = "That may be the settings, or somebody who wanted it to end: no trial is counted on a guess."
-            raise _build_stop(what, why, "say --signal bad where that is what is looked for", result)
+        code = result.exit
+        require_command(result)
+        if code is None or code >= 128:  # shells pass a signal on as such a code
+            if self.signal != BAD:
+                raise _build_stop(result, "say --signal bad where that is what is looked for")
+            return BAD
         if code == UNTOLD:
             return UNKNOWN
         if self.effect is not None:
@@ -94,8 +84,15 @@ def find_median_value(results: Sequence[Result], metric: str) -> float | None:
     return values[len(values) // 2] if values else None
 
 
-def _build_stop(what: str, why: str, hint: str, result: Result) -> StopTrialsError:
-    return StopTrialsError([Finding("NP952", what, why, f"{hint}; {result.log} holds what it said" if result.log else hint)])
+def require_command(result: Result) -> None:
+    """Raise NpuprofError for a run that says that there is no command to run."""
+    if result.exit in (126, 127) and not result.hung:
+        raise _build_stop(result, "check that the command, and those that it calls, are there and can be executed")
+
+
+def _build_stop(result: Result, hint: str) -> NpuprofError:
+    why = "That may have nothing to do with the settings."
+    return NpuprofError([Finding("NP952", f"the command ended with {describe_run(result)}", why, f"{hint}; its output is in {result.log}")])
 
 
 def name_signal(number: int) -> str:
@@ -144,7 +141,9 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):
         answer = judgement.judge_runs(results)
         if answer != wanted:
-            raise _build_end_error(judgement, (name, results), wanted, answer or UNKNOWN, bad[0])
+            what = f"{name}, which should be {wanted}, is {answer or UNKNOWN}"
+            hint = "look at its output, and at what the command takes for bad (125 and a hang are unknown); or swap the presets"
+            raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
         if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
             opposite = BAD if wanted == GOOD else GOOD
             remarks.append(f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
@@ -159,7 +158,7 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
         if value is None:
             what = f"{name} told no value of the metric"
             hint = f"see that {judgement.metric!r} finds a number in what it prints, and that it ends with 0"
-            raise NpuprofError([Finding("NP954", what, _describe_runs(results), hint)])
+            raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
         values.append(value)
     effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))
     if effect.judge(values[0]) == BAD:
@@ -169,24 +168,10 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
     return effect
 
 
-def _build_end_error(judgement: Judgement, end: End, wanted: str, answer: str, bad: str) -> NpuprofError:
-    """Return that an end is not what it should be; ``bad`` is the other one, which is not run if the good end is bad."""
-    name, results = end
-    how = "could not be told" if answer == UNKNOWN else "is bad" if wanted == GOOD else "is good as well"
-    hint = "look at what it printed, or at what the command takes for bad"
-    hint += f"; if the ends are swapped: npuprof bisect {bad} {name}" if wanted == GOOD else ""
-    if answer == UNKNOWN:
-        hint = f"{UNTOLD} means that a run cannot be judged, as does a hang unless --hang says otherwise"
-        if {GOOD, BAD} <= set(map(judgement.judge_run, results)):
-            how = f"has no majority: {describe_counts(judgement, results)}"
-            hint = "say an odd or greater --repeat, a greater --tolerance, or a command whose good and bad runs differ more"
-    return NpuprofError([Finding("NP954", f"{name}, which should be {wanted}, {how}", _describe_runs(results), hint)])
-
-
-def _describe_runs(results: Sequence[Result]) -> str:
-    endings = [describe_run(result) for result in results]
-    logs = [result.log for result in results if result.log]
-    return f"It ended with {', '.join(dict.fromkeys(endings))}" + (f"; its output is in {logs[-1]}" if logs else "") + "."
+def _describe_runs(judgement: Judgement, results: Sequence[Result]) -> str:
+    endings = list(dict.fromkeys(map(describe_run, results)))
+    counts = filter(None, [describe_counts(judgement, results)])
+    return f"It ended with {', '.join([*endings, *counts])}; its output is in {results[-1].log}."
 
 
 def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from hashlib import sha256
+from contextlib import contextmanager
 from types import FrameType
 
 from npuprof.catalog.launchers import tell_single_process
@@ -16,33 +16,17 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
-from npuprof.report.output import build_write_error, describe_os_error
+from npuprof.report.output import describe_os_error
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.system.tree import Tree
-from npuprof.trials.journal import Journal, Result
+from npuprof.trials.journal import Journal, Result, build_file_error
 from npuprof.trials.judging import build_result
 from npuprof.trials.metrics import read_metrics
 from npuprof.trials.processes import Ended, Pool
 
 #: The path of the rendered file in a command.
 CODE = "{code}"
-#: What stands for a device of Ascend, where the driver is installed.
-DEVICE_FILE = "/dev/davinci{}"
-
-
-#: Files up to this size are known by what is in them, others by their size and time.
-_READ = 1_048_576
-#: Devices that one range may name, and the digits of the longest number of one.
-_MOST_DEVICES = 4096
-_MOST_DIGITS = 9
-
-
-class Wanted(Record):
-    """A run of a combination: its digest and its config."""
-
-    digest: str
-    config: Config
 
 
 class Setup(Record):
@@ -62,10 +46,6 @@ class Setup(Record):
         return any(CODE in word for word in self.command)
 
 
-class OutOfRunsError(Exception):
-    """As many runs were made as were allowed."""
-
-
 class Runner:
     """Makes the runs that somebody wants and are not known, side by side, until none is wanted."""
 
@@ -78,9 +58,8 @@ class Runner:
         self.told: set[str] = set()
         self._pool = Pool()
         self._files = identify_files(setup.command)
-        self._started: dict[str, tuple[Wanted, str]] = {}
+        self._started: dict[str, tuple[Config, str]] = {}
         self._free = list(setup.devices)
-        self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
         self._number = sum(map(len, journal.results.values()))
 
     @property
@@ -88,69 +67,63 @@ class Runner:
         """How many runs are under way."""
         return len(self._pool)
 
-    def drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None = None) -> None:
-        """Make runs until none is wanted. Raises OutOfRunsError, and NpuprofError if a command cannot be started or kept.
+    def drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
+        """Make runs until none is wanted, or no more are allowed; return whether all were made. Raises NpuprofError.
 
-        ``find_wanted`` takes how many runs can be under way, and returns those to make: the ones under way among them.
+        ``find_wanted`` returns the configs to run, those that are under way among them; one stands there once for each run.
         """
         with _end_on_signals():
             try:
-                self._drive(find_wanted, watch)
+                return self._drive(find_wanted, watch)
             finally:
                 self._pool.stop()
                 self._started.clear()
-                self._free = [device for device in self.setup.devices if self._is_there(device)]
+                self._free = list(self.setup.devices)
 
-    def _drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None) -> None:
-        room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
-        wanted: Sequence[Wanted] = find_wanted(room)
-        while wanted:
-            running = Counter(run.digest for run, _ in self._started.values())
-            for run in wanted:
-                if running[run.digest]:
-                    running[run.digest] -= 1
-                elif len(self._pool) < room:
-                    self._start(run)
+    def _drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
+        while wanted := find_wanted()[: self.setup.jobs]:
+            running = Counter(config.digest for config, _ in self._started.values())
+            for config in wanted:
+                if running[config.digest]:
+                    running[config.digest] -= 1
+                elif len(self._pool) < self.setup.jobs:
+                    self._start(config)
             if not self._pool:
-                raise OutOfRunsError
-            if watch is not None:
+                return False
+            ended: list[tuple[str, Ended]] = []
+            while not ended:
                 watch()
-            ended = list(self._pool.wait())
+                ended = list(self._pool.wait())
             for name, how in ended:
                 self._finish(name, how)
-            if self.setup.devices:
-                room = min(self.setup.jobs, len(self._free) + len(self._pool))
-            if ended:
-                wanted = find_wanted(room)
+        return True
 
-    def _start(self, wanted: Wanted) -> None:
+    def _start(self, config: Config) -> None:
         if self.setup.most is not None and self.made >= self.setup.most:
             return
         device = self._free.pop(0) if self.setup.devices else ""
         self._number += 1
-        name = f"{self._number:04}-{wanted.digest[:12]}"
-        environment = self._build_environment(wanted.config, device)
-        command = self._write_code(name, wanted.config)
+        name = f"{self._number:04}-{config.digest[:12]}"
+        environment = self._build_environment(config, device)
+        command = self._write_code(name, config)
         log = self._open_log(name)
         try:
             self._pool.start(name, command, environment, log, self.setup.timeout)
         except OSError as error:
-            missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
-            what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
-            hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-            raise NpuprofError([Finding("NP915", what, "", hint)]) from None
+            what = f"cannot run {command[0]}: {describe_os_error(error)}"
+            raise NpuprofError([Finding("NP915", what, "", "check its name and PATH, and that it may be executed")]) from None
         finally:
             os.close(log)
         self.made += 1
-        self._started[name] = wanted, device
+        self._started[name] = config, device
 
     def _open_log(self, name: str) -> int:
         """Return the open file that a run writes to. Raises NpuprofError."""
-        path = os.path.join(self.journal.folder, "logs", f"{name}.log")
+        path = f"logs/{name}.log"
         try:
-            return self.journal.tree.open_file(f"logs/{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            return self.journal.tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         except OSError as error:
-            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "A run needs it; what is known is kept.") from None
+            raise build_file_error(self.journal.tree.find_path(path), error, "A run needs it; what is known is kept.") from None
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return what ``npuprof run`` gives a command."""
@@ -173,55 +146,36 @@ class Runner:
         return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
 
     def _finish(self, name: str, how: Ended) -> None:
-        wanted, device = self._started.pop(name)
-        if device and device in self._seen and not self._is_there(device):
-            self.told.add(f"device {device} has vanished: its run is not counted")
-            self.made -= 1
-            if not self._free and not len(self._pool):
-                what = f"{DEVICE_FILE.format(device)} has vanished, and no other device is left"
-                raise NpuprofError(
-                    [Finding("NP953", what, "A run without its device says nothing of settings.", "bring it back, and go on")]
-                )
-            return
+        config, device = self._started.pop(name)
         self._free += [device] if device else []
         self.journal.tree.remove_folder(f"code/{name}")
         log = f"logs/{name}.log"
         metrics = read_metrics(self.journal.tree, log, self.setup.metrics)
-        result = build_result(wanted.digest, how, metrics, os.path.join(self.journal.folder, log), device)._replace(files=self._files)
+        result = build_result(config.digest, how, metrics, os.path.join(self.journal.folder, log), device)._replace(files=self._files)
         self._judge(result)
         self.journal.add(result)
 
-    def _is_there(self, device: str) -> bool:
-        return device not in self._seen or os.path.exists(DEVICE_FILE.format(device))
-
 
 def identify_files(command: Sequence[str]) -> dict[str, str]:
-    """Return what the files are that a command names: what changes with what is in them."""
+    """Return the size and the time of each file that a command names."""
     identities = {}
     for word in command:
-        with suppress(OSError, ValueError):
-            if not os.path.isfile(word):
-                continue
+        if os.path.isfile(word):
             status = os.stat(word)
-            if status.st_size > _READ:
-                identities[word] = f"{status.st_size}-{status.st_mtime_ns}"
-            else:
-                with open(word, "rb") as file:
-                    identities[word] = sha256(file.read()).hexdigest()[:16]
+            identities[word] = f"{status.st_size}-{status.st_mtime_ns}"
     return identities
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
     """Return devices from ``0-3,6``. Raises NpuprofError."""
-    devices: dict[str, None] = {}
+    devices: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        ends = (first, last) if dash else (first,)
-        good = all(end.isascii() and end.isdigit() and len(end) <= _MOST_DIGITS for end in ends)
-        if not good or not 0 <= int(ends[-1]) - int(first) < _MOST_DEVICES:
+        match = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
+        if not numbers:
             raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
-        devices |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
-    return tuple(devices)
+        devices += numbers
+    return tuple(map(str, dict.fromkeys(devices)))
 
 
 def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
@@ -230,8 +184,7 @@ def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
         try:
             tree.write_files({name: text.encode(errors="surrogateescape")})
         except OSError as error:
-            path = tree.find_path(name)
-            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "A run needs it; what is known is kept.") from None
+            raise build_file_error(tree.find_path(name), error, "A run needs it; what is known is kept.") from None
 
 
 def parse_seconds(text: str | None, name: str) -> float | None:

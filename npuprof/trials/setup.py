@@ -64,13 +64,9 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
     """Return a note for each file of a command that has changed since some of the stored results."""
-    now = identify_files(command)
-    past_files = [result.files for results in journal.results.values() for result in results]
-    remarks = []
-    for word, name in now.items():
-        changed = sum(files.get(word, name) != name for files in past_files)
-        if changed:
-            remarks.append(
-                f"{word} has changed since {changed} of the {len(past_files)} runs that are kept were made; --fresh forgets them"
-            )
-    return tuple(remarks)
+    results = [result for results in journal.results.values() for result in results]
+    notes = []
+    for word, identity in identify_files(command).items():
+        if changed := sum(result.files.get(word, identity) != identity for result in results):
+            notes.append(f"{word} has changed since {changed} of the {len(results)} runs that are kept were made; --fresh forgets them")
+    return tuple(notes)

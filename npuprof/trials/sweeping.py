@@ -20,7 +20,7 @@ from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.metrics import MetricReader, read_metrics
 from npuprof.trials.processes import Ended
-from npuprof.trials.running import OutOfRunsError, Runner, Wanted
+from npuprof.trials.running import Runner
 
 #: More combinations are refused before anything is resolved: nobody waits for them.
 MOST_COMBINATIONS = 100_000
@@ -145,31 +145,16 @@ def combine_axes(
 
 def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
     """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
-    wanted = [
-        Wanted(combination.config.digest, combination.config)
-        for combination in combinations
-        if combination.is_run and combination.config is not None
-    ]
+    wanted = [combination.config for combination in combinations if combination.is_run and combination.config is not None]
 
-    def find_wanted(room: int) -> list[Wanted]:
-        return [run for run in wanted if run.digest not in runner.journal.results][:room]
+    def find_wanted() -> list[Config]:
+        return [config for config in wanted if config.digest not in runner.journal.results]
 
     def watch() -> None:
-        done = sum(run.digest in runner.journal.results for run in wanted)
+        done = len(wanted) - len(find_wanted())
         tell(f"{done} of {len(wanted)} combinations run, {runner.running} under way")
 
-    try:
-        runner.drive(find_wanted, watch)
-    except OutOfRunsError:
-        return False
-    return True
-
-
-def require_command(result: Result) -> None:
-    """Raise NpuprofError for a run that says that there is no command to run."""
-    if result.exit in (126, 127) and not result.hung:
-        what = f"the command ended with {result.exit}: it, or one that it calls, is not there or cannot be executed"
-        raise NpuprofError([Finding("NP952", what, "Such a run says nothing of settings.", f"mend it; {result.log} holds what it said")])
+    return runner.drive(find_wanted, watch)
 
 
 def describe_end(result: Result) -> str:
