@@ -73,7 +73,7 @@ PRESET_STEPS = {
     "site public": [
         "resolve.Resolver.resolve_profile",
         "site.building.judge_everywhere",
-        "site.presets._add_config",
+        "site.building.build_details",
         "site.boards._compare_with_release",
     ],
 }

@@ -71,7 +71,8 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
     forms = [list(map(_build_form, side)) for side in (before, after)]
     if (plain := _compare_plain_lists(*forms)) is not None:
         old, new = (dict(enumerate(side)) for side in (before, after))
-        return [_build_difference((at,), None if kind == "added" else old[at], None if kind == "removed" else new[at]) for kind, at in plain]
+        sides = [(at, old.get(at) if kind != "added" else None, new.get(at) if kind != "removed" else None) for kind, at in plain]
+        return [_build_difference((at,), was, now) for at, was, now in sides]
     start, aligned = 0, True
     if max(map(_count_leaves, forms)) > _LONG:
         start = _count_common(*forms)
@@ -79,7 +80,7 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
         forms = [side[start : len(side) - end] for side in forms]
         aligned = max(map(_count_leaves, forms)) <= _LONG
     differences = []
-    for kind, *paths in _find_differing_paths(*forms, aligned):
+    for kind, *paths in _find_differing_paths(forms, aligned):
         left, right = ((path[0] + start, *path[1:]) for path in paths)
         was = None if kind == "added" else values.find_value("", before, left)[1]
         now = None if kind == "removed" else values.find_value("", after, right)[1]
@@ -135,13 +136,14 @@ def _count_common(left: list[Form], right: list[Form]) -> int:
     return next((index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now), min(len(left), len(right)))
 
 
-def _find_differing_paths(before: Form, after: Form, aligned: bool) -> list[tuple[str, list[Any], list[Any]]]:
+def _find_differing_paths(forms: Sequence[Form], aligned: bool) -> list[tuple[str, list[Any], list[Any]]]:
     """Return the kind of each difference that DeepDiff finds, with its path on the two sides.
 
     ``aligned`` lets elements of a list move up where one is taken out; else the second is compared with the second.
     """
     from deepdiff import DeepDiff  # its import takes longer than all else where no table or list differs
 
+    before, after = forms
     tree = DeepDiff(
         before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False, zip_ordered_iterables=not aligned
     )  # fmt: skip

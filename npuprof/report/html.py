@@ -39,23 +39,33 @@ def format_html_cell(cell: str) -> str:
 def format_html_table(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = (), matrix: bool = False
 ) -> str:
-    """Return a table that scrolls by itself if a page is narrower; the first cell of a row names it.
-
-    ``kinds`` are the classes of the rows. A matrix keeps its first column in sight; any other table has its cells below each other on
-    a narrow page.
-    """
-    shown = escape_html(caption)
-    out = [f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n<table class="{"matrix" if matrix else "cards"}">\n']
-    out.append(f'<caption class="quiet">{shown}</caption>\n')
-    if header:
-        names = "".join(f'<th scope="col">{escape_html(name)}</th>' for name in header)
-        out.append(f"<thead><tr>{names}</tr></thead>\n")
-    out.append("<tbody>\n")
+    """Return a table; the first cell of a row names it. ``kinds`` are the classes of the rows."""
+    body = []
     for place, row in enumerate(rows):
         kind = f' class="{kinds[place]}"' if kinds else ""
         name, *cells = map(format_html_cell, row)
-        out.append(f'<tr{kind}><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n')
-    return "".join([*out, "</tbody>\n</table>\n</div>\n"])
+        body.append(f'<tr{kind}><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n')
+    return frame_html_table(caption, header, "".join(body), "matrix" if matrix else "cards")
+
+
+def frame_html_table(
+    caption: str, header: Sequence[str], body: str, kind: str = "cards", widths: Sequence[int] = (), mark: str = ""
+) -> str:
+    """Return a table of rows that are HTML; it scrolls by itself if a page is narrower.
+
+    ``kind`` are its classes: ``matrix`` keeps the first column in sight, ``cards`` has cells below each other on a narrow page.
+    ``widths`` are numbers of the style for columns, 0 for what is left over; ``mark`` is the id.
+    """
+    shown = escape_html(caption)
+    classes = [f' class="w{width}"' if width else "" for width in widths] or [""] * len(header)
+    heads = "".join(f'<th scope="col"{width}>{escape_html(name)}</th>' for name, width in zip(header, classes, strict=True))
+    name = f' id="{mark}"' if mark else ""
+    return (
+        f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n'
+        f'<table{name} class="{kind}">\n<caption class="quiet">{shown}</caption>\n'
+        + (f"<thead><tr>{heads}</tr></thead>\n" if header else "")
+        + f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+    )
 
 
 def format_page(title: str, body: str) -> str:

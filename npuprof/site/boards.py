@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -39,21 +38,6 @@ class Cell(Record):
         return words if self.meant else f"({words})"
 
 
-class Board(Record):
-    """Presets by name, each with a cell a platform."""
-
-    releases: tuple[str, ...]
-    products: tuple[str, ...]
-    rows: dict[str, tuple[Cell | None, ...]]
-
-
-class Group(Record):
-    """Presets that are judged alike everywhere: their names, and the cells, equal neighbours as one with its width."""
-
-    names: tuple[str, ...]
-    cells: tuple[tuple[Cell | None, int], ...]
-
-
 class Upgrade(Record):
     """What a release would do to presets, alike to each: what breaks, whose default changes, what is deprecated there."""
 
@@ -76,16 +60,12 @@ def judge_everywhere(config: Config | None) -> tuple[Cell | None, ...]:
     return tuple(_judge_there(config, context) for context in columns)
 
 
-def group_rows(board: Board) -> list[Group]:
-    """Return the rows of a board with each that occurs more than once told once, in the order of their first presets."""
+def group_rows(rows: Mapping[str, tuple[Cell | None, ...]]) -> list[tuple[list[str], tuple[Cell | None, ...]]]:
+    """Return the rows of a board, each once with the presets that it is about, in the order of their first presets."""
     alike: dict[tuple[Cell | None, ...], list[str]] = {}
-    for name, row in board.rows.items():
+    for name, row in rows.items():
         alike.setdefault(row, []).append(name)
-    groups = []
-    for row, names in alike.items():
-        halves = (row[: len(board.releases)], row[len(board.releases) :])
-        groups.append(Group(tuple(names), tuple((cell, len(list(run))) for half in halves for cell, run in groupby(half))))
-    return groups
+    return [(names, row) for row, names in alike.items()]
 
 
 def _judge_there(config: Config | None, context: Context) -> Cell | None:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from npuprof.catalog.pages import load_pages
 from npuprof.model import Finding, Record
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
-from npuprof.resolve.config import Config
 from npuprof.site import data
-from npuprof.site.boards import Board, build_upgrades, judge_everywhere, list_columns
-from npuprof.site.pages import Around, Content, Writer, list_owners
+from npuprof.site.boards import build_upgrades, group_rows, judge_everywhere, list_columns
+from npuprof.site.pages import Writer, build_catalogue, list_owners, list_shown
 from npuprof.site.past import Past, read_past
-from npuprof.site.presets import PresetPage, Resolved, build_page, drop_folder, find_top, resolve_presets
+from npuprof.site.presets import Details, Preset, build_details, resolve_preset
 from npuprof.site.settings import SettingRow, build_compared_rows
 from npuprof.store import spec
 
@@ -39,22 +39,22 @@ def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -
 class _Building:
     def __init__(self, workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> None:
         self.faults = faults
-        self.configs: dict[str, Config] = {}
         self.workspace = workspace
         self.asked = asked
         self.store = workspace.listed_store
-        self.top = find_top(self.store)
+        if os.path.isabs(self.store.label):  # files are cited as on any other machine
+            self.store.label = os.path.basename(self.store.label)
         self.names = self.store.names()
         self.paths = data.name_pages(self.names)
         self.writer = Writer(os.path.basename(self.store.label) or self.store.label, self.paths)
         self.files: dict[str, bytes] = {}
-        self.pages: list[PresetPage] = []
+        self.presets: list[Preset] = []
         self.children: dict[str, list[str]] = {}
         self.settings: dict[str, list[tuple[str, str]]] = {}
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:
-        presets = resolve_presets(self.workspace, self.names, self.faults)
+        presets = [resolve_preset(self.workspace, name, self.faults) for name in self.names]
         past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
         for preset in presets:
             for name in dict.fromkeys(preset.parents):
@@ -64,21 +64,28 @@ class _Building:
         for preset in presets:
             self._add_preset(preset, past, paths)
         self.files |= {paths[name]: data.build_side(name, rows) for name, rows in sides.items()}
-        content = Content(
-            self.writer.store, tuple(self.pages), self.paths, past, Board(*list_columns(), self.cells),
-            tuple(build_upgrades(self.configs, self.asked.release, self.faults)), self.asked.release, self.asked.scripts, tuple(paths),
-            data.count_settings(self.settings),
-        )  # fmt: skip
-        self.files |= self.writer.build_lists(content)
+        shown = {
+            "search.html": {}, "compare.html": {"names": tuple(paths)}, "boards.html": self._list_boards(),
+            "catalogue.html": build_catalogue(data.count_settings(self.settings)), "rules.html": {"rows": load_pages().values()},
+        }  # fmt: skip
+        self.files |= self.writer.build_lists({**list_shown(self.presets, past), **shown})
         self.files |= self.writer.build_documentation()
         self.files["data/index.js"] = data.build_index(paths)
-        self.files["data/search.js"] = data.build_search(self.pages, self.paths, self.settings)
+        self.files["data/search.js"] = data.build_search(self.presets, self.paths, self.settings)
         self.files["static/site.css"] = read_style().encode()
         for script in resources.files("npuprof.site").joinpath("static").iterdir():
             self.files[f"static/{script.name}"] = script.read_bytes()
         return self.files
 
-    def _add_preset(self, preset: Resolved, past: Past, paths: dict[str, str]) -> None:
+    def _list_boards(self) -> dict[str, Any]:
+        configs = {preset.name: preset.config for preset in self.presets if preset.config is not None}
+        upgrades = build_upgrades(configs, self.asked.release, self.faults)
+        releases, families = list_columns()
+        columns = [*(f"CANN {release}" for release in releases), *families]
+        asked = {"release": self.asked.release, "scripts": self.asked.scripts}
+        return {"columns": columns, "groups": group_rows(self.cells), "upgrades": upgrades, **asked}
+
+    def _add_preset(self, preset: Preset, past: Past, paths: dict[str, str]) -> None:
         """Add the page of a preset, or one that says that npuprof fails on it; such a one is no side to compare."""
         failed: list[Finding] = []
         with isolate_faults(self.store.cite_file(f"{preset.name}.toml"), failed, preset.name):
@@ -86,26 +93,24 @@ class _Building:
         if failed:
             self.faults += failed
             paths.pop(preset.name, None)
-            self._build_preset(Resolved(preset.name, None, None, tuple(failed)), past, paths)
+            self._build_preset(Preset(preset.name, None, None, tuple(failed)), past, paths)
 
-    def _build_preset(self, preset: Resolved, past: Past, paths: Mapping[str, str]) -> None:
-        name = preset.name
+    def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
+        name, path = preset.name, self.paths[preset.name]
         cells = judge_everywhere(preset.config)
-        page = build_page(preset, self.top)
-        versions, commits = past.versions.get(name, ()), past.commits.get(name, ())
-        around = Around(tuple(self.children.get(name, ())), tuple(list_owners(page, past)), tuple(versions), tuple(commits))
-        self.files[self.paths[name]] = self.writer.build_preset(page, around).encode()
+        details = build_details(preset.config) if preset.config is not None else Details(preset.findings)
+        preset = preset._replace(findings=details.findings)
+        around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
+        known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}
+        page = self.writer.fill("preset.html", path, name, preset=preset, about=preset.head, details=details, **around, **known)
+        self.files[path] = page.encode()
         if side := paths.get(name):
-            self.files[side] = data.build_side(name, page.compared)
-            self.settings[name] = data.list_values(page.compared)
+            self.files[side] = data.build_side(name, details.compared)
+            self.settings[name] = data.list_values(details.compared)
         self.cells[name] = cells
-        self.pages.append(page.drop_details())
-        self.configs |= {name: preset.config} if preset.config is not None else {}
+        self.presets.append(preset)
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""
-        sides: dict[str, Sequence[SettingRow]] = {}
-        for reference in self.asked.also:
-            if reference not in self.paths and reference not in sides:
-                sides[reference] = drop_folder(build_compared_rows(self.workspace.resolve_spec(reference)), self.top)
-        return sides
+        references = [reference for reference in self.asked.also if reference not in self.paths]
+        return {reference: build_compared_rows(self.workspace.resolve_spec(reference)) for reference in references}

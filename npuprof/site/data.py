@@ -12,7 +12,7 @@ from npuprof.catalog.pages import load_pages
 from npuprof.compare.markdown import RISKS
 from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
-from npuprof.site.presets import PresetPage
+from npuprof.site.presets import Preset
 from npuprof.site.settings import SettingRow
 from npuprof.system.patterns import lazy_pattern
 
@@ -22,19 +22,16 @@ _FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each preset's page; of names that differ in case only, the later ones get a number.
+    """Return the path of each preset's page; of names that differ in case only, the later ones get a digest.
 
     No folder is called as a page may be: ``a.html/b`` stands beside ``a``. A ``~`` is in no name.
     """
     paths: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name) if name.isascii() else _hash(name)}"
-        path, number = f"{base}.html", 2
-        while path.lower() in taken:
-            path, number = f"{base}~{number}.html", number + 1
-        taken.add(path.lower())
-        paths[name] = path
+        base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}" if name.isascii() else f"presets/{_hash(name)}"
+        paths[name] = f"{base}~{_hash(name)}.html" if base.lower() in taken else f"{base}.html"
+        taken.add(base.lower())
     return paths
 
 
@@ -53,7 +50,7 @@ def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
 
 
 def _build_fields(row: SettingRow) -> list[Any]:
-    authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
+    authors = ", ".join(f"{part} {origin.profile} ({origin})".lstrip() for origin, part in row.authors)
     fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
     while not fields[-1]:
         fields.pop()
@@ -70,7 +67,7 @@ def build_index(paths: Mapping[str, str]) -> bytes:
     return _write_call("index", list(paths.items()), list(RISKS))
 
 
-def build_search(presets: Sequence[PresetPage], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
+def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
     """Return what the search page looks through: presets, who sets what to what, the catalogue, the codes."""
     place = {preset.name: number for number, preset in enumerate(presets)}
     presets_by_value: dict[str, dict[str, list[int]]] = {}
@@ -84,7 +81,7 @@ def build_search(presets: Sequence[PresetPage], paths: Mapping[str, str], settin
             [
                 preset.name,
                 "" if paths[preset.name] == f"presets/{preset.name}.html" else paths[preset.name],
-                escape_controls(preset.description)[:_SEARCHED],
+                escape_controls(preset.head["description"])[:_SEARCHED],
             ]
             for preset in presets
         ],

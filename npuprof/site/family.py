@@ -8,6 +8,7 @@ that shows when a family is looked at: drawn all the time, hundreds of them hide
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from npuprof.model import Record
 
@@ -81,9 +82,10 @@ class _Branch:
 
 def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
     """Return the picture of presets, by what each extends; a parent that is no preset of the store is one without parents."""
+    parents, depth = _find_depths(parents)
     extended = {name for names in parents.values() for name in names}
     branches = {name: _Branch([name]) for name in sorted(extended)}
-    first = _find_first_parents(parents, extended)
+    first = {name: above[0] for name, above in sorted(parents.items()) if above}
     tops: list[_Branch] = []
     for name, branch in branches.items():
         (branches[first[name]].below if name in first else tops).append(branch)
@@ -95,41 +97,20 @@ def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
     families = [branch for branch in tops if branch.below]
     if others := [name for branch in tops if not branch.below for name in branch.box.names]:
         families.append(_Branch(others))  # what is only mixed in, or alone, stands together beside the families
-    tops = families
-    boxes, width, height = _place_branches(tops, _find_depths(parents))
+    boxes, width, height = _place_branches(families, depth)
     return Family(tuple(boxes), tuple(_draw_lines(parents, boxes, first)), width, height)
 
 
-def _find_first_parents(parents: Mapping[str, Sequence[str]], extended: set[str]) -> dict[str, str]:
-    """Return below whom each preset stands: the first that it extends, unless that closes a circle."""
-    first: dict[str, str] = {}
-    for name in sorted(parents):
-        for above in parents[name][:1]:
-            seen = {name}
-            walked: str | None = above
-            while walked is not None and walked not in seen:
-                seen.add(walked)
-                walked = first.get(walked)
-            if walked is None and above in extended:
-                first[name] = above
-    return first
-
-
-def _find_depths(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return on which layer each preset stands: below all that it extends. Circles end where they began."""
+def _find_depths(parents: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, Sequence[str]], dict[str, int]]:
+    """Return parents without circles, whose members have none, and on which layer each preset stands: below all that it extends."""
+    try:
+        order = list(TopologicalSorter(parents).static_order())
+    except CycleError as error:
+        return _find_depths({**parents, **dict.fromkeys(error.args[1], ())})
     depth: dict[str, int] = {}
-    for start in parents:
-        waiting, begun = [start], set[str]()
-        while waiting:
-            name = waiting[-1]
-            begun.add(name)
-            above = parents.get(name, ())
-            if unknown := [parent for parent in above if parent not in depth and parent not in begun]:
-                waiting += unknown
-                continue
-            waiting.pop()
-            depth.setdefault(name, 1 + max((depth[parent] for parent in above if parent in depth), default=-1))
-    return depth
+    for name in order:
+        depth[name] = 1 + max((depth[parent] for parent in parents.get(name, ())), default=-1)
+    return parents, depth
 
 
 def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:

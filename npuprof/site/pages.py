@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
-from npuprof.catalog.pages import load_pages
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
+from npuprof.model import SCENARIOS, Finding, NpuprofError, Origin, __version__
+from npuprof.report.html import frame_html_table
 from npuprof.report.text import escape_lines, format_count
 from npuprof.site import HOW_TO_INSTALL
-from npuprof.site.boards import Board, Upgrade, group_rows
-from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows
+from npuprof.site.catalogue import KINDS, list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
-from npuprof.site.past import CommitRow, Past, VersionRow
-from npuprof.site.presets import PresetPage
+from npuprof.site.past import Past
+from npuprof.site.presets import Preset
+from npuprof.site.settings import format_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,33 +43,6 @@ _MOST_BELOW = 300
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 
-class Content(Record):
-    """What the lists show. ``scripts`` are what an upgrade touches in scripts, by path; ``sides`` are all that can be compared.
-
-    ``set_by`` says how many presets set each setting.
-    """
-
-    store: str
-    presets: tuple[PresetPage, ...]
-    paths: dict[str, str]
-    past: Past
-    board: Board
-    upgrades: tuple[Upgrade, ...]
-    release: str
-    scripts: tuple[tuple[str, tuple[Any, ...]], ...]
-    sides: tuple[str, ...]
-    set_by: dict[str, int]
-
-
-class Around(Record):
-    """What the page of a preset shows besides itself: who extends it, who looks after it, its versions, its history."""
-
-    children: tuple[str, ...]
-    owners: tuple[str, ...]
-    versions: tuple[VersionRow, ...]
-    commits: tuple[CommitRow, ...]
-
-
 @cache
 def _open_templates() -> Environment:
     """Return the templates, each parsed once. Raises NpuprofError where what they are filled with is not installed."""
@@ -79,9 +52,19 @@ def _open_templates() -> Environment:
         why = "The pages of a site are filled in by it."
         raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
     loader = jinja2.PackageLoader("npuprof.site", "templates")
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
     )
+    environment.globals["table"] = _frame_table
+    environment.filters["value"] = format_value
+    return environment
+
+
+def _frame_table(caption: str, *header: str, caller: Callable[[], str], **options: Any) -> Any:
+    """Return a table whose rows a template writes."""
+    from markupsafe import Markup
+
+    return Markup(frame_html_table(caption, header, caller(), **options))  # noqa: S704 - a template escapes what it writes
 
 
 class Writer:
@@ -100,47 +83,10 @@ class Writer:
         }  # fmt: skip
         return self.jinja.get_template(template).render({**base, **values})
 
-    def build_lists(self, content: Content) -> dict[str, bytes]:
-        """Return the pages that are about all presets, and those of the catalogue."""
-        parents = {page.name: page.parent_names for page in content.presets}
-        marks = {page.name: f"f-{page.worst} s-{page.scenario if page.scenario in SCENARIOS else ''}" for page in content.presets}
-        pages = sorted(content.presets, key=lambda page: (_WORST[page.worst], page.name))
-        rows = [self._build_row(page, content.past) for page in pages]
-        board, family, groups = content.board, draw_family(parents), _group_by_parents(content.presets)
-        order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
-        values: dict[str, dict[str, Any]] = {
-            "index.html": {"pages": rows, "summary": _summarise(content.presets), "head": content.past.head},
-            "search.html": {},
-            "family.html": {
-                "family": family, "groups": groups, "apart": len(parents) > _MOST_BELOW, "marks": marks, "order": order,
-                "longest": LONGEST_NAME, "said": {page.name: _say_colours(page) for page in content.presets},
-            },
-            "compare.html": {"names": content.sides},
-            "boards.html": {
-                "board": board, "groups": group_rows(board), "upgrades": content.upgrades, "release": content.release,
-                "scripts": content.scripts,
-            },
-            "catalogue.html": dict(_build_catalogue(list_catalogue_rows(), content.set_by)),
-            "rules.html": {"rows": load_pages().values()},
-        }  # fmt: skip
-        if len(parents) > _MOST_BELOW:
-            values["family-text.html"] = {"groups": groups}
+    def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
+        """Return the pages that are about all presets, and those of the catalogue, by what each shows."""
         labels = {**dict(_MENU), "family-text.html": "Family as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
-
-    def _build_row(self, page: PresetPage, past: Past) -> dict[str, Any]:
-        """Return one preset in the list of all."""
-        purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
-        counts = ", ".join(
-            format_count(number, severity) for severity, number in zip(("error", "warning"), page.counts, strict=False) if number
-        )
-        counts = counts if page.is_resolved else f"broken: {counts}"
-        owner = ", ".join(list_owners(page, past))
-        return {"path": self.paths[page.name], "preset": page, "purpose": purpose, "owner": owner, "found": counts}
-
-    def build_preset(self, page: PresetPage, around: Around) -> str:
-        """Return the page of one preset."""
-        return self.fill("preset.html", self.paths[page.name], page.name, preset=page, **around._asdict())
 
     def build_documentation(self) -> dict[str, bytes]:
         """Return the pages of the documentation and what they show. Raises NpuprofError."""
@@ -156,31 +102,68 @@ class Writer:
         return files
 
 
-def list_owners(page: PresetPage, past: Past) -> list[str]:
+def list_owners(preset: Preset, past: Past) -> list[str]:
     """Return who looks after a preset: as it says itself, then by CODEOWNERS."""
-    return list(dict.fromkeys([*([page.owner] if page.owner else []), *past.owners.get(page.name, ())]))
+    owner = preset.head["owner"]
+    return list(dict.fromkeys([*([owner] if owner else []), *past.owners.get(preset.name, ())]))
 
 
-def _group_by_parents(presets: Sequence[PresetPage]) -> list[tuple[tuple[str, ...], list[PresetPage]]]:
+def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any]]:
+    """Return what the pages about all presets show, by their paths."""
+    parents = {preset.name: preset.parents for preset in presets}
+    family, groups, is_large = draw_family(parents), _group_by_parents(presets), len(presets) > _MOST_BELOW
+    marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
+    order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
+    shown: dict[str, dict[str, Any]] = {
+        "index.html": {
+            "rows": [_build_row(preset, past) for preset in sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))],
+            "summary": _summarise(presets), "head": past.head,
+        },
+        "family.html": {
+            "family": family, "groups": groups, "apart": is_large, "marks": marks, "order": order, "longest": LONGEST_NAME,
+            "said": {preset.name: _say_colours(preset) for preset in presets},
+        },
+    }  # fmt: skip
+    return {**shown, "family-text.html": {"groups": groups}} if is_large else shown
+
+
+def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
+    """Return one preset in the list of all."""
+    head = preset.head
+    purpose = ", ".join(filter(None, ("abstract" if head["abstract"] else "", head["scenario"], head["cann"] and f"CANN {head['cann']}")))
+    counts = ", ".join(format_count(number, noun) for noun, number in zip(("error", "warning"), preset.counts, strict=False) if number)
+    found = counts if preset.config is not None else f"broken: {counts}"
+    owner = ", ".join(list_owners(preset, past))
+    return {"preset": preset, "description": head["description"], "purpose": purpose, "owner": owner, "found": found}
+
+
+def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
     """Return the presets that extend the same together, those that extend nothing first."""
-    groups: dict[tuple[str, ...], list[PresetPage]] = {(): []}
-    for page in presets:
-        groups.setdefault(tuple(dict.fromkeys(page.parent_names)), []).append(page)
+    groups: dict[tuple[str, ...], list[Preset]] = {(): []}
+    for preset in presets:
+        groups.setdefault(tuple(dict.fromkeys(preset.parents)), []).append(preset)
     return [(parents, children) for parents, children in groups.items() if children]
 
 
-def _say_colours(page: PresetPage) -> str:
+def _find_scenario(preset: Preset) -> str:
+    scenario = str(preset.head["scenario"])
+    return scenario if scenario in SCENARIOS else ""
+
+
+def _say_colours(preset: Preset) -> str:
     """Return in words what the colours of a picture say of a preset."""
-    state = "broken" if not page.is_resolved else page.worst if page.worst in ("error", "warning") else ""
-    return "".join(f", {word}" for word in (state, page.scenario if page.scenario in SCENARIOS else "") if word)
+    state = "broken" if preset.config is None else preset.worst if preset.worst in ("error", "warning") else ""
+    return "".join(f", {word}" for word in (state, _find_scenario(preset)) if word)
 
 
 def _show(value: Any) -> Any:
     """Return what a template shows of a value: no character that shows nothing by itself. What is markup already stays so."""
-    return escape_lines(value) if type(value) is str else value
+    return escape_lines(str(value)) if type(value) in (str, Origin) else value
 
 
-def _build_catalogue(rows: list[CatalogueRow], set_by: Mapping[str, int]) -> Mapping[str, Any]:
+def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
+    """Return what the page of the catalogue shows; ``set_by`` is how many presets set each setting."""
+    rows = list_catalogue_rows()
     known = releases.load_releases()
     shown = []
     for row in rows:
@@ -205,10 +188,10 @@ def _build_catalogue(rows: list[CatalogueRow], set_by: Mapping[str, int]) -> Map
     }  # fmt: skip
 
 
-def _summarise(presets: Sequence[PresetPage]) -> str:
-    broken = sum(not page.is_resolved for page in presets)
-    wrong = sum(page.worst == "error" for page in presets if page.is_resolved)
-    doubtful = sum(page.worst == "warning" for page in presets)
+def _summarise(presets: Sequence[Preset]) -> str:
+    broken = sum(preset.config is None for preset in presets)
+    wrong = sum(preset.worst == "error" for preset in presets if preset.config is not None)
+    doubtful = sum(preset.worst == "warning" for preset in presets)
     counts = [
         f"{broken} cannot be resolved" if broken else "",
         f"{wrong} with errors" if wrong else "",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 from npuprof import checks, renderers
+from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
@@ -15,24 +15,12 @@ from npuprof.renderers.shell import SHELLS
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
-from npuprof.site.settings import Scope, SettingRow, build_compared_rows, build_setting_rows, list_scopes
-from npuprof.store import ReadOnceStore, spec
+from npuprof.site.settings import SettingRow, build_compared_rows, build_setting_rows, list_scopes
+from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
 
 #: Targets whose text says what it was resolved for.
 _TOLD_CONTEXT = ("toml", "json")
-
-
-class FindingRow(Record):
-    """One finding, in texts."""
-
-    code: str
-    severity: str
-    message: str
-    why: str = ""
-    hint: str = ""
-    place: str = ""
-    key: str = ""
 
 
 class RenderedText(Record):
@@ -43,31 +31,24 @@ class RenderedText(Record):
     reason: str = ""
 
 
-class PresetPage(Record):
-    """The content of a preset's page. ``is_resolved`` is false if it could not be resolved; its findings say why.
-
-    ``parents`` are as written in ``extends``, ``parent_names`` are names: of this store without their versions.
-    """
+class Preset(Record):
+    """One preset of the store, as far as it can be read and resolved, and what was found."""
 
     name: str
-    is_resolved: bool
-    place: str = ""
-    description: str = ""
-    owner: str = ""
-    scenario: str = ""
-    cann: str = ""
-    products: tuple[str, ...] = ()
-    abstract: bool = False
-    deprecated: str = ""
-    digest: str = ""
-    parents: tuple[str, ...] = ()
-    parent_names: tuple[str, ...] = ()
-    lineage: tuple[str, ...] = ()
-    settings: tuple[SettingRow, ...] = ()
-    findings: tuple[FindingRow, ...] = ()
-    texts: tuple[RenderedText, ...] = ()
-    scopes: tuple[Scope, ...] = ()
-    compared: tuple[SettingRow, ...] = ()
+    profile: Profile | None = None
+    config: Config | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What it says of itself, and what it inherits if it can be resolved; an empty text is not set."""
+        table = self.profile.table if self.profile is not None else {}
+        own = {name: str(table.get(name, "")) for name in ("description", "owner", "deprecated", "scenario", "cann")}
+        config = self.config
+        if config is None:
+            return {**own, "products": (), "abstract": False, "digest": ""}
+        resolved = {"scenario": config.scenario or "", "cann": config.cann or "", "products": tuple(config.products)}
+        return {**own, **resolved, "abstract": config.abstract, "digest": config.digest}
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -78,19 +59,6 @@ class PresetPage(Record):
     def worst(self) -> str:
         """The gravest severity of its findings; an empty text if there is none."""
         return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
-
-    def drop_details(self) -> PresetPage:
-        """Return the page with only what lists of presets show."""
-        return self._replace(settings=(), texts=(), scopes=(), compared=())
-
-
-class Resolved(Record):
-    """One preset of the store: read and resolved, or what there is of that, and why no more."""
-
-    name: str
-    profile: Profile | None = None
-    config: Config | None = None
-    problems: tuple[Finding, ...] = ()
 
     @property
     def lineage(self) -> tuple[str, ...]:
@@ -104,85 +72,36 @@ class Resolved(Record):
         return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in references]
 
 
-def find_top(store: ReadOnceStore) -> str:
-    """Return the folder that files are cited from: that of the store, so that pages are the same on every machine. Empty: as they are."""
-    top = f"{os.path.dirname(store.label)}/"
-    return top if os.path.isabs(top) else ""
+class Details(Record):
+    """What only the page of a preset shows, and its side of a comparison."""
+
+    findings: tuple[Finding, ...]
+    settings: tuple[SettingRow, ...] = ()
+    texts: tuple[RenderedText, ...] = ()
+    scopes: tuple[tuple[str, list[Change]], ...] = ()
+    compared: tuple[SettingRow, ...] = ()
 
 
-def resolve_presets(workspace: spec.Workspace, names: Iterable[str], faults: list[Finding]) -> list[Resolved]:
-    """Return presets resolved, as far as they can be; where npuprof fails on one, it goes to ``faults`` as well."""
-    return [_resolve_preset(workspace, name, faults) for name in names]
-
-
-def drop_folder(value: Any, folder: str) -> Any:
-    """Return a value with the name of a folder taken out of all its texts, where files are cited by it."""
-    if not folder or folder == "/":
-        return value
-    if isinstance(value, str):
-        return value.replace(folder, "")
-    if isinstance(value, tuple):
-        return tuple(drop_folder(item, folder) for item in value)
-    return (
-        value._replace(**{name: drop_folder(item, folder) for name, item in value._asdict().items()})
-        if isinstance(value, Record)
-        else value
-    )
-
-
-def _resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Resolved:
+def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Preset:
+    """Return a preset resolved, as far as it can be; if npuprof fails on it, that goes to ``faults`` as well."""
     profile: Profile | None = None
     problems: list[Finding] = []
     try:
         with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), problems, name):
             profile = workspace.profile(name)
-            return Resolved(name, profile, workspace.resolver.resolve_profile(profile))
+            return Preset(name, profile, workspace.resolver.resolve_profile(profile))
     except NpuprofError as error:
-        return Resolved(name, profile, None, tuple(error.findings))
+        return Preset(name, profile, None, tuple(error.findings))
     faults += problems
-    return Resolved(name, profile, None, tuple(problems))
+    return Preset(name, profile, None, tuple(problems))
 
 
-def build_page(preset: Resolved, top: str) -> PresetPage:
-    """Return the page of a preset; ``top`` is the folder that files are cited from."""
-    table = preset.profile.table if preset.profile is not None else {}
-    texts: dict[str, Any] = {name: str(table.get(name, "")) for name in ("description", "owner", "scenario", "cann", "deprecated")}
-    page = PresetPage(
-        preset.name,
-        preset.config is not None,
-        preset.profile.document.source if preset.profile is not None else "",
-        **texts,
-        parents=preset.profile.extends if preset.profile is not None else (),
-        parent_names=tuple(preset.parents),
-        findings=tuple(map(_build_finding_row, preset.problems)),
-    )
-    shown: PresetPage = drop_folder(_add_config(page, preset.config) if preset.config is not None else page, top)
-    return shown
-
-
-def _add_config(page: PresetPage, config: Config) -> PresetPage:
-    """Return a page with what is known of a preset that can be resolved."""
+def build_details(config: Config) -> Details:
+    """Return what a page shows of a preset that can be resolved."""
     verdict = checks.judge_config(config, notes=True)
-    settings = build_setting_rows(config)
-    return page._replace(
-        scenario=config.scenario or "",
-        cann=config.cann or "",
-        products=tuple(config.products),
-        abstract=config.abstract,
-        digest=config.digest,
-        lineage=tuple(member.name for member in config.lineage[:-1]),
-        settings=settings,
-        findings=tuple(map(_build_finding_row, checks.fold_findings(verdict.findings))),
-        texts=tuple(_render_all(config, any(finding.severity == "error" for finding in verdict.findings))),
-        scopes=tuple(list_scopes(config)),
-        compared=build_compared_rows(config, settings),
-    )
-
-
-def _build_finding_row(finding: Finding) -> FindingRow:
-    line = finding.line
-    place = f"{finding.path}:{line}" if finding.path and line else finding.path or ""
-    return FindingRow(finding.code, finding.severity, finding.message, finding.why, finding.hint, place, finding.key)
+    has_errors = any(finding.severity == "error" for finding in verdict.findings)
+    findings, texts = checks.fold_findings(verdict.findings), _render_all(config, has_errors)
+    return Details(tuple(findings), build_setting_rows(config), tuple(texts), tuple(list_scopes(config)), build_compared_rows(config))
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.compare.changes import compare_configs, find_meta_value, find_unit_and_risk
+from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
@@ -20,18 +20,11 @@ from npuprof.resolve.config import Config
 _LONGEST_VALUE = 2000
 
 
-class Author(Record):
-    """Who wrote a value: the preset, and the place of its file. ``part`` says which elements, where several wrote one list."""
-
-    profile: str
-    place: str
-    part: str = ""
-
-
 class SettingRow(Record):
-    """One place of a setting in force, lists whole. ``losers`` are the values that it overruled, with who wrote them.
+    """One place of a setting in force, lists whole.
 
-    ``scope`` says where only that holds, as ``product atlas-a3``.
+    ``authors`` are the origins of its value, each with the elements that it wrote if several wrote one list. ``losers`` are the values
+    that it overruled, with their origins. ``scope`` says where only that holds, as ``product atlas-a3``.
     """
 
     key: str
@@ -40,25 +33,9 @@ class SettingRow(Record):
     unit: str = ""
     meaning: str = ""
     risk: tuple[str, ...] = ()
-    authors: tuple[Author, ...] = ()
-    losers: tuple[tuple[str, Author], ...] = ()
+    authors: tuple[tuple[Origin, str], ...] = ()
+    losers: tuple[tuple[str, Origin], ...] = ()
     scope: str = ""
-
-
-class ScopedRow(Record):
-    """What an override changes: the key, its value without and with it, and who wrote the latter. An empty text: not set."""
-
-    key: str
-    before: str
-    after: str
-    author: Author | None = None
-
-
-class Scope(Record):
-    """For what a preset differs from itself, as ``product atlas-a3``, and in what."""
-
-    words: str
-    rows: tuple[ScopedRow, ...]
 
 
 def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
@@ -72,20 +49,13 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
     unit, risk = find_unit_and_risk(key)
     meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
-        losers = tuple((format_value(value), build_author(by)) for value, by in origins.find_overruled(config, key, tail))
+        losers = tuple((format_value(value), by) for value, by in origins.find_overruled(config, key, tail))
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
-            authors = (build_author(origin),)
-        yield SettingRow(
-            keys.format_key_path(key, tail),
-            key,
-            format_value(_drop_origins(traced)),
-            unit,
-            "" if place else meaning,
-            () if place else risk,
-            authors,
-            losers,
-        )
+            authors = ((origin, ""),)
+        shown = format_value(_drop_origins(traced))
+        name_of_place, is_first = keys.format_key_path(key, tail), not place
+        yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
@@ -103,22 +73,17 @@ def _drop_origins(traced: Any) -> Any:
     return [_drop_origins(item) for item in traced] if isinstance(traced, list) else traced
 
 
-def _list_authors(traced: Any) -> Iterator[Author]:
-    """Yield who wrote a value; of a list, each preset that wrote elements side by side."""
+def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
+    """Yield who wrote a value; of a list, each preset that wrote elements side by side, and which."""
     if isinstance(traced, values.Leaf):
-        yield build_author(traced.origin)
+        yield traced.origin, ""
         return
     origins_by_place = [(place, origin) for place, item in enumerate(traced) for origin in origins.collect_authors(item)[:1]]
     runs = [list(run) for _, run in groupby(origins_by_place, lambda pair: (pair[1].file, pair[1].revision, pair[1].layer))]
     for run in runs:
         first, last = run[0][0], run[-1][0]
         part = "" if len(runs) == 1 else f"[{first}]" if first == last else f"[{first}] to [{last}]"
-        yield build_author(run[0][1], part)
-
-
-def build_author(origin: Origin, part: str = "") -> Author:
-    """Return who wrote a value, as a page names them."""
-    return Author(origin.profile, str(origin), part)
+        yield run[0][1], part
 
 
 def format_value(value: object) -> str:
@@ -127,34 +92,23 @@ def format_value(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
 
 
-def list_scopes(config: Config) -> Iterable[Scope]:
-    """Yield what the overrides of a preset, and of those that it extends, change for a product, a release or a target."""
+def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
+    """Yield what overrides of a preset, and of those that it extends, change for a product, a release or a target, after these words."""
     for context, words in list_override_scopes((config,)).items():
         there = contexts.resolve_elsewhere(config, context)
-        changes = compare_configs(config, there) if there is not None else []
-        rows = [
-            ScopedRow(
-                change.key,
-                "" if change.kind == "added" else format_value(change.before),
-                "" if change.kind == "removed" else format_value(change.after),
-                build_author(change.origins[1]) if change.origins[1] else None,
-            )
-            for change in changes
-        ]
-        if rows:
-            yield Scope(words, tuple(rows))
+        if changes := compare_configs(config, there) if there is not None else []:
+            yield words, changes
 
 
 # -- one side of a comparison: values that mean the same are the same text ---------------------------------------------
 
 
-def build_compared_rows(config: Config, known_rows: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
+def build_compared_rows(config: Config) -> tuple[SettingRow, ...]:
     """Return what a preset is for, its settings, and what these are where an override holds, which the row names (``scope``).
 
-    A row of an override with an empty value says that the setting is not set there. ``known_rows`` are the settings as
-    ``build_setting_rows`` told them, where it did.
+    A row of an override with an empty value says that the setting is not set there.
     """
-    plain = [*_build_header_rows(config), *_build_settings(config, known_rows)]
+    plain = [*_build_header_rows(config), *_build_settings(config)]
     return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))
 
 
@@ -164,19 +118,13 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
         if value is not None and value != []:
             origin = config.find_profile_origin(name)
             key = f"profile.{name}"
-            yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=(build_author(origin),) if origin else ())
+            yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=((origin, ""),) if origin else ())
 
 
-def _build_settings(config: Config, known_rows: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
-    known: dict[str, list[SettingRow]] = {}
-    for row in known_rows:
-        known.setdefault(row.setting, []).append(row)
+def _build_settings(config: Config) -> Iterator[SettingRow]:
     for key in config.ordered_settings():
         risk = find_unit_and_risk(key)[1]
         structure = values.find_structure(key)
-        if structure is None and key in known:
-            yield from (row if row.risk == risk else row._replace(risk=risk) for row in known[key])
-            continue
         traced = values.parse_structured_value(key, config.traced_value(key))
         arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
         yield from (row._replace(risk=risk) for row in build_rows_of_key(config, key, arranged))
