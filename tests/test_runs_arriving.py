@@ -48,27 +48,14 @@ def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str
         (write_run(), "graph_slice", "x", "changed"),  # it may have come empty, or as a number
         (write_run(), "dump_path", "/d", "changed"),  # it may not have been read
         (write_run(), "deterministic", 1, "changed"),
-        (write_run() + SKIPPED + write_run(), "external_weight", True, "changed"),  # init_resource may have been given it
-        (write_run(OF_RESOURCE), "external_weight", True, "changed"),
+        (write_run() + SKIPPED + write_run(), "external_weight", True, "absent"),
+        (write_run(OF_RESOURCE), "external_weight", True, "absent"),
     ],
 )
 def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_came(
     tmp_path: Path, text: str, setting: str, value: Any, state: str
 ) -> None:
     assert judge(tmp_path, text, **{setting: value})[setting][0] == state
-
-
-def test_a_log_that_ends_within_a_line_does_not_show_that_a_key_never_came(tmp_path: Path) -> None:
-    assert judge(tmp_path, write_run(), external_weight=True)["external_weight"][0] == "absent"
-    assert judge(tmp_path, write_run()[:-3], external_weight=True)["external_weight"][0] == "changed"
-    assert judge(tmp_path, write_run() + "[INFO] FMK(100,pyt", external_weight=True)["external_weight"][0] == "changed"
-    begun = write_line("Session options: ", "session_manager.cc")
-    assert judge(tmp_path, write_run() + begun, external_weight=True)["external_weight"][0] == "changed"
-
-
-def test_a_single_line_with_a_text_shows_that_a_key_came(tmp_path: Path) -> None:
-    line = write_line("[GEOP] variable_acceleration :1", "session_manager.cc")
-    assert judge(tmp_path, write_run() + line, variable_format_optimize=True)["variable_format_optimize"][0] == "changed"
 
 
 def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:
@@ -123,38 +110,6 @@ def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: 
     (tmp_path / "plog-100_1.log").write_text(text)
     found = read_evidence([str(tmp_path)]).processes
     assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
-
-
-WARNING = "2026-05-04 03:02:01.123456: W {file}:812] {text}\n"
-NOW = "[warning][tf_adapter] Option '{}' is deprecated and will be removed in future version."
-THEN = "The {} option IS DEPRECATED. It will be removed in a future version."
-
-
-@pytest.mark.parametrize("file", ["npu_attrs.cc", "tf_adapter/util/npu_attrs.cc", "/build/tf_adapter/util/npu_attrs.cc"])
-def test_what_an_adapter_warns_of_is_not_called_absent(tmp_path: Path, file: str) -> None:
-    warned = WARNING.format(file=file, text=NOW.format("variable_format_optimize"))
-    warned += WARNING.format(file=file, text=NOW.format("enable_data_pre_proc"))
-    options = {"variable_format_optimize": True, "enable_data_pre_proc": True, "external_weight": True}
-    assert {name: state for name, (state, _) in judge(tmp_path, write_run(), **options).items()} == {
-        "variable_format_optimize": "absent",
-        "enable_data_pre_proc": "cannot tell",
-        "external_weight": "absent",
-    }
-    found = judge(tmp_path, write_run(), warned, **options)
-    assert {name: state for name, (state, _) in found.items()} == {
-        "variable_format_optimize": "changed",
-        "enable_data_pre_proc": "cannot tell",
-        "external_weight": "absent",
-    }
-
-
-def test_the_warning_of_one_of_several_processes_keeps_all_from_being_called_absent(tmp_path: Path) -> None:
-    (tmp_path / "err").write_text(WARNING.format(file="tf_adapter/util/npu_attrs.cc", text=THEN.format("variable_format_optimize")))
-    for pid in (1, 2):
-        (tmp_path / f"{pid}.log").write_text(write_run(pid=pid))
-    processes = read_evidence([str(tmp_path)]).processes
-    verdicts = [judge_process({"variable_format_optimize": True}, process)[0] for process in processes]
-    assert [verdict.state for verdict in verdicts] == ["changed"] * 2
 
 
 @pytest.mark.parametrize(

@@ -97,14 +97,6 @@ def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: 
     ]
 
 
-def test_a_line_that_is_there_twice_ends_no_block(tmp_path: Path) -> None:
-    text = "".join(line * 2 for line in RUN.splitlines(True))
-    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=True) == [
-        *["in force"] * 2,
-        "default or set",
-    ]
-
-
 #: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern, GNU parallel, cat -n, grep -n.
 LABELS = [
     "[default3]:", "[rank3]: ", "[pod/bert-0/main] 2026-03-04T05:06:07.008Z ", "Wed Mar  4 05:06:07 2026[1,3]<stdout>:",
@@ -124,8 +116,6 @@ DRESSED = [
     lambda line: f"worker-0  | {line}",
     lambda line: f"    {line}",
     lambda line: f"[1,3]<stdout>: 05:06:07 {line}",
-    lambda line: f"\r 10%|#   | 1/10 [00:01<00:09]{line}",
-    lambda line: f"1/2 [==>..] - ETA: 5s\x08\x08\r2/2 [=====] - loss: 1.0\r{line}",
     *(lambda line, label=label: f"{label}{line}" for label in LABELS),
 ]
 
@@ -277,13 +267,6 @@ def test_a_text_that_has_lost_lines_or_blanks_is_no_other_text(tmp_path: Path, w
     texts = {"ge.exec.opDebugConfig": found, "op_debug_config": found}
     assert judge(tmp_path, write_run(texts), op_debug_config=wanted) == ["cannot tell"]
     assert judge(tmp_path, write_run(texts), op_debug_config=f"x{wanted}") == ["changed"]
-
-
-def test_an_empty_text_beside_a_line_that_is_lost_may_be_cut_itself(tmp_path: Path) -> None:
-    text = write_run({}, {"external_weight": "", "ge.externalWeight": ""})
-    assert judge(tmp_path, text, external_weight=True) == ["absent"]
-    lost = "".join(line for line in text.splitlines(keepends=True) if " ge.externalWeight" not in line)
-    assert judge(tmp_path, lost, external_weight=True) == ["changed"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from functools import cache
 
 from npuprof.catalog.wire import NO_KEY, Wire, load_generations, load_wires
 from npuprof.runs.evidence import Epoch, Process
-from npuprof.runs.evidence.adapter_log import GLOBAL
 
 #: How many keys that an adapter always writes a log lacks at least that is not of it: a single line may have been lost.
 _ENOUGH = 2
@@ -67,47 +66,19 @@ def _list_always(name: str, stages: frozenset[str]) -> frozenset[str]:
 
 
 EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
-NEVER_CAME = "its line is empty, which it is only where the key never came"
+
+
 #: Forms of which every value has a text.
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
 
-def never_came(wire: Wire, process: Process) -> bool:
-    """Return whether an unset text, or a map without the key, proves that the key never arrived.
+def shows_absence(wire: Wire, process: Process) -> bool:
+    """Return whether an empty text, or a map without the key, shows that no value arrived.
 
-    What only the engine gets may have come too late; and what init_resource was given no session shows. The beginning has to be there:
-    an adapter that writes the block of init options with each operator does not show that it is.
+    Of a text, empty may be the value; what only the engine is given may have come too late; early adapters do not show the beginning.
     """
-    if wire.form not in _ALWAYS_WRITTEN or wire.key_forms or not (wire.session or (wire.graph and not wire.init)):
-        return False
-    if process.pid is None or process.generation != load_generations()[0].name:
-        return False
-    if process.torn or process.crowded:  # what comes later may have it
-        return False
-    if any(epoch.crowded or epoch.doubtful or _lacks_line(wire, epoch) or _is_in_single_line(wire, epoch) for epoch in process.epochs):
-        return False
-    return all(epoch.has("init") and epoch.late != GLOBAL and not _is_of_resource(epoch) for epoch in process.epochs)
-
-
-def _lacks_line(wire: Wire, epoch: Epoch) -> bool:
-    """Return whether one of the lines is lost that the adapter always writes of an option: what is left may be a rest, too."""
-    for stage in ("init", "session"):
-        always = {key for key, text in wire.keys(stage).items() if text != NO_KEY}
-        maps = [block.values.keys() for block in epoch.maps.get(stage, ()) if not block.engine or len(always) > 1]
-        if always and (not maps or not all(always <= keys for keys in maps)):
-            return True
-    return False
-
-
-def _is_in_single_line(wire: Wire, epoch: Epoch) -> bool:
-    """Return whether a line of its own has a text of an option: that of a session whose block is lost, maybe."""
-    singles = [block.values for stage in ("single init", "single session") for block in epoch.maps.get(stage, ())]
-    return any(values[wire.name].text for values in singles if wire.name in values)
-
-
-def _is_of_resource(epoch: Epoch) -> bool:
-    """Return whether init_resource started the engine: it writes None for what it was not given."""
-    return any(text.text == "None" for block in epoch.maps.get("init", ()) for text in block.values.values())
+    is_newest = process.pid is not None and process.generation == load_generations()[0].name
+    return is_newest and wire.form in _ALWAYS_WRITTEN and not wire.key_forms and bool(wire.session or (wire.graph and not wire.init))
 
 
 #: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.wire import NO_KEY, STAGES, find_wire
+from npuprof.catalog.wire import find_wire
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.log_values import (
     ABSENT,
@@ -37,8 +37,6 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
     """Return a verdict with what the dumps of the process add to it."""
     wire = wanted.wire
     dumped = _judge_dumps(wanted, process)
-    if verdict.state == ABSENT and dumped is not None:  # the adapter read something
-        verdict = verdict._replace(state=CHANGED, found=("",), note="")
     if verdict.state == CHANGED and wire.init and not wire.session and dumped is not None and dumped.says == SAME:
         return Verdict(verdict.setting, TOO_LATE, verdict.found, "the adapter read it, the engine was started without it")
     if verdict.state != CANNOT_TELL or verdict.found:
@@ -50,8 +48,6 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
                 return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
             if wanted.is_default(()):
                 return Verdict(verdict.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as where nobody set it")
-            if any(NO_KEY in wire.keys(stage).values() for stage in STAGES):  # as well where it is in another field of the map
-                return Verdict(verdict.setting, CHANGED, (), "the graph dump has no attribute of it, as where nobody set it")
             return Verdict(verdict.setting, ABSENT, (), "the graph dump has no attribute of it")
         return verdict
     if dumped.says == UNSURE:

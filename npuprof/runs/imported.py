@@ -315,7 +315,7 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     remarks = [f"{proven}, {len(run.unknown)} not known; see the comments at the end"]
     if run.differing:
         remarks.append(f"not the same everywhere: {', '.join(run.differing)}")
-    return Answer(forms, (*remarks, *evidence.remarks), 1 if strict and (run.differing or run.unknown) else 0)
+    return Answer(forms, tuple(remarks), 1 if strict and (run.differing or run.unknown) else 0)
 
 
 def _format_text(run: ImportedRun) -> str:

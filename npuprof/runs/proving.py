@@ -129,7 +129,7 @@ def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
     if others := list_others(config):
         count = format_count(len(others), "setting")
         remarks.append(f"{count} outside [options] left out: no adapter writes them down ({count_rest(others, 4)})")
-    return [*remarks, *evidence.remarks]
+    return remarks
 
 
 def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
@@ -178,7 +178,6 @@ def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
         ],
         "disagree": find_disagreeing(config, runs),
         "left_out": list_others(config),
-        "remarks": list(evidence.remarks),
     }  # fmt: skip
 
 

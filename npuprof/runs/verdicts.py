@@ -58,16 +58,12 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
 
 
 def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
-    """Return a verdict, or "cannot tell" if the log is damaged or not all of it was kept."""
+    """Return a verdict, or "cannot tell" if the log is damaged."""
     note = ""
-    if verdict.state == ABSENT and verdict.setting in process.traced:
-        return verdict._replace(state=CHANGED, found=("",), note="")
     if verdict.state in NOT_IN_FORCE and process.spoilt:
         note = "lines of this log are cut, or run into each other"
     elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint((*wire.keys("init"), *wire.keys("session"))):
         note = "the log has lines of a block whose title is lost"
-    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and process.crowded:
-        note = "the engine was started more often than npuprof keeps apart"
     return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, verdict.tell) if note else verdict
 
 
@@ -94,9 +90,9 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         note = "no line of it is in a block that has all that is always there, as where nobody set it"
         if wanted.is_default(()):
             return Verdict(name, DEFAULT_OR_SET, (), note)
-        if adapters.never_came(wire, process):
-            return Verdict(name, ABSENT, (), note)
-        return Verdict(name, TOO_LATE, (), epoch.late) if _came_too_late(wanted, epoch) else Verdict(name, CHANGED, (), note)
+        if _came_too_late(wanted, epoch):
+            return Verdict(name, TOO_LATE, (), epoch.late)
+        return Verdict(name, ABSENT if adapters.shows_absence(wire, process) else CHANGED, (), note)
     if not stages:
         return Verdict(name, CANNOT_TELL, (), adapters.explain_missing(wire, epoch, process), adapters.find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
@@ -112,8 +108,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
             return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
         note = note or (f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else "")
         if all(outcome.unset for outcome in stages) and others == ("",) and not wire.needs:
-            never = adapters.never_came(wire, process)
-            return Verdict(name, ABSENT, (), adapters.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or adapters.EMPTY)
+            return Verdict(name, ABSENT if adapters.shows_absence(wire, process) else CHANGED, others, note or adapters.EMPTY)
         return Verdict(name, CHANGED, others, note)
     if says != {SAME}:
         note = note or ("its places in the log do not agree" if len(says) > 1 else "")

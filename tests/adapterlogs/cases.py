@@ -123,7 +123,7 @@ def _draw_damage(rng: random.Random) -> files.Damage:
         junk=rng.random() < 0.25,
         clock=rng.random() < 0.3,
         drop=rng.choice([0, 0, 0, 1, 2]),
-        rotate=rng.choice([0, 0, 15, 40, 120]),
+        rotate=rng.choice([0, 0, 400, 400, 900]),
         lost=rng.choice([0, 0, 1, 2]),
         tail=rng.random() < 0.2,
         label=rng.random() < 0.06,

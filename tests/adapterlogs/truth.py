@@ -19,8 +19,9 @@ class Truth(NamedTuple):
     """The truth of a setting in a process.
 
     ``holds`` is, session by session, whether its value was in force (None: in one stage of two); ``same`` whether an unset option looks
-    alike; ``present`` whether the script's map had the option; ``read`` whether this adapter reads it; ``told`` whether the evidence
-    proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026 only.
+    alike; ``present`` whether the script's map had a value of it that the adapter reads; ``read`` whether this adapter reads it; ``told``
+    whether the evidence proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026
+    only.
     """
 
     holds: tuple[bool | None, ...]
@@ -109,6 +110,11 @@ def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -
     return bool(groups) and (all(groups) if every else any(groups))
 
 
+def _arrives(entry: wire.Entry | None, option: wire.Option) -> bool:
+    """Return whether the adapter reads a value from an entry of the map: one in another field, or empty, is as none."""
+    return entry is not None and entry[0] == option.field and entry[1] != ""
+
+
 def find_truth(played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]) -> Truth:
     """Return the truth of a setting in a process of TF 1; ``dumped`` are the sessions whose graph was dumped whole."""
     option = wire.list_options()[name]
@@ -127,7 +133,7 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
     return Truth(
         holds=tuple(holds for holds, _ in found),
         same=any(same for _, same in found),
-        present=any(name in held.entries or name in (held.resource or {}) for held in played.sessions),
+        present=any(_arrives(held.entries.get(name), option) for held in played.sessions),
         read=read,
         told=shown and read and not linked and not mixed,
         sure=played.snapshot == "g",

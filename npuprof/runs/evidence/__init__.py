@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 #: How many different maps of one stage are kept of an epoch; of an epoch with more, that stage cannot be told.
 MOST_MAPS = 64
-#: How many epochs of one process, and how many processes, are kept apart.
-MOST_EPOCHS = 64
-MOST_PROCESSES = 4096
 
 
 class Text(NamedTuple):
@@ -72,11 +69,9 @@ class Process:
     """One process: where it was found, its number (None where its lines do not say), what a launcher calls it, and what it did.
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
-    that they name threads. ``warned`` are texts
-    by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
-    a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` if lines of a file of it are cut or run
-    into each other, ``orphaned`` are keys of lines that have lost the title of their block.
-    ``traced`` are the options that this process, or another one of the run, set: the adapter warns that they are deprecated.
+    that they name threads. ``warned`` are texts by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by
+    kind (``node``, ``operator``). It is ``spoilt`` if lines of a file of it are cut or run into each other, ``orphaned`` are keys of
+    lines that have lost the title of their block.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:
@@ -95,11 +90,8 @@ class Process:
         self.dumps: list[tuple[str, Map]] = []
         self.warned: dict[str, list[Text]] = {}
         self.warnings_mixed = False
-        self.torn = False
         self.spoilt = False
         self.orphaned: set[str] = set()
-        self.traced: set[str] = set()
-        self.crowded = False
 
     @property
     def epoch(self) -> Epoch:
@@ -112,9 +104,6 @@ class Process:
         """Begin an epoch: the engine starts. What was seen since the last one did something belongs to it."""
         last = self.epochs[-1] if self.epochs else None
         if anew or last is None or last.late or last.doubtful or last.has("init", "session", "graph"):
-            if len(self.epochs) >= MOST_EPOCHS:
-                self.crowded = True
-                del self.epochs[1]
             self.epochs.append(Epoch())
         return self.settle()
 
@@ -135,9 +124,7 @@ class Process:
 
 
 class Evidence(NamedTuple):
-    """All processes that left something, in the order in which they were found; ``files`` that were read, bytes of them."""
+    """All processes that left something, in the order in which they were found, and how many files were read."""
 
     processes: list[Process]
     files: int
-    size: int
-    remarks: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from npuprof.catalog.wire import (
     load_wires,
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
-from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
+from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
 from npuprof.system.patterns import lazy_pattern
 
@@ -30,8 +30,6 @@ _OPERATOR = lazy_pattern(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: How a field of a line begins; its text goes on to the next one. The line may end before the rest of one, or before a blank.
 _FIELD = lazy_pattern(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
 _BROKEN_FIELD = lazy_pattern(r", \w*(?: is?)?$", re.ASCII)
-#: The warning of an option that is deprecated, as it is and as it was until 2022.
-_DEPRECATED = lazy_pattern(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
 #: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
 _STARTED = "[GePlugin] Initialize"
 _BEGINS = lazy_pattern(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
@@ -77,14 +75,13 @@ class AdapterLog:
         self._repeated = next(generation for generation in load_generations() if generation.per == "operator")
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
-        self._blocks: ByThread[Block] = ByThread()
-        self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
+        self._blocks: dict[tuple[Process, str], Block] = {}  # by process and thread
+        self._started: dict[tuple[Process, str], str] = {}  # what was seen of a start since the last block of init options
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
         self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
         self._tail = tail
         self.spoilt = False  # whether a line ends before its text begins
-        self.is_within = False  # whether it begins a block, goes on with one, or ends it
 
     @property
     def is_open(self) -> bool:
@@ -94,8 +91,7 @@ class AdapterLog:
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         text = line.text
-        block = self._blocks.get(process, line.thread)
-        self.is_within = block is not None
+        block = self._blocks.get((process, line.thread))
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
@@ -115,17 +111,13 @@ class AdapterLog:
                 block.epoch = self._find_epoch(process, generation.per == "start")
                 if block.epoch is not None and stage == "session" and generation.per == "start":
                     block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
-            self._blocks.set(process, line.thread, block)
-            self.is_within = True
+            self._blocks[process, line.thread] = block
         elif title == _EARLY_TITLE:
-            self._blocks.set(process, line.thread, Block(_EARLY, "", list_standing_keys(self._repeated.name, "init")))
-            self.is_within = True
+            self._blocks[process, line.thread] = Block(_EARLY, "", list_standing_keys(self._repeated.name, "init"))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
             process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
-        elif match := _DEPRECATED.match(text):
-            process.traced.add(match[1] or match[2])
         elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
             process.orphaned.add(pair[1])
         else:
@@ -134,26 +126,19 @@ class AdapterLog:
                 process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
 
-    def tear(self) -> None:
-        """Let a file end: blocks go on in the next one with their very next keys."""
-        for _, _, block in self._blocks:
-            block.torn = True
-
     def finish(self) -> None:
         """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
-        for process, thread, _ in self._blocks:
+        for process, thread in list(self._blocks):
             self._close(process, thread, whole=False)
-            process.torn = True
-        self._started.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if _BEGINS.match(text):
-            self._started.pop(process, line.thread)
+            self._started.pop((process, line.thread), None)
         elif "already initialized" in text or text.startswith(_RUNNING):
-            self._started.set(process, line.thread, ALREADY)
+            self._started[process, line.thread] = ALREADY
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
-            self._started.set(process, line.thread, GLOBAL)
+            self._started[process, line.thread] = GLOBAL
             epoch = process.settle()
             epoch.late, epoch.joined = GLOBAL, True
         elif match := _OPERATOR.match(text):
@@ -168,12 +153,9 @@ class AdapterLog:
             self._take_single(process, match, line, ended)
         elif text.startswith(_STARTED):
             self._note_start(process, line.thread)
-        elif match := _DEPRECATED.match(text):
-            process.traced.add(match[1] or match[2])
 
     def _note_start(self, process: Process, thread: str) -> None:
-        if self._started.get(process, thread) is None:
-            self._started.set(process, thread, "")
+        self._started.setdefault((process, thread), "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
         if match[1]:
@@ -211,7 +193,7 @@ class AdapterLog:
         return texts
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
-        block = self._blocks.pop(process, thread)
+        block = self._blocks.pop((process, thread), None)
         if block is None or not block.values:
             return
         repeated = block.stage == _EARLY or (block.stage == "init" and block.title == self._repeated.name)
@@ -220,7 +202,7 @@ class AdapterLog:
             return
         closed = block.close(whole)
         if block.stage == _EARLY:
-            self._close_operator_block(process, closed, self._started.pop(process, thread))
+            self._close_operator_block(process, closed, self._started.pop((process, thread), None))
             return
         generation = next(candidate for candidate in load_generations() if candidate.name == block.title)
         process.threaded = process.threaded or bool(thread)
@@ -231,9 +213,9 @@ class AdapterLog:
             return
         if generation.per == "start":
             process.start_epoch().add("init", closed)
-            self._started.pop(process, thread)
+            self._started.pop((process, thread), None)
             return
-        started = self._started.pop(process, thread)
+        started = self._started.pop((process, thread), None)
         if started == "" and (_contradicts(process, closed) or (process.epochs and process.epochs[-1].doubtful)):
             started = None  # the start may be that of another block
         self._close_operator_block(process, closed, started)
@@ -244,8 +226,8 @@ class AdapterLog:
         Where a block of init options is written once, before the engine starts, the one that another thread wrote is at its end by now.
         """
         if started:
-            for thread, block in list(self._blocks.list_threads(process).items()):
-                if block.stage == "init":
+            for (owner, thread), block in list(self._blocks.items()):
+                if owner is process and block.stage == "init":
                     self._close(process, thread, whole=False)
         return process.epochs[-1] if process.epochs else None
 

@@ -3,46 +3,41 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable
 
-from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
+from npuprof.runs.evidence import Epoch, Map, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE
-
-Kept = TypeVar("Kept")
 
 #: How many of the keys that are always there a block has at least that nobody has made shorter.
 _FEW = 4
 
 
 class Block:
-    """One block: ``lost`` is whether lines are missing, ``torn`` whether only the very next key may follow.
+    """One block: ``lost`` is whether lines are missing, ``epoch`` what ran when it began.
 
     ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
-    sorts as its bytes. ``epoch`` is what ran when it began.
+    sorts as its bytes.
     """
 
-    __slots__ = ("_last", "epoch", "lost", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "epoch", "lost", "stage", "standing", "title", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
         self.title = title
         self.standing = standing
         self.values: Values = {}
-        self.torn = False
         self._last = ""
         self.lost = False
         self.epoch: Epoch | None = None
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""
-        return key > self._last and not (self.torn and self._passes_over(key))
+        return key > self._last
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
         self.lost = self.lost or self._passes_over(key)
         self._last = key
-        self.torn = False
         self.values[key] = text
 
     def close(self, is_complete: bool) -> Map:
@@ -62,50 +57,6 @@ class Block:
         """Return whether a key that has to be there is between the last one and this."""
         after = bisect_right(self.standing, self._last)
         return after < len(self.standing) and self.standing[after] < key
-
-
-class ByThread(Generic[Kept]):
-    """What is kept of the threads of processes. What one has is found without a look at the others: there may be thousands."""
-
-    __slots__ = ("_kept",)
-
-    def __init__(self) -> None:
-        self._kept: dict[Process, dict[str, Kept]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._kept)
-
-    def get(self, process: Process, thread: str) -> Kept | None:
-        """Return what is kept of a thread, None where nothing is."""
-        threads = self._kept.get(process)
-        return threads.get(thread) if threads is not None else None
-
-    def set(self, process: Process, thread: str, value: Kept) -> None:
-        """Keep something of a thread."""
-        self._kept.setdefault(process, {})[thread] = value
-
-    def pop(self, process: Process, thread: str) -> Kept | None:
-        """Return what is kept of a thread, and keep it no longer."""
-        threads = self._kept.get(process)
-        if threads is None:
-            return None
-        value = threads.pop(thread, None)
-        if not threads:
-            del self._kept[process]
-        return value
-
-    def list_threads(self, process: Process) -> dict[str, Kept]:
-        """Return what is kept of all threads of a process."""
-        return self._kept.get(process, {})
-
-    def __iter__(self) -> Iterator[tuple[Process, str, Kept]]:
-        for process, threads in list(self._kept.items()):
-            for thread, value in list(threads.items()):
-                yield process, thread, value
-
-    def clear(self) -> None:
-        """Keep nothing of any."""
-        self._kept.clear()
 
 
 class Tail:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-from npuprof.runs.evidence.blocks import ByThread, Tail
+from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.system.patterns import lazy_pattern
 
@@ -30,7 +30,7 @@ class EngineLog:
     """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
 
     def __init__(self, tail: Tail) -> None:
-        self._series: ByThread[_Series] = ByThread()
+        self._series: dict[tuple[Process, str], _Series] = {}  # by process and thread
         self._tail = tail
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
@@ -50,13 +50,13 @@ class EngineLog:
         if not stage:
             return
         key = match[1].encode("utf-8", "surrogateescape")
-        series = self._series.get(process, line.thread)
+        series = self._series.get((process, line.thread))
         if series is None or series.stage != stage or key <= series.last:
             self._close(process, line.thread)
             series = _Series(stage, None if stage == "init" else self._find_epoch(process))
             if stage == "session" and series.epoch is not None:
                 series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
-            self._series.set(process, line.thread, series)
+            self._series[process, line.thread] = series
         series.last = key
         series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
         if plain == text:
@@ -65,11 +65,11 @@ class EngineLog:
 
     def finish(self) -> None:
         """End all series: there is nothing more to read."""
-        for process, thread, _ in self._series:
+        for process, thread in list(self._series):
             self._close(process, thread)
 
     def _close(self, process: Process, thread: str) -> None:
-        series = self._series.pop(process, thread)
+        series = self._series.pop((process, thread), None)
         if series is None:
             return
         for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
@@ -85,8 +85,8 @@ class EngineLog:
 
     def _find_epoch(self, process: Process) -> Epoch | None:
         """Return the epoch that a session or a graph belongs to, whichever thread started it; None where none runs."""
-        for thread, series in list(self._series.list_threads(process).items()):
-            if series.stage == "init":
+        for (owner, thread), series in list(self._series.items()):
+            if owner is process and series.stage == "init":
                 self._close(process, thread)
         return process.epochs[-1] if process.epochs else None
 

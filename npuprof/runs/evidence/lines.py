@@ -8,8 +8,6 @@ and does not end within a word, for then it is the rest of a line that was cut.
 from __future__ import annotations
 
 import re
-from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
 
 from npuprof.system.patterns import lazy_pattern
@@ -27,8 +25,6 @@ _TIME = (
 #: What differs from line to line of one writer: a time, the number of the line.
 _VARYING = lazy_pattern(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
 _PLACE = "\0"
-#: What names differ in, and how far they are padded.
-_NAME, _BLANKS = re.compile(r"[\w.-]+", re.ASCII), re.compile(r"[ \t]+")
 
 
 def is_rest(label: bytes) -> bool:
@@ -41,53 +37,28 @@ def name_writer(label: bytes) -> str:
     return _VARYING.sub(_PLACE.encode(), label).decode("ascii", "replace") if label else ""
 
 
-@lru_cache(maxsize=256)
-def find_form(writer: str) -> str:
-    """Return what the labels of one launcher have in common, whoever they name."""
-    return _BLANKS.sub(" ", _NAME.sub("x", writer))
-
-
 def show_writer(writer: str) -> str:
     """Return the name of a writer that a label contains, empty if it contains none."""
     return writer.replace(_PLACE, "").strip(" \t|:")
 
 
-def strip_label(writer: str, raw: bytes) -> bytes | None:
-    """Return a line without the label that a writer has on each, None where it has another."""
-    if not writer:
-        return raw
-    match = _compile_label(writer).match(raw)
-    return raw[match.end() :] if match is not None else None
-
-
-@lru_cache(maxsize=256)
-def _compile_label(writer: str) -> re.Pattern[bytes]:
-    return re.compile((rb" *(?:" + _TIME + rb"|\d+)").join(re.escape(part.encode()) for part in writer.split(_PLACE)), re.ASCII)
-
-
 #: A line of plog has no more bytes; what is cut has as many, and no mark.
 LONGEST_LINE = 1022
 _PLOG = lazy_pattern(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
-_PLOG_TIME = lazy_pattern(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
 _TENSORFLOW = lazy_pattern(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
 _ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
 _SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 _SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
-#: Lines of plog of neither adapter nor engine, one after the other, all of them whole.
-_STRANGERS = lazy_pattern(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
 #: A number of a process that has so many digits is none.
 _LONGEST_PID = 19
 #: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
 _WARNING = b"[warning][tf_adapter]"
 #: Colours, and what else a terminal is told.
 _TERMINAL = lazy_pattern(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
-#: A progress bar that was drawn when the line began, and no line ended behind it.
-_BAR = lazy_pattern(rb".*\r[^\r]*?(?=" + _SECOND_TIME.pattern + rb"|" + _SECOND_HEAD.pattern + rb")", re.ASCII)
 #: What stands in the heads of lines only.
 _REMNANT = lazy_pattern(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
-_ANY_HEAD = lazy_pattern(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
 class Line(NamedTuple):
@@ -102,12 +73,6 @@ class Line(NamedTuple):
     size: int
     level: str = ""
     glued: bool = False
-
-
-def pass_strangers(data: bytes, place: int) -> int:
-    """Return the place behind all whole lines from a place on that are of neither adapter nor engine, and have a head."""
-    match = _STRANGERS.match(data, place)
-    return match.end() if match is not None else place
 
 
 def parse_line(raw: bytes) -> Line | None:
@@ -153,29 +118,14 @@ def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
     return match if match is not None and not is_rest(match[1]) else None
 
 
-def read_time(raw: bytes) -> datetime | None:
-    """Return when a line of plog was written, None where it does not say so."""
-    match = _match_head(_PLOG, raw)
-    stamp = _PLOG_TIME.search(raw, match.end(1), match.end()) if match is not None else None
-    if stamp is None:
-        return None
-    *parts, milli, micro = map(int, stamp.groups())
-    try:
-        return datetime(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], milli * 1000 + micro)
-    except ValueError:
-        return None
-
-
-def strip_dress(raw: bytes) -> bytes:
-    """Return a line without what shows it in colour or was drawn before it: every line of most logs is as it was written."""
-    raw = _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
-    is_drawn = b"\r" in raw and _PLOG.match(raw) is None and _TENSORFLOW.match(raw) is None
-    return _BAR.sub(b"", raw, count=1) if is_drawn else raw
+def strip_colours(raw: bytes) -> bytes:
+    """Return a line without what shows it in colour."""
+    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def has_head(raw: bytes) -> bool:
-    """Return whether a line begins as one of a log does: of any module, any program."""
-    return _ANY_HEAD.match(raw) is not None
+    """Return whether a line begins as one of plog does, or one of the TensorFlow logger: of any module."""
+    return _PLOG.match(raw) is not None or _TENSORFLOW.match(raw) is not None
 
 
 def is_remnant(raw: bytes) -> bool:

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
-from npuprof.runs.evidence.lines import has_head, parse_line
+from npuprof.runs.evidence.lines import parse_line
 from npuprof.system.patterns import lazy_pattern
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
@@ -21,19 +21,18 @@ _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
 #: How the names of packed ones end, and how what is packed begins, whatever its name is.
 _PACKED, _MAGIC = ".gz", b"\x1f\x8b"
-_PLOG = lazy_pattern(r"plog-(\d+)_(\d+)\.log(?:\.gz)?")
+_PLOG = lazy_pattern(r"plog-\d+_(\d+)\.log(?:\.gz)?")
 _OF_PROCESS = lazy_pattern(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):
-    """One file. ``place`` is what processes of one machine share; ``pid`` is the process of its folder, ``writer`` the one of its name."""
+    """One file. ``place`` is what processes of one machine share; ``pid`` is the process of its folder."""
 
     path: str
     place: str
     pid: int | None
     stamp: str
     is_dump: bool
-    writer: str = ""
 
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
@@ -82,8 +81,7 @@ def _describe(path: str) -> Source:
         parts.pop()
     while parts and parts[-1] in _OWN_FOLDERS:
         parts.pop()
-    writer, stamp = match.groups() if match else ("", "")
-    return Source(path, os.sep.join(parts) or os.sep, pid, stamp, is_dump, writer)
+    return Source(path, os.sep.join(parts) or os.sep, pid, match[1] if match else "", is_dump)
 
 
 class Readable(Protocol):
@@ -164,6 +162,8 @@ def _build_unread_error(path: str, why: str, hint: str = "") -> NpuprofError:
 
 #: How the names of logs and dumps end.
 SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
+#: How a line of a log may begin, of whichever program.
+_ANY_HEAD = lazy_pattern(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d")
 #: How many lines of the beginning are looked at.
 _MOST_LINES = 200
 #: How many files of a folder are looked into, and how many bytes of each.
@@ -182,7 +182,7 @@ def is_log(head: bytes) -> bool:
     """Return whether what has no name begins as a log does: of whoever, for others may have written before an adapter."""
     lines = [line for line in head.splitlines()[:_MOST_LINES] if line.strip()]
     first = lines[0] if lines else b""
-    return has_head(first) or any(parse_line(line) for line in lines)
+    return _ANY_HEAD.match(first) is not None or any(parse_line(line) for line in lines)
 
 
 def _holds_evidence(folder: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.terminal import progress_line
-from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
+from npuprof.runs.evidence import Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
 from npuprof.runs.evidence.log_reader import LogReader, Processes
 from npuprof.runs.evidence.places import Source, find_sources, open_source
@@ -18,49 +18,30 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     sources = find_sources(paths)
     processes = Processes()
     progress = _Progress(tell)
-    readers: dict[tuple[str, str, str], LogReader] = {}
+    of_tf2: list[Process] = []
     for source in sources:
         progress.path = source.path
-        if source.is_dump:
-            _read_dump(source, processes, progress)
-            continue
-        folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder, source.writer), LogReader(processes))
-        reader.place = source.place
         with open_source(source.path) as (stream, most):
-            scan_stream(stream, reader, progress.add, most)
-        reader.finish_file()
-        if not source.stamp:
-            reader.finish()
-    tf2_processes: list[Process] = []
-    for reader in readers.values():
-        reader.finish()
-        reader.mark_damage()
-        tf2_processes += [process for log in reader.tf2.values() for process in log.found]
+            if source.is_dump:
+                scan_dump(stream, _find_dumped(source, processes), progress.add, most)
+            else:
+                reader = LogReader(source.place, processes)
+                scan_stream(stream, reader, progress.add, most)
+                of_tf2 += reader.finish()
     for process in processes.found.values():
         process.settle()
-        process.torn = process.torn or process.place in processes.torn
-    reporting = [process for process in (*processes.found.values(), *tf2_processes) if _says_anything(process)]
-    traced = {name for process in processes.found.values() for name in process.traced}
-    for process in reporting:
-        process.traced = traced  # standard error names no process
-    remarks: tuple[str, ...] = ()
-    if processes.left_out:
-        remarks = (f"no more than {MOST_PROCESSES} processes are told apart; lines of others were left out",)
-    return Evidence(reporting, len(sources), progress.size, remarks)
+    reporting = [process for process in (*processes.found.values(), *of_tf2) if _says_anything(process)]
+    return Evidence(reporting, len(sources))
 
 
 def _says_anything(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(epoch.maps or epoch.asked or epoch.late for epoch in process.epochs)
 
 
-def _read_dump(source: Source, processes: Processes, progress: _Progress) -> None:
+def _find_dumped(source: Source, processes: Processes) -> Process:
+    """Return the process that a graph dump is of."""
     place = source.place if source.pid is not None else source.path
-    process = processes.find_logged(place, source.pid) or processes.get(place, "", source.pid)
-    if process is None:
-        return
-    with open_source(source.path) as (stream, most):
-        scan_dump(stream, process, progress.add, most)
+    return processes.find_logged(place, source.pid) or processes.get(place, "", source.pid)
 
 
 class _Progress:

@@ -35,11 +35,6 @@ class Tf2Log:
         self.found: list[Process] = []
         self.spoilt = False  # whether a line is cut before its text, or is outside of a block
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a block may go on."""
-        return self._block is not None
-
     def take(self, place: str, line: Line, ended: bool) -> None:
         """Take a line; ``found`` are the processes so far."""
         pair = _PAIR.fullmatch(line.text)
