@@ -17,7 +17,7 @@ import pytest
 from lanes import rest_at_night
 from repositories import ENVIRONMENT, Repo
 
-from npuprof.edit.mergetext import split_conflicts
+from npuprof.edit.merge import split_conflicts
 
 BASE = """\
 [profile]
@@ -626,36 +626,6 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     assert ours["env"] == theirs["env"] == {"A": 3}
 
 
-def test_rules_are_checked_in_a_store_of_any_name(repo: Repo) -> None:
-    (repo.folder / "presets/base").mkdir(parents=True)
-    (repo.folder / ".gitattributes").write_text("presets/**/*.toml merge=npuprof\n")
-    parent, child = repo.folder / "presets/base/all.toml", repo.folder / "presets/child.toml"
-    parent.write_text('[options]\nprecision_mode = "allow_mix_precision"\n')
-    child.write_text("[options]\n\n[env]\nA = 1\n")
-    repo.commit(message="two")
-    repo.git("checkout", "-q", "-b", "side")
-    child.write_text('[options]\nprecision_mode_v2 = "mixed_float16"\n\n[env]\nA = 1\n')
-    repo.commit(message="theirs")
-    repo.git("checkout", "-q", "main")
-    child.write_text('[profile]\nextends = ["base/all"]\n\n[options]\n\n[env]\nA = 1\n')
-    repo.commit(message="ours")
-    said = git(repo, "merge", "-q", "side")
-    assert said.returncode == 1
-    assert "together, both sides break" in said.stderr
-
-
-@pytest.mark.parametrize(("second", "code"), [("[env]\nY = 2\n", 0), ("[env]\nX = 2\n", 1)])
-def test_parents_that_both_added_conflict_only_where_their_order_counts(repo: Repo, second: str, code: int) -> None:
-    child = '[profile]\nextends = ["base"]\n'
-    repo.commit({"m/x": "[env]\nX = 1\n", "m/y": second, "child": child}, "two")
-    branches(repo, child.replace('"base"', '"base", "m/x"'), child.replace('"base"', '"base", "m/y"'), "child")
-    assert git(repo, "merge", "-q", "side").returncode == code
-    if not code:
-        assert tomllib.loads(now(repo, "child"))["profile"]["extends"] == ["base", "m/x", "m/y"]
-    else:
-        assert "<<<<<<<" in now(repo, "child")
-
-
 def test_a_parent_that_only_their_branch_has_is_no_conflict(repo: Repo) -> None:
     child = '[profile]\nextends = ["base"]\n\n[env]\nB = 1\n'
     repo.commit({"child": child}, "two")
@@ -699,9 +669,7 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
     assert picked == (sides if code else None)
 
 
-def test_a_comment_without_a_place_leaves_git_its_own_conflict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object]
-) -> None:
+def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object]) -> None:
     block = '[[override]]\nmatch = { product = "atlas-a3" }\n'
     texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
     monkeypatch.chdir(tmp_path)
@@ -709,7 +677,7 @@ def test_a_comment_without_a_place_leaves_git_its_own_conflict(
         Path(name).write_text(text)
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
     assert done.code == 1
-    assert "a comment of one side has no place" in done.err
+    assert 'conflict in override { product = "atlas-a3" }.options.a: here gone, there 1' in done.err
     assert Path("ours").read_text() == f"{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
 
 

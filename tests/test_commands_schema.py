@@ -19,7 +19,7 @@ from schemas import LET_PASS, PROJECT_LET_PASS, PROJECT_UNDERLINED, UNDERLINED
 
 import npuprof
 from npuprof.catalog.schema import build_profile_schema
-from npuprof.edit.mergetext import merge_texts
+from npuprof.edit.merge import merge_texts
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import NpuprofError
 from npuprof.runs.schema import build_record_schema

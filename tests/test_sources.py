@@ -19,7 +19,7 @@ from repositories import Repo
 from teams import BASE, Team, offline
 
 from npuprof.document.secrets import hide_secrets
-from npuprof.edit.mergetext import split_conflicts
+from npuprof.edit.merge import split_conflicts
 from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.mirror import find_mirror_folder

@@ -13,8 +13,8 @@ import pytest
 from repositories import Repo
 
 from npuprof.commands import completion
+from npuprof.edit.merge import merge_texts
 from npuprof.edit.merge_check import find_unfit_changes
-from npuprof.edit.mergetext import merge_texts
 from npuprof.model import NpuprofError
 from npuprof.store import Folder
 from npuprof.store.gitstore.repository import Repository

@@ -1,174 +1,304 @@
-"""Three-way merge of profiles as data: by key, by list element, by the match of an override.
+"""Three-way merge of presets, statement by statement: what only one side changed is taken, all else is a conflict.
 
-What only one side changed is taken; what both changed alike is taken once; all else is a clash. No value of
-either side is lost: it is in the result, or its path is in a clash.
+A statement is a table header or a ``key = value``, with the comments before it. Lists that both sides changed are merged
+by element. No value and no comment of either side is lost: it is in the result, or in a conflict.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import tomllib
 from collections import Counter
-from collections.abc import Sequence
-from copy import deepcopy
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.edit.paths import MISSING, PathChange, find_at_path, is_same_document
+from npuprof.edit.inline import rewrite_value
+from npuprof.edit.paths import MISSING, find_at_path
+from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.sequences import find_differing_runs
+from npuprof.edit.statements import Statement, Statements, collect_comments, find_line_ending, set_line_endings, split_lines
 from npuprof.model import SECTIONS, Path, Record
 
-
-class Clash(Record):
-    """Where both sides changed one thing differently: the path in ours, and the three values (or MISSING)."""
-
-    path: Path
-    base: Any
-    ours: Any
-    theirs: Any
-    there: Path = ()
+#: A piece of text as ours and as theirs would have it, equal where nothing conflicts.
+Pair = tuple[str, str]
+#: The paths of the line that names the schema, and of the lines after the last statement.
+_HEAD: Path = ("#:schema",)
+_END: Path = ()
 
 
-class Merge:
-    """The outcome of a three-way merge: ``steps`` to make to ours, and ``clashes`` that need a person.
+class Merged(Record):
+    """The merged text with its conflicts, the text as ours would have it, what the conflicts are, and the paths taken from theirs.
 
-    ``forced`` are paths that clash wherever the sides differ. ``guessed`` means that both sides added parents, and
-    ours were put first.
+    ``is_undecided`` means that the statements of both sides do not fit together: all that differs is in conflict.
     """
 
-    def __init__(self, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], forced: Sequence[Path] = ()) -> None:
-        self.steps: list[PathChange] = []
-        self.clashes: list[Clash] = []
-        self.guessed = False
-        self._forced = frozenset(forced)
-        for name in dict.fromkeys((*ours, *theirs, *base)):
-            self._merge_node((name,), (name,), *(side.get(name, MISSING) for side in (base, ours, theirs)))
+    text: str
+    ours: str
+    conflicts: tuple[str, ...]
+    taken: tuple[Path, ...] = ()
+    is_undecided: bool = False
 
-    def _merge_node(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
-        if values.is_same_typed_value(ours, theirs):
-            return
-        if path in self._forced:
-            self.clashes.append(Clash(path, base, ours, theirs, there))
-        elif path == ("override",):
-            self._merge_overrides(base, ours, theirs)
-        elif isinstance(ours, dict) and isinstance(theirs, dict):
-            below = base if isinstance(base, dict) else {}
-            for name in dict.fromkeys((*ours, *theirs)):
-                self._merge_node((*path, name), (*there, name), *(side.get(name, MISSING) for side in (below, ours, theirs)))
-        elif values.is_same_typed_value(theirs, base):
-            return
-        elif values.is_same_typed_value(ours, base):
-            self.steps.append(PathChange(path, theirs, there))
+
+def merge_texts(base: str, ours: str, theirs: str, forced: Iterable[Path] = (), size: int = 7) -> Merged:
+    """Merge three texts of valid TOML; ours has the line endings. What is at or below ``forced`` paths and differs is a conflict."""
+    newline = find_line_ending(ours)
+    below, mine, rival = (set_line_endings(text, "\n") for text in (base, ours, theirs))
+    merge = _Merge(_Layout(below), _Layout(mine), _Layout(rival), forced)
+    sides = ["".join(pair[side] for pair in merge.pairs) for side in (0, 1)]
+    if merge.is_undecided or any(_list_paths(text) != merge.list_paths(side) for side, text in enumerate(sides)):
+        conflicts = ("conflict: both sides changed which tables and overrides there are",)
+        return Merged(format_conflicts(mine, rival, size).replace("\n", newline), ours, conflicts, is_undecided=True)
+    text = "".join(_format_pairs(merge.pairs, size))
+    return Merged(text.replace("\n", newline), sides[0].replace("\n", newline), tuple(merge.conflicts), tuple(merge.taken))
+
+
+class _Layout:
+    """A text as its statements, by paths that mean the same in every version of it: overrides go by their match."""
+
+    def __init__(self, text: str) -> None:
+        head = measure_schema_head(text)
+        self.data = tomllib.loads(text)
+        statements = Statements(text[head:])
+        self.marks = _mark_override_blocks(self.data.get("override"))
+        self.rows = {_HEAD: Statement(text[:head], _HEAD)}
+        for row in statements:
+            row.path, row.table = self._mark_path(row.path), self._mark_path(row.table)
+            self.rows[row.path] = row
+        self.rows[_END] = statements.last
+        self.order = list(self.rows)
+
+    def _mark_path(self, path: Path) -> Path:
+        return ("override", self.marks[path[1]], *path[2:]) if path[0:1] == ("override",) and path[1:] and self.marks else path
+
+    def find_value(self, path: Path) -> Any:
+        """Return what a statement sets, MISSING if it is not there."""
+        if path not in self.rows:
+            return MISSING
+        is_block = path[:1] == ("override",) and len(path) > 1 and self.marks
+        return find_at_path(self.data, ("override", self.marks.index(path[1]), *path[2:]) if is_block else path)
+
+    def list_blocks(self) -> dict[Path, str]:
+        """Return the texts of the override blocks, by their paths."""
+        blocks: dict[Path, str] = {}
+        for path, row in self.rows.items():
+            if path[:1] == ("override",):
+                blocks[path[:2]] = blocks.get(path[:2], "") + row.text
+        return blocks
+
+
+def _mark_override_blocks(blocks: Any) -> list[str]:
+    """Return what identifies each override block: its match, and how many of it came before; nothing for what are no blocks."""
+    counts: Counter[str] = Counter()
+    marks = []
+    for block in blocks if isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks) else ():
+        match = block.get("match")
+        mark = keys.format_toml_value(dict(sorted(match.items())) if isinstance(match, dict) else match)
+        marks.append(f"{mark} {counts[mark]}")
+        counts[mark] += 1
+    return marks
+
+
+class _Merge:
+    """The merge of three layouts: ``pairs`` are the pieces of its text."""
+
+    def __init__(self, base: _Layout, ours: _Layout, theirs: _Layout, forced: Iterable[Path]) -> None:
+        self._base, self._ours, self._theirs = base, ours, theirs
+        self._forced = {*forced, *_list_torn_blocks(*(side.list_blocks() for side in (base, ours, theirs)))}
+        self.conflicts: list[str] = []
+        self.taken: list[Path] = []
+        self.is_undecided = _are_blocks_moved(base, ours, theirs) or any(isinstance(part, int) for path in ours.rows for part in path)
+        self._leads: dict[Path, Pair] = {}
+        self._texts: dict[Path, Pair] = {}
+        for path in {**ours.rows, **theirs.rows}:
+            self._merge_row(path, *(side.rows.get(path) for side in (base, ours, theirs)))
+        self._keep_used_headers()
+        self._order = list(self._arrange())
+        self.pairs = [pair for path in self._order for pair in (self._leads[path], self._texts[path])]
+
+    def list_paths(self, side: int) -> list[Path]:
+        """Return the paths of the statements as ours (0) or as theirs (1) would have them."""
+        return [path for path in self._order if self._texts[path][side]]
+
+    def _merge_row(self, path: Path, before: Statement | None, mine: Statement | None, rival: Statement | None) -> None:
+        present = mine or rival
+        assert present is not None, "a side has it"
+        is_forced = any(path[:end] in self._forced for end in range(1, len(path) + 1))
+        if is_forced or (before is not None and (mine is None or rival is None) and _is_changed(before, present)):
+            self._leads[path] = mine.lead if mine else "", rival.lead if rival else ""
+            self._texts[path] = mine.text if mine else "", rival.text if rival else ""
+            if self._texts[path][0] != self._texts[path][1]:
+                self._note_conflict(path)
+        elif mine is None or rival is None:
+            lead, text = (present.lead, present.text) if before is None else ("", "")
+            self._leads[path], self._texts[path] = (lead, lead), (text, text)
+            self.taken += [path] if (mine is None) is (before is None) else []
         else:
-            self._merge_changed_twice(path, there, base, ours, theirs)
+            self._leads[path] = _merge_lead(before.lead if before else "", mine.lead, rival.lead)
+            self._texts[path] = self._merge_text(path, before, mine, rival)
+            self.taken += [path] if self._texts[path][0] != mine.text else []
+        if self._leads[path][0] != self._leads[path][1] and self._texts[path][0] == self._texts[path][1]:
+            self.conflicts.append(f"conflict in the comments of {_format_place(path)}")
 
-    def _merge_changed_twice(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
-        """Merge what both sides changed, and differently."""
-        key = find_setting_key(path)
-        if len(path) == 1 + (path[0] == "append") and all(side is MISSING or isinstance(side, dict) for side in (base, ours, theirs)):
-            self._merge_node(path, there, *({} if side is MISSING else side for side in (base, ours, theirs)))
-            return  # a section that is gone: its keys are
-        if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
-            return  # one meaning in two forms
-        if key and isinstance(ours, (str, dict, list)) and isinstance(theirs, (str, dict, list)) and str in (type(ours), type(theirs)):
-            merged = _merge_text_forms(key, base, ours, theirs)
-        elif isinstance(ours, list) and isinstance(theirs, list):
-            below = base if isinstance(base, list) else []
-            merged = self._merge_list(path, below, ours, theirs)
-        else:
-            merged = MISSING
-        if merged is MISSING:
-            self.clashes.append(Clash(path, base, ours, theirs, there))
-        elif not values.is_same_typed_value(merged, ours):
-            self.steps.append(PathChange(path, merged, there))
+    def _note_conflict(self, path: Path) -> None:
+        sides = self._ours.find_value(path), self._theirs.find_value(path)
+        shown = ["gone" if value is MISSING else keys.format_short_value(value) for value in sides]
+        what = f"{_format_place(path)}: here {shown[0]}, there {shown[1]}"
+        self.conflicts.append(f"conflict in {what if shown[0] != shown[1] else f'the comments of {_format_place(path)}'}")
 
-    def _merge_list(self, path: Path, base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
-        if _is_unordered_list(path):
-            return merge_unordered_lists(base, ours, theirs)
-        merged, guessed = merge_ordered_lists(base, ours, theirs)
-        if guessed and path == ("profile", "extends"):
-            self.guessed = True
-        return merged
+    def _merge_text(self, path: Path, before: Statement | None, mine: Statement, rival: Statement) -> Pair:
+        """Return a statement of both sides as ours and as theirs would have it."""
+        if rival.text in (mine.text, before.text if before else None):
+            return mine.text, mine.text
+        if (mine.header, mine.table) != (rival.header, rival.table):
+            self.is_undecided = True
+        if before is not None and mine.text == before.text:
+            return rival.text, rival.text
+        merged = MISSING if mine.header else merge_values(path, *(side.find_value(path) for side in (self._base, self._ours, self._theirs)))
+        known, here, there = (collect_comments(row.text) if row else Counter() for row in (before, mine, rival))
+        lines = _merge_lines(before.text, mine.text, rival.text) if before else ""
+        if merged is not MISSING and _does_set(lines, mine, merged):
+            return lines, lines
+        if merged is not MISSING:
+            written = [_write_value(row, side.find_value(path), merged) for row, side in ((mine, self._ours), (rival, self._theirs))]
+            source = 0 if there in (known, here) else 1 if here == known else -1
+            if source >= 0 and collect_comments(written[source]) == (here, there)[source]:
+                return written[source], written[source]
+        self._note_conflict(path)
+        return mine.text, rival.text
 
-    def _merge_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
-        """Merge override blocks: those with one match are the same block; their order counts."""
-        path = ("override",)
-        if values.is_same_typed_value(theirs, base) and not any(forced[0] == "override" for forced in self._forced):
-            return
-        sides = [index_override_blocks(side) for side in (base, ours, theirs)]
-        if None in sides:
-            self._take_whole_overrides(base, ours, theirs)
-            return
-        below, mine, rival = (side or {} for side in sides)
-        common = [mark for mark in mine if mark in rival]
-        moved = [mark for mark in rival if mark in mine] != common
-        fresh = [mark in mine for mark in rival if mark in mine or mark not in below]
-        if moved or fresh != sorted(fresh, reverse=True):
-            self._take_whole_overrides(base, ours, theirs)
-            return
-        others, first = {mark: number for number, mark in enumerate(rival)}, len(self.clashes)
-        gone: list[int] = []
-        new: list[PathChange] = []
-        for place, (mark, block) in enumerate(mine.items()):
-            before = below.get(mark, MISSING)
-            if mark in rival:
-                self._merge_node((*path, place), (*path, others[mark]), before, block, rival[mark])
-            elif values.is_same_typed_value(before, block):
-                gone.append(place)
-            elif before is not MISSING:
-                self.clashes.append(Clash((*path, place), before, block, MISSING, path))
-        for mark in (mark for mark in others if mark not in mine):
-            there = (*path, others[mark])
-            if mark not in below:
-                new.append(PathChange((*path, len(mine) + len(new)), rival[mark], there))
-            elif not values.is_same_typed_value(below[mark], rival[mark]):
-                self.clashes.append(Clash((*path, len(mine)), below[mark], MISSING, rival[mark], there))
-        self.steps += [*new, *(PathChange((*path, place), MISSING, path) for place in reversed(gone))]
-        size = len(mine) + len(new) - len(gone)
-        for index, clash in enumerate(self.clashes[first:], first):  # places in what the steps leave
-            place = clash.path[1]
-            if place == len(mine):
-                place, size = size, size + 1
-            else:
-                place -= bisect_left(gone, place)
-            self.clashes[index] = clash._replace(path=(*path, place, *clash.path[2:]))
+    def _keep_used_headers(self) -> None:
+        """Keep the headers of the tables in which a statement is left, on each side."""
+        for path, text in list(self._texts.items()):
+            row = self._ours.rows.get(path) or self._theirs.rows[path]
+            header = self._ours.rows.get(row.table) or self._theirs.rows.get(row.table)
+            if not row.header and header is not None and header.header:
+                shown = self._texts[row.table]
+                used = bool(shown[0] or text[0]), bool(shown[1] or text[1])
+                if used != (bool(shown[0]), bool(shown[1])):
+                    self._leads[row.table] = header.lead * used[0], header.lead * used[1]
+                    self._texts[row.table] = header.text * used[0], header.text * used[1]
 
-    def _take_whole_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
-        path = ("override",)
-        if values.is_same_typed_value(ours, base):
-            self.steps.append(PathChange(path, theirs, path))
-        else:
-            self.clashes.append(Clash(path, base, ours, theirs, path))
+    def _arrange(self) -> Iterator[Path]:
+        """Yield the paths of ours in their order, and those that only theirs has after what comes before them there."""
+        order, theirs = self._ours.order, self._theirs.rows
+        place = {path: number for number, path in enumerate(order)}
+        added: dict[int, list[Path]] = {}
+        number, table = 0, _END
+        for path, row in theirs.items():
+            if path in place:
+                number, table = place[path], row.table
+                continue
+            if not row.header and row.table != table and row.table in place:
+                number = place[row.table]
+            while (following := self._ours.rows[order[number + 1]]) is not self._ours.rows[_END] and (
+                following.path not in theirs if following.header is row.header else row.header
+            ):
+                number += 1
+            table = row.table
+            added.setdefault(number, []).append(path)
+        for number, path in enumerate(order):
+            yield path
+            yield from added.get(number, ())
 
 
-def is_merge_of_both(data: dict[str, Any], base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Return whether a document contains what both sides changed, and nothing else.
+def _list_torn_blocks(base: dict[Path, str], ours: dict[Path, str], theirs: dict[Path, str]) -> list[Path]:
+    """Return the override blocks that one side took out and the other one changed."""
+    return [path for path, text in base.items() if (path in ours) is not (path in theirs) and text != ours.get(path, theirs.get(path))]
 
-    The order of override blocks, which a merge by key leaves to a person, may be any.
-    """
-    merge = Merge(base, ours, theirs)
-    wanted = deepcopy(ours)
-    for step in merge.steps:
-        step.make(wanted)
-    if any(clash.path != ("override",) for clash in merge.clashes):
+
+def _are_blocks_moved(base: _Layout, ours: _Layout, theirs: _Layout) -> bool:
+    """Return whether theirs has its override blocks in another order than ours, and changed which there are: their order counts."""
+    common = {*ours.marks} & {*theirs.marks}
+    mine, rival = ([mark for mark in side.marks if mark in common] for side in (ours, theirs))
+    return mine != rival and theirs.marks != base.marks
+
+
+def _is_changed(before: Statement, row: Statement) -> bool:
+    """Return whether a side changed a statement, or has other comments before it."""
+    return row.text != before.text or not {*_list_comments(row.lead)} <= {*_list_comments(before.lead)}
+
+
+def _list_comments(lead: str) -> list[str]:
+    return [line.strip() for line in split_lines(lead) if line.strip()]
+
+
+def _merge_lead(before: str, mine: str, rival: str) -> Pair:
+    """Return the comments before a statement as ours and as theirs would have them."""
+    known, here, there = map(_list_comments, (before, mine, rival))
+    if mine == before or (here == known and there != known):
+        return rival, rival
+    if there in (known, here):
+        return mine, mine
+    merged = _merge_lines(before, mine, rival)
+    return (merged, merged) if merged else (mine, rival)
+
+
+def _merge_lines(before: str, mine: str, rival: str) -> str:
+    """Return merged lines; nothing where both sides changed one place."""
+    lines = merge_ordered_lists(split_lines(before), split_lines(mine), split_lines(rival))
+    return "" if lines is MISSING else "".join(lines)
+
+
+def _write_value(row: Statement, old: Any, new: Any) -> str:
+    return row.text[: row.value] + rewrite_value(row.text[row.value : row.end], old, new) + row.text[row.end :]
+
+
+def _does_set(text: str, row: Statement, value: Any) -> bool:
+    """Return whether a text is a statement with the key of another one that sets a value."""
+    try:
+        return text[: row.value] == row.text[: row.value] and values.is_same_typed_value(
+            tomllib.loads(f"v = {text[row.value :]}"), {"v": value}
+        )
+    except tomllib.TOMLDecodeError:
         return False
-    if not merge.clashes:
-        return is_same_document(data, wanted)
-    if not is_same_document(*({**side, "override": []} for side in (data, wanted))):
-        return False
-    blocks, *sides = (index_override_blocks(side.get("override", MISSING)) for side in (data, base, ours, theirs))
-    if blocks is None or None in sides:
-        return False
-    for mark in {mark for side in sides for mark in side or ()}:
-        below, mine, rival = ({"override": [side[mark]]} if side and mark in side else {} for side in sides)
-        merged = Merge(below, mine, rival)
-        for step in merged.steps:
-            step.make(mine)
-        block = (mine.get("override") or [MISSING])[0]
-        if merged.clashes or not values.is_same_typed_value(blocks.pop(mark, MISSING), block):
-            return False
-    return not blocks
+
+
+def _list_paths(text: str) -> list[Path]:
+    """Return the paths of the statements of a text; none if it is not valid."""
+    try:
+        return [path for path, row in _Layout(text).rows.items() if row.text]
+    except tomllib.TOMLDecodeError:
+        return [("not valid",)]
+
+
+def _format_place(path: Path) -> str:
+    head = f"override {str(path[1]).rpartition(' ')[0]}" if path[:1] == ("override",) and len(path) > 1 else ""
+    return keys.format_key_path(head, path[2:] if head else path).lstrip(".") or "the end of the file"
+
+
+# -- values ------------------------------------------------------------------------------------------------------
+
+
+def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
+    """Return what both sides make of a value, tables by key and lists by element; MISSING if that is for a person to decide."""
+    key = find_setting_key(path)
+    if values.is_same_typed_value(ours, theirs) or values.is_same_typed_value(theirs, base):
+        return ours
+    if values.is_same_typed_value(ours, base):
+        return theirs
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return _merge_tables(path, base if isinstance(base, dict) else {}, ours, theirs)
+    if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
+        return ours  # one meaning in two forms
+    if isinstance(ours, list) and isinstance(theirs, list):
+        merge_lists = merge_unordered_lists if _is_unordered_list(path) else merge_ordered_lists
+        return merge_lists(base if isinstance(base, list) else [], ours, theirs)
+    return MISSING
+
+
+def _merge_tables(path: Path, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> Any:
+    merged = {}
+    for name in {**ours, **theirs}:
+        three = [side.get(name, MISSING) for side in (base, ours, theirs)]
+        value = merge_values((*path, name), *three)
+        if value is not MISSING:
+            merged[name] = value
+        elif not any(values.is_same_typed_value(three[0], side) for side in three[1:]):
+            return MISSING  # not gone on one side and unchanged on the other
+    return merged
 
 
 def find_setting_key(path: Path) -> str:
@@ -190,52 +320,8 @@ def _is_unordered_list(path: Path) -> bool:
     return structure is not None and structure.unordered
 
 
-def _merge_text_forms(key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    """Merge a setting of which a side has the text form through its structured form; MISSING if that cannot be."""
-    structure = values.find_structure(key)
-    three = [values.parse_structured_value(key, side) for side in (base, ours, theirs)]
-    if structure is None or structure.file or any(isinstance(side, str) for side in three):
-        return MISSING
-    section, name = keys.split_section_and_name(key)
-    below, mine, rival = ({section: {name: side}} if side is not MISSING else {} for side in three)
-    inner = Merge(below, mine, rival)
-    if inner.clashes:
-        return MISSING
-    merged: dict[str, Any] = mine
-    for step in inner.steps:
-        step.make(merged)
-    value = find_at_path(merged, (section, name))
-    if value is MISSING or structure.faults(value):
-        return MISSING
-    return structure.format(value) if isinstance(ours, str) else value
-
-
 def _identify_value(value: Any) -> str:
     return keys.format_toml_value(value) if not isinstance(value, float) else f"float {value!r}"
-
-
-def index_override_blocks(side: Any) -> dict[str, Any] | None:
-    """Return override blocks by their match (and how many of it came before), None if the form is wrong."""
-    if side is MISSING:
-        return {}
-    if not isinstance(side, list) or not all(isinstance(block, dict) for block in side):
-        return None
-    blocks: dict[str, Any] = {}
-    counts: Counter[str] = Counter()
-    for block in side:
-        match = block.get("match")
-        ordered = dict(sorted(match.items())) if isinstance(match, dict) else match
-        mark = _identify_value(ordered) if ordered is not None else ""
-        blocks[f"{mark} {counts[mark]}"] = block
-        counts[mark] += 1
-    return blocks
-
-
-def match_override_blocks(side: dict[str, Any], counterpart: dict[str, Any]) -> dict[int, int]:
-    """Return the number that each override block of a document has in another one; none for blocks that are not there."""
-    first, second = (list(index_override_blocks(data.get("override", MISSING)) or ()) for data in (side, counterpart))
-    places = {mark: number for number, mark in enumerate(second)}
-    return {number: places[mark] for number, mark in enumerate(first) if mark in places}
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
@@ -245,46 +331,67 @@ def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -
     return remaining + [item for item in theirs if _identify_value(item) not in mine and _identify_value(item) not in below]
 
 
-class _Hunks:
-    """How one side turned a list into another: what came before each element, and what each element became."""
-
-    def __init__(self, base: list[str], side: list[str], items: list[Any]) -> None:
-        self.before: dict[int, list[Any]] = {}
-        self.became: dict[int, list[Any]] = {}
-        for first, last, start, end in find_differing_runs(base, side):
-            for step in range(last - first):
-                self.became[first + step] = items[start + step : min(start + step + 1, end)]
-            if end - start > last - first:
-                self.before[last] = items[start + last - first : end]
-
-
-def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> tuple[Any, bool]:
-    """Merge lists whose order counts; return the list, or MISSING where both changed one place differently.
-
-    The second value means that both sides added at one place: names, tables and lists then follow one after
-    the other, ours first. Single numbers do not: there a place means something.
-    """
-    marks = [[_identify_value(item) for item in side] for side in (base, ours, theirs)]
-    mine, rival = _Hunks(marks[0], marks[1], ours), _Hunks(marks[0], marks[2], theirs)
+def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
+    """Merge lists whose order counts; MISSING where both sides changed one place, or moved one element."""
+    marks = [[*map(_identify_value, side)] for side in (base, ours, theirs)]
+    mine, rival = (
+        {(first, last): side[start:end] for first, last, start, end in find_differing_runs(marks[0], other)}
+        for side, other in ((ours, marks[1]), (theirs, marks[2]))
+    )
     merged: list[Any] = []
-    guessed = False
-    for place in range(len(base) + 1):
-        first, second = mine.before.get(place, []), rival.before.get(place, [])
-        if first and second and list(map(_identify_value, first)) != list(map(_identify_value, second)):
-            if not all(isinstance(item, (str, list, dict)) for item in (*first, *second)):
-                return MISSING, False
-            guessed = True
-            known = set(map(_identify_value, first))
-            second = [item for item in second if _identify_value(item) not in known]
-        elif first:
-            second = []
-        merged += first + second
-        if place == len(base):
-            break
-        changed = [side.became[place] for side in (mine, rival) if place in side.became]
-        if len(changed) == 2 and list(map(_identify_value, changed[0])) != list(map(_identify_value, changed[1])):
-            return MISSING, False
-        merged += changed[0] if changed else [base[place]]
-    if Counter(map(_identify_value, merged)) - (Counter(marks[1]) | Counter(marks[2])):
-        return MISSING, False  # both moved one element, to different places
-    return merged, guessed
+    done = 0
+    for run in sorted({*mine, *rival}):
+        if run[0] < done or (run in mine and run in rival and not values.is_same_typed_value(mine[run], rival[run])):
+            return MISSING
+        merged += [*base[done : run[0]], *(mine[run] if run in mine else rival[run])]
+        done = run[1]
+    merged += base[done:]
+    return MISSING if Counter(map(_identify_value, merged)) - (Counter(marks[1]) | Counter(marks[2])) else merged
+
+
+# -- conflict markers --------------------------------------------------------------------------------------------
+
+
+def _format_pairs(pairs: Sequence[Pair], size: int) -> Iterator[str]:
+    """Yield pieces of a text; those that differ are between conflict markers, ours first."""
+    for is_equal, group in groupby((pair for pair in pairs if any(pair)), key=lambda pair: pair[0] == pair[1]):
+        mine, rival = map("".join, zip(*group, strict=True))
+        yield mine if is_equal else f"{'<' * size} ours\n{mine}{'=' * size}\n{rival}{'>' * size} theirs\n"
+
+
+def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
+    """Return two texts as one: lines that differ are between conflict markers, ours first."""
+    newline = find_line_ending(ours)
+    mine, rival = (split_lines(set_line_endings(text, "\n")) for text in (ours, theirs))
+    pairs: list[Pair] = []
+    done = 0
+    for first, last, start, end in find_differing_runs(mine, rival):
+        pairs += [*((line, line) for line in mine[done:first]), ("".join(mine[first:last]), "".join(rival[start:end]))]
+        done = last
+    pairs += [(line, line) for line in mine[done:]]
+    return "".join(_format_pairs(pairs, size)).replace("\n", newline)
+
+
+def split_conflicts(text: str) -> tuple[str, str] | None:
+    """Return the two sides of a text with conflict markers, None if it has no complete conflict.
+
+    The markers may be longer than usual: git writes such into a base that it merged itself.
+    """
+    sides: tuple[list[str], list[str]] = ([], [])
+    state = ""
+    conflicts = 0
+    for line in split_lines(text):
+        mark, _, label = line.rstrip("\r\n").partition(" ")
+        kind = mark[:1] if len(mark) >= 7 and mark == mark[:1] * len(mark) else ""
+        if not state and kind == "<" and label:
+            state = "ours"
+        elif state == "ours" and kind == "|" and label:
+            state = "base"
+        elif state in ("ours", "base") and kind == "=" and not label:
+            state = "theirs"
+        elif state == "theirs" and kind == ">" and label:
+            state, conflicts = "", conflicts + 1
+        elif state != "base":
+            for side in (0, 1) if not state else (state == "theirs",):
+                sides[side].append(line)
+    return ("".join(sides[0]), "".join(sides[1])) if conflicts and not state else None

@@ -1,29 +1,18 @@
-"""Whether a merged preset is fit: errors and warnings that neither side has alone, and orders that nobody chose."""
+"""Whether a merged preset is fit: errors and warnings that neither side has alone."""
 
 from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from npuprof import catalog, checks, edit
+from npuprof import catalog, checks
 from npuprof.catalog.written_condition import list_team_reads
-from npuprof.document import parse_document
-from npuprof.document.profile import Profile
-from npuprof.edit.merge import find_setting_key, merge_ordered_lists
-from npuprof.edit.paths import find_at_path
-from npuprof.model import Finding, NpuprofError, Origin, Path
-from npuprof.resolve import Resolver
-from npuprof.resolve.config import Config
-from npuprof.store import Folder, is_profile_name
-from npuprof.store.spec import Workspace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.policy import Policy
-    from npuprof.edit.mergetext import Merged
+from npuprof.edit.changed import build_opener
+from npuprof.edit.merge import Merged, find_setting_key
+from npuprof.model import Context, Finding, NpuprofError, Path
+from npuprof.store import Folder
 
 _DEEDS = {"error": "break", "warning": "bring the warning"}
 
@@ -36,17 +25,14 @@ class Unfit(NamedTuple):
 
 
 def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit:
-    """Return the changes of theirs that bring errors neither side has alone, or an order nobody chose; tell new warnings."""
+    """Return the changes of theirs that bring errors neither side has alone; tell new warnings."""
     forced: list[Path] = []
     remarks: list[str] = []
-    home = _find_home(path, result.ours)
+    home = _find_home(path)
     if home is None:
         return Unfit(forced, remarks)
-    folder, name = home
-    if result.merge.guessed and not _fits_any_order(result, texts, folder, name):
-        forced.append(("profile", "extends"))
-    before = [_find_faults(folder, name, text) for text in texts[1:]]
-    now, resolved = _find_faults(folder, name, result.ours)
+    before = [_find_faults(*home, text) for text in texts[1:]]
+    now, resolved = _find_faults(*home, result.ours)
     if resolved and not all(whole for _, whole in before):
         return Unfit(forced, remarks)  # what a side cannot be resolved for may hide errors that it has already
     known = {_identify_fault(finding) for findings, _ in before for finding in findings}
@@ -56,10 +42,9 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
         remarks.append(f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}")
         if finding.severity == "error":
             rule = next((rule for rule in catalog.load_rules() if rule.code == finding.code), None)
-            reads = rule.reads if rule else _list_team_reads(folder, name, finding.code)
+            reads = rule.reads if rule else _list_team_reads(*home, finding.code)
             concerned = {*reads, finding.key, finding.key.partition(".")[0]}
-            steps = [step.path for step in result.merge.steps]
-            forced += [step for step in steps if _concerns_setting(step, concerned)] or steps
+            forced += [taken for taken in result.taken if _concerns_setting(taken, concerned)] or result.taken
     return Unfit(forced, remarks)
 
 
@@ -73,81 +58,24 @@ def _concerns_setting(path: Path, concerned: set[str]) -> bool:
     return any(find_setting_key(path[:end]) in concerned for end in range(2, len(path) + 1) if find_setting_key(path[:end]))
 
 
-def _fits_any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) -> bool:
-    """Return whether parents that both sides added give the same preset whichever come first."""
-    below, mine, other = (tomllib.loads(text).get("profile", {}).get("extends", []) for text in texts)
-    swapped, _ = merge_ordered_lists(below, other, mine)
-    try:
-        one = _resolve_text(folder, name, result.ours)
-        two = _resolve_text(folder, name, edit.apply_changes(result.ours, [edit.PathChange(("profile", "extends"), swapped)]))
-    except NpuprofError:
-        return False
-    return one.digest == two.digest
-
-
-def _find_home(path: str, text: str) -> tuple[Folder, str] | None:
-    """Return the store a file of the work tree belongs to, and the name of its preset.
-
-    That is a folder ``profiles``, else the store beside an ``npuprof.toml`` that names the file, else ``$NPUPROF_STORE``, else the
-    nearest folder above that holds what the preset extends.
-    """
+def _find_home(path: str) -> tuple[Folder, str] | None:
+    """Return the store a file of the work tree belongs to, and the name of its preset: ``$NPUPROF_STORE``, or the nearest one above."""
     parts = path.split("/")
-    for depth in range(len(parts) - 1, 0, -1):
-        name = "/".join(parts[depth:]).removesuffix(".toml")
-        if parts[depth - 1] == "profiles" and is_profile_name(name):
-            return Folder(os.path.join(*parts[:depth])), name
-    given = os.environ.get("NPUPROF_STORE")
-    for depth in range(len(parts) - 1, -1, -1):
-        folder = Folder(given or os.path.join(".", *parts[:depth], "profiles"))
+    variable = os.environ.get("NPUPROF_STORE")
+    roots = [os.path.join(".", *parts[:depth], "profiles") for depth in range(len(parts) - 1, -1, -1)]
+    for root in [variable] if variable else roots:
+        folder = Folder(root)
         folder.is_implied = True
-        if folder.project_file and (name := folder.locate_file(os.path.abspath(path))):
+        if name := folder.locate_file(os.path.abspath(path)):
             return folder, name
-    roots = [given] if given else [os.path.join(".", *parts[:depth]) for depth in range(len(parts) - 1, -1, -1)]
-    parents = find_at_path(tomllib.loads(text), ("profile", "extends"))
-    parents = parents if isinstance(parents, list) else []
-    for root in roots:
-        name = os.path.relpath(path, root).removesuffix(".toml")
-        if is_profile_name(name) and all(os.path.isfile(os.path.join(root, f"{parent}.toml")) for parent in parents):
-            return Folder(root), name
     return None
-
-
-class _Overlay:
-    """A store in which one preset has another text."""
-
-    def __init__(self, folder: Folder, name: str, text: str) -> None:
-        self.label = folder.label
-        self._folder = folder
-        self._name = name
-        self._own = Profile(parse_document(name, f"{name}.toml", text), home=self)
-
-    def names(self) -> list[str]:
-        return sorted({self._name, *self._folder.names()})
-
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        return self._own if name == self._name else self._folder.profile(name, asked)
-
-    def find_policy(self, name: str) -> Policy | None:
-        return self._folder.find_policy(name)
-
-
-def _resolve_text(folder: Folder, name: str, text: str) -> Config:
-    store = _Overlay(folder, name, text)
-
-    def lookup(reference: str, referrer: Profile | None, index: int) -> Profile:
-        if "@" in reference or ":" in reference:
-            workspace = Workspace()
-            workspace.use_store(folder)
-            return workspace.find_extended_profile(reference, referrer, index)
-        return store.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
-
-    return Resolver(lookup).resolve_profile(store.profile(name))
 
 
 def _find_faults(folder: Folder, name: str, text: str) -> tuple[list[Finding], bool]:
     """Return what is wrong with a preset, and whether it could be resolved."""
     try:
-        return checks.check_config(_resolve_text(folder, name, text)), True
+        workspace = build_opener(folder, {name: (f"{name}.toml", text)})(Context())
+        return checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name))), True
     except NpuprofError as error:
         return list(error.findings), False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document import parse_document
-from npuprof.edit.mergetext import format_conflicts, split_conflicts
+from npuprof.edit.merge import format_conflicts, split_conflicts
 from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
 from npuprof.report import output
