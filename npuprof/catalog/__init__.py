@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
+from marshal import loads
 from typing import Any
 
 from npuprof.model import Finding, Record
@@ -322,37 +323,44 @@ def _find_checkout_loader() -> Callable[[str], Any] | None:
     return load_part
 
 
-def _load_records(section: str) -> dict[str, dict[str, Any]]:
-    records: dict[str, dict[str, Any]] = load_built_part(section)
+@cache
+def _load_records(section: str) -> dict[str, bytes]:
+    """Return the records of a section by name, each as ``build`` packed it: a command unpacks only those it asks for."""
+    records: dict[str, bytes] = load_built_part(section)
     return records
+
+
+def _find_fields(section: str, name: str) -> dict[str, Any] | None:
+    packed = _load_records(section).get(name)
+    return loads(packed) if packed else None  # noqa: S302 - part of this package
 
 
 @cache
 def find_option(name: str) -> Option | None:
     """Return the session option of that name, or None."""
-    record = _load_records("options").get(name)
-    return Option(name, **record) if record else None
+    fields = _find_fields("options", name)
+    return Option(name, **fields) if fields else None
 
 
 @cache
 def find_variable(name: str) -> Variable | None:
     """Return the environment variable of that name, or None."""
-    record = _load_records("env").get(name)
-    return Variable(name, **record) if record else None
+    fields = _find_fields("env", name)
+    return Variable(name, **fields) if fields else None
 
 
 @cache
 def find_flag(name: str) -> Flag | None:
     """Return the ATC flag of that name (without dashes), or None."""
-    record = _load_records("atc").get(name)
-    return Flag(name, **record) if record else None
+    fields = _find_fields("atc", name)
+    return Flag(name, **fields) if fields else None
 
 
 @cache
 def find_argument(name: str) -> Argument | None:
     """Return the estimator argument of that name, or None."""
-    record = _load_records("estimator").get(name)
-    return Argument(name, **record) if record else None
+    fields = _find_fields("estimator", name)
+    return Argument(name, **fields) if fields else None
 
 
 def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | None:
@@ -419,8 +427,8 @@ def load_attributes() -> dict[str, dict[str, Any]]:
 
 def find_record_texts(section: str, name: str) -> dict[str, Any]:
     """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
-    texts: dict[str, dict[str, Any]] = load_built_part("texts")[section]
-    return texts.get(name, {})
+    packed = load_built_part("texts")[section].get(name)
+    return loads(packed) if packed else {}  # noqa: S302 - part of this package
 
 
 @cache

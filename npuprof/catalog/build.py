@@ -6,6 +6,7 @@ No wheel carries this module. In a checkout, and in an editable install, ``check
 from __future__ import annotations
 
 import ast
+import marshal
 import sys
 import tomllib
 from collections.abc import Iterable
@@ -80,6 +81,8 @@ def build_parts() -> dict[str, Any]:
     parts["variables"] = (*_index_variables(others["variables"]), tuple(others["complete_prefixes"]))
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
+    for section in sections:
+        parts[section], parts["texts"][section] = _pack_records(parts[section]), _pack_records(parts["texts"][section])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
     return parts
 
@@ -98,6 +101,11 @@ def _read_toml_file(name: str) -> dict[str, Any]:
         return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def _pack_records(records: dict[str, Any]) -> dict[str, bytes]:
+    """Return each record as bytes that every supported Python unpacks: a command needs few of the many."""
+    return {name: marshal.dumps(record, 4) for name, record in records.items()}
 
 
 def _read_variables() -> dict[str, Any]:

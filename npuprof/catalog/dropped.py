@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from npuprof.system.patterns import lazy_pattern
 
 #: Something that is passed over: its line, what it is, and what to write.
@@ -20,6 +18,8 @@ def _shorten(text: str) -> str:
 
 def find_repeated_keys(text: str) -> list[Dropped]:
     """Return the keys that stand twice in one object of a JSON text; none where the text is not JSON."""
+    import json
+
     open_tables: list[set[str]] = []
     repeated: list[Dropped] = []
     for token in _JSON_TOKEN.finditer(text):

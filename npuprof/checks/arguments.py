@@ -25,6 +25,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import suggest_name
 
 _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
+_CHINESE = "\\u3400-\\u9fff"
 _TYPE_WORDS = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
 
 
@@ -80,7 +81,8 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
         what = f"{key} = {format_short_value(path)} holds {word}, which nothing expands"
         why = "A shell replaces it in a line that is typed; rendered code and exports hand the path on as it is."
         return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
-    if characters and (odd := re.sub(f"[{characters}]+", "", path)):
+    allowed = characters.replace(_CHINESE, "") if path.isascii() else characters  # the large range takes long to compile
+    if characters and (odd := re.sub(f"[{allowed}]+", "", path)):
         listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
         what = f"{key} = {format_short_value(path)} holds {listed}"
         why = "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese characters and the '/' between them."

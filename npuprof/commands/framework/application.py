@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
@@ -58,6 +58,15 @@ class _GroupedVerbs(_Verbs):
                     formatter.write_dl(
                         [(word.ljust(width), command.get_short_help_str(formatter.width - width - 6)) for word, command in listed]
                     )
+
+
+class _ListedVerbs(_GroupedVerbs):
+    """All verbs by name and purpose, without parameters: what the help of npuprof lists, and what an unknown word is compared with."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for names, purpose in list_verb_names():
+            self.add_command(TyperCommand(names[0], help=purpose if len(names) == 1 else describe_family(names[0])))
 
 
 def suggest_next_steps() -> str:
@@ -111,9 +120,12 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
 
     Where they name none it has all, without their parameters unless words are to be completed: making those takes its time.
     """
+    found = load_verb([word for word in words if word != "--"])
+    is_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
+    is_listed = is_listed and words[:1] not in [[names[0]] for names, _ in list_verb_names() if len(names) > 1]
     app = typer.Typer(
         name="npuprof",
-        cls=_GroupedVerbs,
+        cls=_ListedVerbs if is_listed else _GroupedVerbs,
         suggest_commands=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -121,8 +133,8 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_show_version)
-    found = load_verb([word for word in words if word != "--"])
-    only_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
+    if is_listed:
+        return app
     families: dict[str, typer.Typer] = {}
 
     def find_family(names: Names) -> typer.Typer:
@@ -136,10 +148,6 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
             app.add_typer(families[names[0]])
         return families[names[0]]
 
-    if only_listed:
-        for names, purpose in list_verb_names():
-            find_family(names).command(names[-1], help=purpose)(_do_nothing)
-        return app
     for names, verb in [found[:2]] if found else list_verbs():
         _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, words[len(names) :] if found else [])
     return app
@@ -151,11 +159,6 @@ def format_help(words: list[str]) -> str:
     with redirect_stdout(told):
         build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
     return told.getvalue()
-
-
-def _do_nothing() -> int:
-    """Stand for a verb that is only listed."""
-    return 0
 
 
 def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 
 from npuprof import commands
@@ -48,7 +49,7 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
 
     They are read in their files, and none is imported.
     """
-    for _, names, purpose, hidden in sorted(_read_verbs()):
+    for _, names, purpose, hidden in _read_verbs():
         if not hidden:
             yield names, purpose
 
@@ -58,14 +59,14 @@ def list_groups() -> Iterator[tuple[str, tuple[str, ...]]]:
     from npuprof.commands.framework.verb import GROUPS
 
     words: dict[int, dict[str, None]] = {}
-    for place, names, _, _ in sorted(_read_verbs()):
+    for place, names, _, _ in _read_verbs():
         words.setdefault(place, {})[names[0]] = None
     yield from ((heading, tuple(words.get(place, ()))) for place, heading in enumerate(GROUPS.values()))
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
     """Yield all verbs with their names, group by group."""
-    for _, names, _, _ in sorted(_read_verbs()):
+    for _, names, _, _ in _read_verbs():
         found = load_verb(names)
         if found is not None:
             yield names, found[1]
@@ -76,12 +77,14 @@ def describe_family(name: str) -> str:
     return str(import_module(f"{commands.__name__}.{name}").__doc__)
 
 
-def _read_verbs() -> Iterator[tuple[int, Names, str, bool]]:
-    """Yield the place of its group, the names, the first line of the help of each verb, and whether users do not call it."""
+@cache
+def _read_verbs() -> list[tuple[int, Names, str, bool]]:
+    """Return the place of its group, the names, the first line of the help of each verb, and whether users do not call it, sorted."""
     import re
 
     from npuprof.commands.framework.verb import GROUPS
 
+    verbs = []
     top = os.path.dirname(commands.__file__)
     for below in ("", "git", "source"):
         for name in sorted(os.listdir(os.path.join(top, below))):
@@ -94,4 +97,5 @@ def _read_verbs() -> Iterator[tuple[int, Names, str, bool]]:
                 group = re.search(r'^    group = "(\w+)"$', text, re.MULTILINE)
                 place = [*GROUPS].index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
                 word = name.removesuffix(".py").rstrip("_").replace("_", "-")
-                yield place, (below, word) if below else (word,), purpose[1] if purpose else "", "\n    hidden = True" in text
+                verbs.append((place, (below, word) if below else (word,), purpose[1] if purpose else "", "\n    hidden = True" in text))
+    return sorted(verbs)
