@@ -12,31 +12,29 @@ from collections.abc import Iterable
 from npuprof.document import keys
 from npuprof.edit.draft import Draft
 from npuprof.edit.paths import PathChange, is_same_document
-from npuprof.edit.statements import find_line_ending, set_line_endings
+from npuprof.edit.statements import find_line_ending
 from npuprof.model import Finding, NpuprofError, Path
 
 __all__ = ["PathChange", "apply_changes"]
 
 
-def apply_changes(text: str, changes: Iterable[PathChange], donor: str = "") -> str:
+def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
     """Return the text of a profile with changes made. Raises NpuprofError (NP921) where one cannot be made.
 
-    ``text`` is valid TOML with any line endings; they are kept, and new lines get that of most others. ``donor`` is the
-    text that what is new is copied from, see ``PathChange``.
+    ``text`` is valid TOML with any line endings; they are kept, and new lines get that of most others.
     """
     wanted = list(changes)
     newline = find_line_ending(text)
     complete = text if text.endswith("\n") or not text else text + newline
-    for source in (set_line_endings(donor, newline), "") if donor else ("",):
-        draft = Draft(complete, wanted, newline, source)
-        result = str(draft)
-        if complete != text and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]:
-            result = result.removesuffix(newline)
-        if _holds(result, draft.data):
-            return result
+    draft = Draft(complete, wanted, newline)
+    result = str(draft)
+    if complete != text and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]:
+        result = result.removesuffix(newline)
+    if _holds(result, draft.data):
+        return result
     if len(wanted) > 1:  # one by one: the error names the one that cannot be made
         for change in wanted:
-            text = apply_changes(text, [change], donor)
+            text = apply_changes(text, [change])
         return text
     raise _build_edit_error(wanted[0].path if wanted else ())
 

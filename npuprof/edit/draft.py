@@ -9,9 +9,9 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.inline import format_long_value, rewrite_value
-from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.paths import MISSING, PathChange
 from npuprof.edit.schemaline import measure_schema_head
-from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, split_lines, starts_with_blank
+from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, starts_with_blank
 from npuprof.model import SECTIONS, Path
 
 #: The tables of a profile in the order in which new ones are put.
@@ -20,20 +20,15 @@ _MAX_LINE_WIDTH = 123
 
 
 class Draft:
-    """The statements of a text, changed to say ``data``; what is new is copied from a donor where that says the same."""
+    """The statements of a text, changed to say ``data``."""
 
-    def __init__(self, text: str, changes: Iterable[PathChange], newline: str, donor: str = "") -> None:
+    def __init__(self, text: str, changes: Iterable[PathChange], newline: str) -> None:
         self.data = tomllib.loads(text)
         self._changes: dict[Path, PathChange] = {}
         for change in changes:
             change.make(self.data)
             self._changes[change.path] = change
         self._newline = newline
-        self._donor = Statements(donor)
-        self._donor_data = tomllib.loads(donor)
-        self._donor_comments = (
-            {line.strip() for row in (*self._donor, self._donor.last) for line in split_lines(row.lead)} if donor else None
-        )
         self._rows = Statements(text)
         self._missing: list[tuple[Path, Any]] = []
         self._fit_value((), tomllib.loads(text), self.data)
@@ -65,7 +60,7 @@ class Draft:
         noted = len(self._missing)
         if isinstance(old, dict) and isinstance(new, dict):
             is_left = self._fit_table(path, old, new)
-        elif (*path, 0) in self._rows.at and _is_array_of_tables(new) and not (new and self._is_copied(path)):
+        elif (*path, 0) in self._rows.at and _is_array_of_tables(new):
             is_left = self._fit_blocks(path, old, new)
         else:
             self._cut_statements(path, old, replaced=new is not MISSING)
@@ -107,13 +102,9 @@ class Draft:
     def _is_cut(self, path: Path) -> bool:
         return path in self._changes and self._changes[path].value is MISSING
 
-    def _is_copied(self, path: Path) -> bool:
-        return path in self._changes and bool(self._changes[path].theirs)
-
     def _replace_value(self, row: Statement, written: str) -> None:
-        """Write another value; comments inside the old one move above the statement, unless a donor has others."""
-        if self._donor_comments is None:
-            self._lift_comments(row, row.text[row.value : row.end], written)
+        """Write another value; comments inside the old one move above the statement."""
+        self._lift_comments(row, row.text[row.value : row.end], written)
         row.replace_value(written)
 
     def _lift_comments(self, row: Statement, text: str, remaining: str = "") -> None:
@@ -121,18 +112,16 @@ class Draft:
         row.lead += "".join(f"{row.indent}{comment}{self._newline}" for comment in lost)
 
     def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
-        """Take out the statements at and below a path; the comments above them stay, unless they are not in the donor.
+        """Take out the statements at and below a path; the comments above them stay.
 
         Where something else takes their place, those after and in them stay too.
         """
         gone = list(self._rows.find_statements(path, old))
         for row in gone:
-            if replaced and self._donor_comments is None:
+            if replaced:
                 self._lift_comments(row, row.text[row.value :])
             elif not row.header and row.table[: len(path)] == path:
                 row.lead = row.lead[: measure_schema_head(row.lead)]
-            elif self._donor_comments is not None:
-                row.comments = "".join(line for line in split_lines(row.comments) if line.strip() in self._donor_comments)
         for row in gone:
             self._rows.remove(row)
 
@@ -150,10 +139,7 @@ class Draft:
 
     def _add_value(self, path: Path, value: Any) -> None:
         """Add a value after the last pair of its table, or as a table of its own."""
-        there = self._find_source(path, value)
-        if there and (rows := self._copy_tables(there, path, value)):
-            self._add_tables(rows)
-        elif path == ("append",) and isinstance(value, dict):
+        if path == ("append",) and isinstance(value, dict):
             for name, item in value.items():
                 self._add_value((*path, name), item)
         elif len(path) == 1 and value and _is_array_of_tables(value):
@@ -172,25 +158,20 @@ class Draft:
             for part in reversed(path[depth + 1 if within else section :]):
                 value = {part: value}
             if within:
-                self._add_pair(path[:depth], path[depth], value, there)
+                self._add_pair(path[:depth], path[depth], value)
             else:
                 self._add_tables(self._make_table(path[:section], value))
 
-    def _add_pair(self, parent: Path, name: Any, value: Any, there: Path) -> None:
+    def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
         head = self._rows.at.get(parent)
         if parent and head is None and parent not in self._last_dotted:  # it has tables, and is none itself
             self._add_tables(self._make_table(parent, {name: value}))
             return
-        last = place = self._last_dotted[parent] if parent and head is None else self._last_pairs.get(parent) or head or self._rows.first
+        last = self._last_dotted[parent] if parent and head is None else self._last_pairs.get(parent) or head or self._rows.first
         table = parent if head else last.table
         row = Statement(self._format_pair(last.indent, (*parent[len(table) :], name), value), (*parent, name), table)
-        source = self._donor.at.get(there)
-        if source is not None and source.table == there[:-1] and table == parent:
-            row.text, row.lead = source.text, source.comments
-            place = self._find_sibling(source, parent) or place
-        self._rows.insert(row, place)
-        if place is last:
-            self._note_place(row)
+        self._rows.insert(row, last)
+        self._note_place(row)
 
     def _add_tables(self, rows: list[Statement]) -> None:
         """Put tables before their sub-tables, else behind their like, else where their section goes; blank lines around."""
@@ -231,41 +212,6 @@ class Draft:
         if len(start) + len(text) > _MAX_LINE_WIDTH:
             text = format_long_value(value, indent)
         return f"{start}{text}\n".replace("\n", self._newline)
-
-    # -- what the donor lends -------------------------------------------------------------------------------------
-
-    def _find_source(self, path: Path, value: Any) -> Path:
-        """Return the path in the donor of something new, if it says the same there."""
-        for end in range(len(path), 0, -1):
-            if self._is_copied(path[:end]):
-                there = self._changes[path[:end]].theirs + path[end:]
-                return there if values.is_same_typed_value(find_at_path(self._donor_data, there), value) else ()
-        return ()
-
-    def _copy_tables(self, there: Path, path: Path, value: Any) -> list[Statement]:
-        """Return the tables at and below a path as the donor has them, if it has it as tables."""
-        rows = list(self._donor.find_statements(there, value))
-        if any(row.table[: len(there)] != there for row in rows):
-            return []
-        copies: list[Statement] = []
-        for row in rows:
-            copy = Statement(row.text, path + row.path[len(there) :], path + row.table[len(there) :], row.header)
-            copy.lead = (self._newline if copies and row.header else "") + (row.comments if row.header else row.lead)
-            copies.append(copy)
-        return copies
-
-    def _find_sibling(self, source: Statement, parent: Path) -> Statement | None:
-        """Return the pair after which a pair of the donor goes: the nearest one before it there, past those that only this text has."""
-        sibling, row = None, source
-        while sibling is None and not (row := row.preceding).header and row.text:
-            mine = self._rows.at.get(parent + row.path[len(source.table) :])
-            sibling = mine if mine is not None and not mine.header and mine.table == parent else None
-        while sibling is not None and not (row := sibling.following).header and row.text and not row.lead:
-            counterpart = self._donor.at.get(source.table + row.path[len(parent) :])
-            if counterpart is not None and counterpart.table == source.table:
-                break
-            sibling = row
-        return sibling
 
 
 def _format_dotted_key(path: Path) -> str:

@@ -77,4 +77,4 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
         return None
     if not name:
         return PathChange(path, finding.fix.value)
-    return PathChange(path, there, (), name) if find_at_path(old.data, (*path[:-1], name)) is MISSING else None
+    return PathChange(path, there, name) if find_at_path(old.data, (*path[:-1], name)) is MISSING else None

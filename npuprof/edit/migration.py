@@ -107,7 +107,7 @@ def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
         return _find_mode_changes(step, path, table)
     known = dict(step.values)
     mark = str(old).lower() if isinstance(old, bool) else str(old)
-    return [PathChange(path, known[mark], (), step.to if step.action == "rename" else "")] if mark in known else None
+    return [PathChange(path, known[mark], step.to if step.action == "rename" else "")] if mark in known else None
 
 
 def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
@@ -117,7 +117,7 @@ def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
     if not isinstance(listed, list) or not listed:
         return None  # the other half is inherited
     new = {"ByOpType": dict.fromkeys(map(str, listed), table[step.option])}
-    return [PathChange(path, new, (), step.to), PathChange((*path[:-1], "optypelist_for_implmode"), MISSING)]
+    return [PathChange(path, new, step.to), PathChange((*path[:-1], "optypelist_for_implmode"), MISSING)]
 
 
 def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:

@@ -13,15 +13,10 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
 class PathChange(Record):
-    """A value to put at a path, or MISSING to take away what is there.
-
-    ``theirs`` is the path of the same in the text that what is new is copied from, its comments included; ``name`` is
-    another name for the key, which keeps its place.
-    """
+    """A value to put at a path, or MISSING to take away what is there; ``name`` is another name for the key, which keeps its place."""
 
     path: Path
     value: Any
-    theirs: Path = ()
     name: str = ""
 
     def make(self, data: Any) -> None:

@@ -43,10 +43,6 @@ class Statement:
         """The comment lines directly above it."""
         return self.lead[_find_comments_start(self.lead) :]
 
-    @comments.setter
-    def comments(self, text: str) -> None:
-        self.lead = self.lead[: _find_comments_start(self.lead)] + text
-
     def replace_value(self, written: str) -> None:
         """Write another value; the text around it stays."""
         self.text = self.text[: self.value] + written + self.text[self.end :]
@@ -108,16 +104,6 @@ class Statements:
         if place is self.first and (head := measure_schema_head(row.following.lead)):  # it counts above the first statement only
             row.lead, row.following.lead = row.following.lead[:head] + row.lead, row.following.lead[head:]
 
-    def lift_schema_line(self, newline: str) -> None:
-        """Put the line that names the schema above all statements, where it came in with a later one: it is read nowhere else."""
-        top = self.first.following
-        for row in self:
-            head = measure_schema_head(row.lead) if row is not top and "#:schema" in row.lead else 0
-            if head:
-                known = measure_schema_head(top.lead)
-                top.lead = (top.lead[:known] or row.lead[:head]) + top.lead[known:]
-                row.lead = row.lead[head:] or newline * row.header
-
     def remove(self, row: Statement) -> None:
         """Take a statement out; the lines before it stay, without the second of two blank lines that now meet."""
         del self.at[row.path]
@@ -173,19 +159,3 @@ _COMMENT = lazy_pattern(
 def collect_comments(text: str) -> Counter[str]:
     """Return the comments of valid TOML, or of a part of it that starts and ends outside a string, with their counts."""
     return Counter(match[1].rstrip() for match in _COMMENT.finditer(text) if match[1] and match[1].strip("# \t\r"))
-
-
-def count_needed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
-    """Return the comments that a merge has to keep: those of either side that the other one did not take away."""
-    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
-    needed: Counter[str] = Counter()
-    for comment in mine | rival:
-        before, here, there = below[comment], mine[comment], rival[comment]
-        needed[comment] = max(here, there) if min(here, there) >= before else max(0, here + there - before)
-    return +needed
-
-
-def count_allowed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
-    """Return how often a comment may occur in a merge: as often as both sides leave it, and what each of them added."""
-    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
-    return Counter({comment: max(0, mine[comment] + rival[comment] - below[comment]) for comment in below | mine | rival})
