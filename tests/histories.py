@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from repositories import Node, Repo, import_graph
 
 import npuprof
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.history.quick import KeyLines
 from npuprof.history.timeline import HistoryStep, Timeline
 from npuprof.model import Context, NpuprofError, Origin
 from npuprof.store.gitstore.repository import Repository
@@ -35,14 +33,6 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
     repository = Repository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
     return [describe_step(step) for step in Timeline(repository, repository.resolve_commit("HEAD"), name, context).walk_steps(full, tail)]
-
-
-def walk_plainly(folder: Path, key: str, context: Context, name: str = "leaf") -> list[tuple[Any, ...]]:
-    """Walk the same history with every preset resolved whose files changed, and each of its texts parsed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("npuprof.history.snapshots.derive_document", lambda *_: None)
-        patch.setattr(KeyLines, "compare", lambda *_: None)
-        return walk_history(folder, key, context, name)
 
 
 def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: Context) -> dict[str, Any]:

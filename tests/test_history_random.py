@@ -97,10 +97,6 @@ def test_log_lists_what_resolving_each_commit_says(repo: Repo, run, seed: int, m
     import npuprof.catalog.values
     import npuprof.store.gitstore.commits
 
-    monkeypatch.setattr(
-        npuprof.store.gitstore.commits, "_is_mostly_store", lambda repository, tip: seed % 2 == 0
-    )  # both ways of asking git
-
     dice = random.Random(seed)
     grow(repo, dice, 30)
     store = npuprof.open_store()

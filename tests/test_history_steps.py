@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from histories import import_versions, walk_history, walk_plainly
+from histories import import_versions
 from repositories import Node, Repo, import_graph
 
 from npuprof.compare.changes import Change
@@ -112,14 +112,11 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mostly", [True, False], ids=["of all commits", "of commits of the store"])
 @pytest.mark.parametrize("told", STEPS)
-def test_a_commit_is_told_by_what_it_did_to_the_preset(tmp_path: Path, told: str, mostly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.store.gitstore.commits._is_mostly_store", lambda *_: mostly)
+def test_a_commit_is_told_by_what_it_did_to_the_preset(tmp_path: Path, told: str) -> None:
     key, trees, expected = STEPS[told]
     repo = import_versions(tmp_path / "repo", [{"beside": f"# {number}\n", **tree} for number, tree in enumerate(trees)])
     assert tell_steps(repo, key) == expected
-    assert walk_history(repo.folder, key, Context()) == walk_plainly(repo.folder, key, Context())
 
 
 #: What is asked for, the preset where two sides part, on both of them, and merged; and what is told of the merge.
@@ -161,5 +158,4 @@ def test_a_merge_is_told_where_it_is_as_in_neither_parent(tmp_path: Path, told: 
     key, texts, expected = MERGES[told]
     trees: list[dict[str, str]] = [{"beside": ""} | ({"leaf": text} if text is not None else {}) for text in texts]
     repo = import_graph(tmp_path / "repo", [Node((), trees[0]), Node((0,), trees[1]), Node((0,), trees[2]), Node((1, 2), trees[3])])
-    assert walk_history(repo.folder, key, Context()) == walk_plainly(repo.folder, key, Context())
     assert [step[2:] for step in tell_steps(repo, key) if step.startswith("3 ")] == ([expected] if expected else [])

@@ -14,7 +14,6 @@ from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.commits import load_commit_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Blame(Verb):
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)
-        load_commit_headers({value.commit.id: value.commit for value in blamed if value.commit}.values())
         header = ("commit", "who", "where", "value")
         return Answer({
             "text": lambda: Table([_build_row(value) for value in blamed], gaps=(1, 1, 2), header=header, wrapping=2, highlighted=True),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -33,8 +32,6 @@ _SAID = {
     "mended": "resolves again",
     "untold": "cannot be told here",
 }
-#: How many commits are read at a time, at most: the first are printed at once, the rest in few rounds.
-_MOST = 2000
 
 
 class Log(Verb):
@@ -83,7 +80,7 @@ class Log(Verb):
             raise revisions.explain_missing_preset(workspace.store, name, missing)
         if first is None and key:
             _require_known_key(name, key)
-        steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
+        steps = islice(chain([first], walk), self.number) if first else ()
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
             "text": lambda: map(partial(_format_step, name, self.coloured), steps),
@@ -119,17 +116,6 @@ def _require_known_key(name: str, key: str) -> None:
         what = f"{name} has never set {key!r}, and the catalogue does not know it"
         hint = did_you_mean(plain, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
         raise NpuprofError([Finding("NP201", what, "", hint)])
-
-
-def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:
-    """Yield steps with author, date and subject of their commits read, in rounds that grow: the first step does not wait."""
-    from npuprof.store.gitstore.commits import load_commit_headers
-
-    waiting, size = iter(steps), 1
-    while batch := list(islice(waiting, size)):
-        load_commit_headers(step.commit for step in batch)
-        yield from batch
-        size = min(4 * size, _MOST)
 
 
 def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:

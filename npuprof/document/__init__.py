@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Path, Place
@@ -64,19 +64,6 @@ class Document:
             return self._first[1]
         return self._find_positions().find_position(path)
 
-    def find_statement(self, line: int) -> Path:
-        """Return the path of what is set on a line, an empty one where no statement begins there."""
-        return self._find_positions().find_statement(line)
-
-    def derive(self, text: str, values: Mapping[Path, Any]) -> Document:
-        """Return the document of a text that differs in some values and remarks only; every key stands where it stands in this one."""
-        positions, data = self._find_positions(), self.data
-        for path, value in values.items():
-            data = _replace_value(data, path, value)
-        found = Document(self.name, self.source, text, data, self.revision)
-        found._positions = positions
-        return found
-
     def _find_positions(self) -> Positions:
         if self._positions is None:
             from npuprof.document.positions import Positions
@@ -86,15 +73,6 @@ class Document:
 
     def __repr__(self) -> str:
         return f"Document({self.source!r})"
-
-
-def _replace_value(whole: Any, path: Path, value: Any) -> Any:
-    """Return a copy of a table or list with another value at a path; what does not change is shared."""
-    if not path:
-        return value
-    copy = whole.copy()
-    copy[path[0]] = _replace_value(whole[path[0]], path[1:], value)
-    return copy
 
 
 def parse_document(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:

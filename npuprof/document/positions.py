@@ -46,7 +46,6 @@ class Positions:
         self._text = text
         self._at: dict[Path, int] = {}
         self._spans: list[tuple[Path, bool, int, int, int]] = []
-        self._lines: dict[int, Path] | None = None
         self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))  # a line ends at "\n" and at nothing else
         self._scan_text(sought)
 
@@ -57,12 +56,6 @@ class Positions:
         offset = self._at.get(path, 0)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
-
-    def find_statement(self, line: int) -> Path:
-        """Return the path of the ``key = value`` that begins on a line, an empty one where none does."""
-        if self._lines is None:
-            self._lines = {bisect_right(self._starts, key): path for path, header, key, *_ in self._spans if not header}
-        return self._lines.get(line, ())
 
     def find_string(self, path: Path) -> tuple[int, int]:
         """Return where a string, an element of a list or the value of a key, begins and ends, its quotes included."""

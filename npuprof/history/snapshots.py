@@ -7,7 +7,6 @@ from itertools import islice
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.history.quick import derive_document
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
 from npuprof.store.gitstore.commits import Commit, walk_commits
@@ -47,7 +46,6 @@ class SnapshotWalk:
         self._profiles: dict[tuple[str, str, str], ProfileOrError] = {}
         self._texts: dict[str, bytes] = {}
         self._ahead: set[str] = set()
-        self._read: dict[str, tuple[bytes, document.Document]] = {}
         self._project_files: dict[str, tuple[str, ...]] = {}
         self._sources: dict[tuple[str, ...], Sources] = {}
 
@@ -137,12 +135,7 @@ class SnapshotWalk:
         """Return None: presets of a history are not checked."""
 
     def _read_profile(self, name: str, path: str, oid: str) -> Profile:
-        text = self.load_text(oid)
-        later, known = self._read.get(path, (b"", None))
-        read = derive_document(known, later, text) if known is not None else None
-        read = read or document.parse_document(name, path, text)
-        self._read[path] = text, read
-        return Profile(read, key=f"{path}@{oid}", home=self)
+        return Profile(document.parse_document(name, path, self.load_text(oid)), key=f"{path}@{oid}", home=self)
 
 
 def _split_into_batches(commits: Iterator[Commit]) -> Iterator[list[Commit]]:

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npuprof.catalog import values
 from npuprof.compare.changes import Change
-from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.history.quick import KeyLines
 from npuprof.history.snapshots import SnapshotWalk
 from npuprof.history.states import (
-    KnownSetting,
     PresetState,
-    ResolvedState,
     SettingPath,
     build_added_changes,
-    build_known_setting,
     compare_states,
     find_member_names,
     find_moving_references,
-    has_override_of,
     has_setting,
     is_moving_reference,
     is_untold_state,
@@ -76,7 +69,6 @@ class Timeline:
         self._tip = tip
         self._name = name
         self._path = SettingPath()
-        self._lines: KeyLines | None = None
         self._untold: list[Finding] = []
         self._snapshots = SnapshotWalk(repository, tip, name, release)
         self._resolver = Resolver(self._find_extended_profile, context)
@@ -90,7 +82,6 @@ class Timeline:
         """
         self._path = SettingPath(key, tail, everywhere)
         self._snapshots.simplified = not everywhere
-        self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
         yielded: set[str] = set()
         try:
             for step in self._walk_states():
@@ -110,11 +101,6 @@ class Timeline:
             state = states.pop(commit.id, None)
             if state is None:
                 continue  # nothing that is asked for leads here
-            if _is_beside(commit, state) and (parent := commit.parents[0]) not in states:
-                # The plainest case by far, and the one that long histories are made of.
-                undo_changes(state.files, commit.changes[parent])
-                states[parent] = state
-                continue
             before = self._find_earlier_presets(commit, state._replace(commit=commit.id), states)
             step = build_history_step(commit, state.name, before, state.preset, self._path)
             if step is not None:
@@ -162,32 +148,12 @@ class Timeline:
         if isinstance(preset, NpuprofError):
             return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
-        touched = [change for change in changed if change.was in members or change.now in members]
-        # Where a link leads may have changed. A single setting is known only where there is none.
-        linked = isinstance(preset, Config) and any(member in files and files[member].is_link for member in members)
+        touched = any(change.was in members or change.now in members for change in changed)
+        linked = any(member in files and files[member].is_link for member in members)  # where a link leads may have changed
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
-        known = self._infer_earlier_setting(touched[0], preset) if len(touched) == 1 and not linked and not ranged else None
-        return known if known is not None else self._resolve_preset(files, name, commit)
-
-    def _infer_earlier_setting(self, change: FileChange, now: ResolvedState) -> KnownSetting | None:
-        """Return what the preset was before one of its files changed, or None where that takes resolving it again."""
-        old, new = change.old, change.new
-        if self._lines is None or old is None or new is None or not change.is_plain_edit:
-            return None
-        if isinstance(now, Config):
-            if has_override_of(now, self._path):
-                return None
-            now = build_known_setting(now, self._path.key)
-        edit = self._lines.compare(self._snapshots.load_text(old.oid), self._snapshots.load_text(new.oid), now.reworked)
-        if edit is None:
-            return None
-        if not edit.line:
-            return now
-        if (change.was, edit.line) != now.place or not values.is_same_typed_value(edit.new, now.settings[self._path.key]):
-            return None
-        return now._replace(settings={self._path.key: edit.old})
+        return self._resolve_preset(files, name, commit)
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
@@ -207,16 +173,6 @@ class Timeline:
         if home is self._snapshots and not self._snapshots.everything and is_moving_reference(reference):
             raise _MovingParentMetError
         return find_extended_profile(home, reference, referrer, index)
-
-
-def _is_beside(commit: Commit, state: StoreState) -> bool:
-    """Return whether a commit with one parent only edited files that the preset is not made of."""
-    if len(commit.parents) != 1 or commit.former_prefix is not None or not isinstance(state.preset, KnownSetting):
-        return False
-    if find_moving_references(state.preset):
-        return False
-    members = find_member_names(state.preset)
-    return not any(change.was in members or not change.is_plain_edit for change in commit.changes[commit.parents[0]])
 
 
 def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> None:
@@ -273,7 +229,7 @@ def _build_loss_step(
     return HistoryStep(commit, "removed", name) if not path.key or _was_told(before, path) else None
 
 
-def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path: SettingPath) -> list[Change]:
+def _select_common_changes(before: list[Config], now: Config, path: SettingPath) -> list[Change]:
     """Return what is as in none of the parents. A merge is described by what differs from all of them.
 
     It may differ from each only in what it took from the others: then it is compared with the first.

@@ -17,7 +17,7 @@ from npuprof.runs.index import Index, group_commits, list_commits, list_configs,
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.around import BareStore
-from npuprof.store.gitstore.commits import Commit, load_commit_headers
+from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import Repository, find_former_names, find_uncommitted_names
 from npuprof.store.gitstore.revisions import find_repository, load_repository_revision
 from npuprof.store.one_time import parse_assignments
@@ -290,9 +290,8 @@ class Identifier:
 
 def _load_ends(repository: Repository, commits: Sequence[str]) -> tuple[Commit, Commit]:
     """Return the newest and the oldest of some commits, with their headers."""
-    ends = [Commit(repository, oid, (), {}) for oid in dict.fromkeys((commits[0], commits[-1]))]
-    load_commit_headers(ends)
-    return ends[0], ends[-1]
+    known = load_commits(repository, dict.fromkeys((commits[0], commits[-1])))
+    return known[commits[0]], known[commits[-1]]
 
 
 def _is_fixed(part: str) -> bool:

@@ -8,7 +8,7 @@ from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
 from npuprof.store import ReadOnceStore
 from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.commits import Commit, load_commit_headers, walk_commits
+from npuprof.store.gitstore.commits import Commit, walk_commits
 
 #: How many commits a page lists; ``npuprof log`` tells them all.
 _MOST = 20
@@ -65,7 +65,6 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
     except NpuprofError:
         return Past()
     wanted = {name: _list_touching(name, lineage, touching, order) for name, lineage in lineages.items()}
-    load_commit_headers({id(commit): commit for rows in wanted.values() for commit, _ in rows}.values())
     return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions, owners)
 
 

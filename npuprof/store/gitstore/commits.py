@@ -7,22 +7,16 @@ import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from npuprof.report.output import read_plain_file
-from npuprof.store.gitstore.repository import LINK, SUBMODULE, Repository, TreeFile
+from npuprof.store.gitstore.repository import SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
-from npuprof.store.versions import format_commit_date
-from npuprof.system.patterns import lazy_pattern
-
-_AUTHOR = lazy_pattern(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
-
-_ENCODING = lazy_pattern(rb"^encoding (\S+)$", re.MULTILINE)
 
 _NO_FILE = ("000000", SUBMODULE)
 
+#: A blank stands before what people write: a record begins where 1 follows 0.
 _LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
-    "log", "--topo-order", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
-    "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P",
+    "log", "--topo-order", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate", "--encoding=UTF-8",
+    "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P%x00 %an%x00 %ae%x00%aI%x00 %s",
 )  # fmt: skip
 
 
@@ -36,21 +30,6 @@ class FileChange(NamedTuple):
     old: TreeFile | None
     now: str | None
     new: TreeFile | None
-
-    @property
-    def is_plain_edit(self) -> bool:
-        """Whether the file only got another content: neither moved nor a link."""
-        was, old, now, new = self
-        return was == now and old is not None and new is not None and LINK not in (old.mode, new.mode)
-
-
-class CommitHeaders(NamedTuple):
-    """Who wrote a commit, when, and the first line of its message."""
-
-    author: str
-    email: str
-    date: str
-    subject: str
 
 
 class StoreMove(NamedTuple):
@@ -68,88 +47,37 @@ class TreeComparison(NamedTuple):
     raw_lines: list[bytes]
 
 
-class Commit:
+class Commit(NamedTuple):
     """One commit: ``changes`` has the files that differ from each parent, in the order of ``parents``.
 
+    ``date`` is written as ``2026-01-31T12:00:00+01:00`` in the author's own zone, ``subject`` is the first line of the message.
     Parents may be the nearest ancestors that touched the store; a commit without any has its changes below ``""``.
     ``former_prefix`` is the folder of the store before the commit, where it moved the store.
     """
 
-    __slots__ = ("_headers", "changes", "former_prefix", "id", "parents", "repository")
-
-    def __init__(
-        self,
-        repository: Repository,
-        oid: str,
-        parents: tuple[str, ...],
-        changes: dict[str, list[FileChange]],
-        former_prefix: str | None = None,
-    ) -> None:
-        self.id = oid
-        self.parents = parents
-        self.changes = changes
-        self.former_prefix = former_prefix
-        self.repository = repository
-        self._headers: CommitHeaders | None = None
-
-    @property
-    def author(self) -> str:
-        """The name of the author."""
-        return self._load_headers().author
-
-    @property
-    def email(self) -> str:
-        """The address of the author."""
-        return self._load_headers().email
-
-    @property
-    def date(self) -> str:
-        """When it was written, as ``2026-01-31T12:00:00+01:00`` in the author's own zone."""
-        return self._load_headers().date
-
-    @property
-    def subject(self) -> str:
-        """The first line of its message."""
-        return self._load_headers().subject
-
-    def adopt_headers(self, raw: bytes) -> None:
-        """Take the headers from the commit's content, which has been read before."""
-        self._headers = _parse_commit_headers(raw)
-
-    def _load_headers(self) -> CommitHeaders:
-        """Return the headers; read when somebody asks, for most commits nobody does."""
-        if self._headers is None:
-            commit = self.repository.git.read_objects([self.id])[0]
-            self._headers = _parse_commit_headers(commit.content if commit else b"")
-        return self._headers
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    email: str
+    date: str
+    subject: str
+    changes: dict[str, list[FileChange]]
+    former_prefix: str | None = None
 
 
-def load_commit_headers(wanted: Iterable[Commit]) -> None:
-    """Read author, date and subject of many commits, of each repository in one go."""
-    unread: dict[Repository, list[Commit]] = {}
-    for commit in wanted:
-        unread.setdefault(commit.repository, []).append(commit)
-    for repository, commits in unread.items():
-        contents = repository.read_blobs(commit.id for commit in commits)
-        for commit in commits:
-            commit.adopt_headers(contents.get(commit.id, b""))
+def load_commits(repository: Repository, oids: Iterable[str]) -> dict[str, Commit]:
+    """Return commits by their ids, without their changes. Raises NpuprofError."""
+    listed = repository.git.run_command(*_LOG_COMMAND, "--no-walk=unsorted", *oids, "--")
+    return {commit.id: commit for commit, _ in map(_parse_commit, _split_log_records([listed]))}
 
 
-def _parse_commit_headers(raw: bytes) -> CommitHeaders:
-    headers, _, message = raw.partition(b"\n\n")
-    coded = _ENCODING.search(headers) if b"\nencoding " in headers else None
-    encoding = coded[1].decode(errors="replace") if coded else "utf-8"
-    match = _AUTHOR.search(headers)
-    parts = [*(match.groups() if match else ()), message]
-    try:
-        text = [part.decode(encoding, errors="replace") for part in parts]
-    except LookupError:
-        text = [part.decode(errors="replace") for part in parts]
-    subject = next((line.strip() for line in text[-1].splitlines() if line.strip()), "")
-    if match is None:
-        return CommitHeaders("", "", "", subject)
-    author, email, stamp, zone, _ = text
-    return CommitHeaders(author, email, format_commit_date(int(stamp), zone), subject)
+def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
+    """Return a commit without its changes, and the raw lines and paths of these."""
+    headers, _, files = record.partition(b"\0\n:")
+    ids, author, email, date, subject = (text.strip() for text in headers.decode(errors="replace").split("\0"))
+    oid, *parents = ids.split(" ")
+    date = date.replace("Z", "+00:00")  # as some versions of git write it
+    return Commit(oid, tuple(parents), author, email, date, subject, {}), (b":" + files).split(b"\0") if files else []
 
 
 def walk_commits(
@@ -163,39 +91,27 @@ def walk_commits(
     Where the store came from another folder, they go on with those that touched it there, from another process.
     """
     layout = layout if layout is not None else repository.find_layout(tip)
-    below = () if everything or _is_mostly_store(repository, tip) else ("--", *layout.pathspecs)
+    below = () if everything else ("--", *layout.pathspecs)
     names: dict[bytes, Located | None] = {}
     whole = () if simplified else ("--full-history",)
     for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, *whole, tip, *below)):
-        head, _, files = record.partition(b"\0")
-        oid, *parents = head.decode().split()
-        if len(parents) > 1:
-            yield Commit(
-                repository, oid, tuple(parents), {parent: list_tree_changes(repository, parent, oid, layout) for parent in parents}
-            )
-        else:
-            changed = _parse_raw_changes(files[1:].split(b"\0"), layout, names) if files else []
-            if any(change.was is None for change in changed) and (move := _find_store_move(repository, oid, changed, layout)):
-                # Whatever git has not told of yet is older than the move, or has not heard of it.
-                moved = layout._replace(prefix=move.repository.prefix)
-                older = walk_commits(move.repository, move.parent, everything, moved, simplified)
-                nearest = next(older, None)
-                parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
-                yield Commit(repository, oid, (parent,), {parent: move.changes}, move.repository.prefix)
-                if nearest:
-                    yield nearest
-                    yield from older
-                return
-            yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
-
-
-def _is_mostly_store(repository: Repository, tip: str) -> bool:
-    """Return whether the store is most of the repository: git then tells of all commits faster than of the store's."""
-    try:
-        head = read_plain_file(os.path.join(repository.top, ".git", "index"), 12, whole=False)
-    except OSError:
-        return False
-    return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.list_profile_files(tip))
+        commit, files = _parse_commit(record)
+        if len(commit.parents) > 1:
+            yield commit._replace(changes={old: list_tree_changes(repository, old, commit.id, layout) for old in commit.parents})
+            continue
+        changed = _parse_raw_changes(files, layout, names)
+        if any(change.was is None for change in changed) and (move := _find_store_move(repository, commit.id, changed, layout)):
+            # Whatever git has not told of yet is older than the move, or has not heard of it.
+            moved = layout._replace(prefix=move.repository.prefix)
+            older = walk_commits(move.repository, move.parent, everything, moved, simplified)
+            nearest = next(older, None)
+            parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
+            yield commit._replace(parents=(parent,), changes={parent: move.changes}, former_prefix=move.repository.prefix)
+            if nearest:
+                yield nearest
+                yield from older
+            return
+        yield commit._replace(changes={commit.parents[0] if commit.parents else "": changed})
 
 
 def _find_store_move(repository: Repository, commit: str, changed: list[FileChange], layout: Layout) -> StoreMove | None:
