@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
-from npuprof.history.snapshots import SnapshotWalk
+from npuprof.history.snapshots import Snapshots
 from npuprof.history.states import (
     PresetState,
     SettingPath,
@@ -22,7 +22,7 @@ from npuprof.history.states import (
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store.gitstore.commits import Commit, FileChange
+from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.parents import find_extended_profile
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
@@ -70,7 +70,8 @@ class Timeline:
         self._name = name
         self._path = SettingPath()
         self._untold: list[Finding] = []
-        self._snapshots = SnapshotWalk(repository, tip, name, release)
+        self._everything = False  # whether commits are walked that do not touch the store as well
+        self._snapshots = Snapshots(repository, tip, release)
         self._resolver = Resolver(self._find_extended_profile, context)
 
     def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
@@ -81,21 +82,21 @@ class Timeline:
         Raises NpuprofError, after the last one, if some are unknown as a source is not on this machine.
         """
         self._path = SettingPath(key, tail, everywhere)
-        self._snapshots.simplified = not everywhere
         yielded: set[str] = set()
         try:
             for step in self._walk_states():
                 yielded.add(step.commit.id)
                 yield step
         except _MovingParentMetError:
-            self._snapshots.everything = True
+            self._everything = True
             yield from (step for step in self._walk_states() if step.commit.id not in yielded)
         if self._untold:
             raise NpuprofError([_build_untold_finding(self._name, finding) for finding in dict.fromkeys(self._untold)])
 
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
-        for commit in self._snapshots.walk_commits():
+        simplified = not self._path.everywhere
+        for commit in walk_commits(self._repository, self._tip, self._everything, self._snapshots.layout, simplified):
             if states is None:
                 states = {commit.id: self._load_tip_state(commit.id)}
             state = states.pop(commit.id, None)
@@ -133,7 +134,7 @@ class Timeline:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
             return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # from here on its files have other paths
         preset = state.preset
-        if changed or self._snapshots.everything:
+        if changed or self._everything:
             preset = self._find_earlier_preset(changed, state, files, name, parent)
         return StoreState(files, name, preset, parent)
 
@@ -161,16 +162,14 @@ class Timeline:
         self._snapshots.files, self._snapshots.commit = files, commit
         self._resolver.forget_lineages(_FOLDS)
         try:
-            config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
+            return self._resolver.resolve_profile(self._snapshots.profile(name), name)
         except NpuprofError as error:
             self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
             return error
-        self._snapshots.members = find_member_names(config)
-        return config
 
     def _find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
-        if home is self._snapshots and not self._snapshots.everything and is_moving_reference(reference):
+        if home is self._snapshots and not self._everything and is_moving_reference(reference):
             raise _MovingParentMetError
         return find_extended_profile(home, reference, referrer, index)
 
