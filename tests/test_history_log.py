@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from lanes import more_at_night
-from repositories import Repo, fast_import
+from repositories import Repo
 
 import npuprof
-from npuprof.history.timeline import Timeline
-from npuprof.model import Context
-from npuprof.store.gitstore.repository import Repository
 
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
@@ -210,29 +205,6 @@ def test_a_store_that_is_not_committed_has_no_history(repo: Repo, run) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err == "error NP023: no commit has a profile 'leaf'\n  try: commit it first: npuprof commit leaf\n"
     assert {commit for _, commit, _ in blamed(run, "leaf").values()} == {None}
-
-
-def test_what_the_commits_lead_to_is_read_ahead(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of later commits come in rounds; single ones are asked for while it is not known of what the preset is made."""
-    made = fast_import(tmp_path / "long", ({"base": BASE.format(number), "leaf": LEAF.format(1)} for number in range(600)))
-    singly: list[str] = []
-    read = Repository.read_blobs
-
-    def note_single_reads(repository: Repository, oids: Iterable[str]) -> dict[str, bytes]:
-        wanted = list(oids)
-        singly.extend(wanted if len(wanted) < 3 else [])
-        return read(repository, wanted)
-
-    monkeypatch.setattr(Repository, "read_blobs", note_single_reads)
-    repository = Repository(str(made.folder / "profiles"))
-    steps = Timeline(repository, made.head, "leaf", Context()).walk_steps("hccl_timeout")
-    assert len(list(steps)) == 600
-    assert 16 < len(singly) < 160
-    singly.clear()
-    first = Timeline(repository, made.head, "leaf", Context()).walk_steps("hccl_timeout")
-    assert next(first).changes[0].after == 599
-    first.close()
-    assert len(singly) <= 4
 
 
 def test_the_released_versions_are_listed(repo: Repo, run) -> None:

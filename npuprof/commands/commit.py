@@ -85,9 +85,7 @@ class Commit(Verb):
                 message = self._judge_change(workspace, chosen, after)
                 expected = ExpectedCommit(chosen.head.commit, after.commit)
             if self.dry_run:
-                filters = repository.find_filters(chosen.paths.changed)
-                notes = (f"{path} has the filter {name!r}, which --dry-run does not run" for path, name in filters.items())
-                return Answer(message, tuple(notes))
+                return Answer(message)
             try:
                 commit = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:

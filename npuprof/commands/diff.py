@@ -116,10 +116,6 @@ class Diff(Verb):
             "html": lambda: _format_html(result),
             "json": lambda: self._format_json(result, single),
         }
-        untold += [
-            f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
-            for path, name in result.untold.items()
-        ]
         if self.format in ("markdown", "html"):
             untold += [f"the runs differ: {line}" for line in around.lines]
         return Answer(forms, (*untold, *around.remarks), code, problems=self._unread)

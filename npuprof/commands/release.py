@@ -75,22 +75,18 @@ class Release(Verb):
             return self._release_many(workspace, repository)
         if self.yes:
             raise NpuprofError([Finding("NP902", "--yes belongs to --changed and --all", "", "leave it out: one preset asks nothing")])
-        plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
+        plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
+        proposal, notes = planned.proposal, _list_uncompared(plan)
         if self.dry_run:
-            untold += (_tell_uncompared(planned),) if planned.proposal.untold else ()
-            return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=untold)
-        notes = []
-        proposal = planned.proposal
-        if proposal.untold:
-            notes.append(_tell_uncompared(planned))
-        elif wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
-            notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+            return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=notes)
+        if not notes and proposal.step in ("major", "minor") and planned.number.number < proposal.number:
+            notes = (f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}",)
         writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
-        return self._answer_tagged(repository, plan, f"{planned.tag}\n", tuple(notes))
+        return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 
-    def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> tuple[ReleasePlan, tuple[str, ...], VersionText | None]:
-        """Return a plan of one preset, what a dry run cannot tell, and the number that was asked for. Raises NpuprofError."""
+    def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> ReleasePlan:
+        """Return a plan of one preset. Raises NpuprofError."""
         wanted = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
@@ -99,7 +95,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
         _require_no_errors(config)
-        untold = _require_committed(revisions.load_revision(workspace.store, head), [config], self.dry_run)
+        _require_committed(revisions.load_revision(workspace.store, head), [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
         if last and wanted is None:
@@ -115,7 +111,7 @@ class Release(Verb):
             raise NpuprofError([Finding("NP026", what, "", f"to release it all the same: npuprof release {name} {number}")])
         was = last.number_text if last else ""
         planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
-        return ReleasePlan(head, (planned,)), untold, wanted
+        return ReleasePlan(head, (planned,))
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
         if self.changed and self.everything:
@@ -127,10 +123,9 @@ class Release(Verb):
         if not plan.tags:  # a job that asks after every merge has done its work
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
         configs = [planned.config for planned in plan.releases]
-        untold = _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
+        _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
         text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
-        untold += tuple(_tell_uncompared(planned) for planned in plan.releases if planned.proposal.untold)
-        answer = Answer(self._build_forms(plan, text), tuple(skipped), notes=untold)
+        answer = Answer(self._build_forms(plan, text), tuple(skipped), notes=_list_uncompared(plan))
         if self.dry_run:
             return answer
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
@@ -180,9 +175,13 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     return f"{planned.tag} at {head[:7]}\n{details}"
 
 
-def _tell_uncompared(planned: PlannedRelease) -> str:
-    """Return that nobody knows how big the step is that a release takes."""
-    return f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
+def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
+    """Return for which releases nobody knows how big a step they are."""
+    return tuple(
+        f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
+        for planned in plan.releases
+        if planned.proposal.untold
+    )
 
 
 def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
@@ -278,25 +277,16 @@ def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
-def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> tuple[str, ...]:
-    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
-
-    A dry run starts no filter: return what it therefore cannot tell.
-    """
+def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> None:
+    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit; a dry run starts no filter."""
     repository = committed.repository
     revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
     members = dict.fromkeys(revised)
     names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
     work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())
     changed = list_changed_paths(work_tree, committed.layout).changed
-    dirty = [path for path in names if path in changed]
-    untold = repository.find_filters(dirty) if dry_run else {}
-    if known := [names[path] for path in dirty if path not in untold]:
-        raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", known)])
-    return tuple(
-        f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it is committed as it is"
-        for path, name in untold.items()
-    )
+    if dirty := [names[path] for path in names if path in changed]:
+        raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", dirty)])
 
 
 def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:

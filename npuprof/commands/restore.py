@@ -102,7 +102,7 @@ class Restore(Verb):
         """Return the text to write, and what there is to say of it."""
         profile = then.profile(name)
         if not self.resolved:
-            return _read_checked_out(then, name)
+            return _read_checked_out(then, name), []
         config = workspace.resolver.resolve_profile(profile)
         notes = []
         if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
@@ -147,16 +147,11 @@ def format_flat_preset(config: Config) -> str:
     return text
 
 
-def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
-    """Return a file as git would check it out, with the line endings of this work tree, and what was not done to it."""
-    raw, repository = then.read_profile_text(name), then.repository
-    if then.files[name].is_link:
-        return raw, []
-    path = then.source_path(name)
-    filters = repository.find_filters([path])
-    notes = [f"{path} has the filter {name!r}, a program, which was not run: git checkout does" for name in filters.values()]
-    checked_out = repository.read_checked_out(then.commit, path)
-    return raw if checked_out is None else checked_out, notes
+def _read_checked_out(then: Revision, name: str) -> bytes:
+    """Return a file as git would check it out, with the line endings of this work tree; no filter is run."""
+    raw = then.read_profile_text(name)
+    checked_out = None if then.files[name].is_link else then.repository.read_checked_out(then.commit, then.source_path(name))
+    return raw if checked_out is None else checked_out
 
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
@@ -164,9 +159,9 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
-    if name in head.files and _read_checked_out(head, name)[0] == raw:
+    if name in head.files and _read_checked_out(head, name) == raw:
         return True
-    if name in head.files and find_converted_files(repository, [name], head.files).same:
+    if name in head.files and find_converted_files(repository, [name], head.files):
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from npuprof.compare.pairs import Pair, build_resolved_pair, compare_raw_preset, compare_resolved_preset
 from npuprof.compare.renames import match_renamed_presets
@@ -24,15 +23,11 @@ if TYPE_CHECKING:
 
 
 class Survey(Record):
-    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states.
-
-    ``untold`` are files that may differ, as a filter is not run, and the names of the filters.
-    """
+    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states."""
 
     before: str
     after: str
     pairs: tuple[Pair, ...]
-    untold: Mapping[str, str] = MappingProxyType({})
 
     @property
     def touched_pairs(self) -> list[Pair]:
@@ -61,10 +56,8 @@ def compare_store_states(
     old, new = StoreSide(before, context, before), StoreSide(after, context, before)
     unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
     changed = (old.names | new.names) - unchanged
-    untold: dict[str, str] = {}
     if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
-        converted, untold = find_converted_files(before.repository, differing, before.files)
-        changed -= converted
+        changed -= find_converted_files(before.repository, differing, before.files)
     renamed = match_renamed_presets(old.texts, new.texts, old.names - new.names, new.names - old.names)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = select_named_presets(names, everything, renamed) if names else everything
@@ -85,7 +78,7 @@ def compare_store_states(
             pairs.append(compare_raw_preset(old, new, name, was))
         else:
             pairs.append(compare_resolved_preset(old, new, name, was))
-    return Survey(*labels, tuple(pairs), untold)
+    return Survey(*labels, tuple(pairs))
 
 
 def compare_lock_states(before: Folder, after: Folder, labels: tuple[str, str], context: Context) -> Survey:

@@ -13,8 +13,6 @@ from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout, list_project_paths
 
 _KEPT_OUT = b"S "
-#: Attributes by which a commit holds other bytes than the work tree, line endings aside.
-_CONVERSIONS = ("filter", "ident", "working-tree-encoding")
 
 
 class ChangedPaths(NamedTuple):
@@ -22,13 +20,6 @@ class ChangedPaths(NamedTuple):
 
     changed: list[str]
     untracked: list[str]
-
-
-class ConvertedFiles(NamedTuple):
-    """Presets that are as they were committed though their bytes are others, and the filters for which nobody can tell."""
-
-    same: set[str]
-    untold: dict[str, str]
 
 
 def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
@@ -92,21 +83,12 @@ def read_absent_file(home: Folder, name: str) -> bytes | None:
         return None
 
 
-def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> ConvertedFiles:
+def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> set[str]:
     """Return which presets are in the work tree as ``then`` has them though their bytes differ; no filter is run for that."""
     head = repository.git.read_objects(["HEAD"])[0]
-    layout = repository.find_layout(head.oid if head else "")
-    paths = {layout.path_of(name, then[name].outside): name for name in names}
-    asked = "".join(f"{path}\0" for path in paths)
-    output = repository.git.run_command("check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(asked))
-    words = os.fsdecode(output).split("\0")
-    filters: dict[str, str] = {}
-    for path, attribute, value in zip(words[::3], words[1::3], words[2::3], strict=False):
-        if value not in ("unspecified", "unset"):
-            filters[path] = value if attribute == "filter" and value != "set" else filters.get(path, "")
-    if not filters:
-        return ConvertedFiles(set(), {})
-    last = repository.list_profile_files(head.oid) if head else {}
+    if head is None:
+        return set()
+    layout, last = repository.find_layout(head.oid), repository.list_profile_files(head.oid)
     changed = set(list_changed_paths(repository, layout).changed)
-    same = {paths[path] for path in filters if path not in changed and last.get(paths[path]) == then.get(paths[path])}
-    return ConvertedFiles(same, {path: name for path, name in sorted(filters.items()) if name and path in changed})
+    same = [name for name in names if last.get(name) == then[name] and not then[name].is_link]
+    return {name for name in same if layout.path_of(name, then[name].outside) not in changed}

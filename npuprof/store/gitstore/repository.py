@@ -312,12 +312,6 @@ class Repository(ReleaseTags):
         wanted = list(dict.fromkeys(oids))
         return {oid: read.content for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
 
-    def find_filters(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the names of the filters that attributes give to files, by path; files without one are left out."""
-        asked = "".join(f"{path}\0" for path in paths)
-        rows = os.fsdecode(self.git.run_command("check-attr", "-z", "--stdin", "filter", stdin=os.fsencode(asked))).split("\0")
-        return {path: name for path, name in zip(rows[::3], rows[2::3], strict=False) if name not in ("unspecified", "unset", "set")}
-
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
         """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
