@@ -56,16 +56,6 @@ def test_what_a_sparse_checkout_keeps_out_is_neither_removed_nor_missing(sparse:
     assert run("check", "--rev", "HEAD").code == 0
 
 
-def test_a_parent_that_is_not_checked_out_is_read_from_git(repo: Repo, run: Callable[..., Any]) -> None:
-    repo.commit({"far/base": BASE.format(5), "leaf": LEAF})
-    keep_out_by_sparse_checkout(repo)
-    for words in ("show leaf", "render leaf --inline", "check leaf", "diff leaf"):
-        done = run(*words.split())
-        assert (done.code, done.err.count("NP101")) == (0, 0), done
-    assert "hccl_timeout = 5" in run("show", "leaf").out
-    assert run("show", "far/nothing").code == 2
-
-
 #: The attribute, what the work tree has, what git then stores, and whether it is as committed.
 CONVERTED = {
     "a filter, run before": ("filter=mark", b"# HERE\nx\n", True),

@@ -95,10 +95,7 @@ def answer_edit(
 def read_preset_file(home: store.Folder, name: str) -> PresetFile:
     """Return the file of a preset of a store. Raises NpuprofError where there is none that could be written."""
     profile = home.profile(name)
-    path, source = home.profile_path(name), profile.document.source
-    if not os.path.exists(path):
-        what, hint = f"{source} is not in the work tree", "git keeps it out of the folder: git sparse-checkout add brings it in"
-        raise NpuprofError([Finding("NP920", what, "An edit changes files of the working tree.", hint)])
+    path = home.profile_path(name)
     return PresetFile(path, _read_raw(path, profile), profile)
 
 

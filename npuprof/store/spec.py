@@ -15,7 +15,7 @@ from npuprof.report.output import describe_os_error, read_plain_file, read_stand
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
-from npuprof.store.around import BareStore, find_bare_repository, has_sparse_checkout
+from npuprof.store.around import BareStore, find_bare_repository
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
 from npuprof.store.problems import LIST_ADVICE, build_file_revision_finding, build_unreadable_finding
 from npuprof.system.folders import expand_home
@@ -60,7 +60,6 @@ class Workspace:
                 self._store = _open_source(asked[:-1])
                 return self._store
             folder = self._find_bare_store(asked) or store.find_store(self._given, os.environ, self.resolver.in_python)
-            folder.read_absent = _build_absent_reader(folder)
             _require_this_npuprof(folder)
             self._store = folder
         return self._store
@@ -332,17 +331,6 @@ def _require_this_npuprof(home: Folder) -> None:
     from npuprof.store.sources.project import require_fitting_store
 
     require_fitting_store(home)
-
-
-def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
-    def read_absent_file(name: str) -> bytes | None:
-        if not has_sparse_checkout(home.root):
-            return None
-        from npuprof.store import worktree
-
-        return worktree.read_absent_file(home, name)
-
-    return read_absent_file
 
 
 def _is_file_spec(spec: str) -> bool:

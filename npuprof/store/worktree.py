@@ -7,7 +7,6 @@ import posixpath
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from npuprof.model import NpuprofError
 from npuprof.store import Folder, is_profile_name
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout, list_project_paths
@@ -71,16 +70,6 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
 def find_work_tree_layout(repository: Repository, folder: Folder) -> Layout:
     """Return where the presets of a work tree are, from the top of its repository: its own ``npuprof.toml`` says so."""
     return Layout(repository.prefix, folder.layout.globs)
-
-
-def read_absent_file(home: Folder, name: str) -> bytes | None:
-    """Return the text of a preset that a sparse checkout keeps out of the work tree; None where it does not."""
-    try:
-        repository = Repository(home.root)
-        file = list_absent_files(repository, find_work_tree_layout(repository, home)).get(name)
-        return None if file is None or file.is_link else repository.git.read_contents([file.oid])[file.oid]
-    except NpuprofError:
-        return None
 
 
 def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> set[str]:

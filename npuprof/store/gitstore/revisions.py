@@ -16,7 +16,7 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
-from npuprof.store.around import BareStore
+from npuprof.store.around import BareStore, has_sparse_checkout
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding, build_outside_finding
@@ -55,6 +55,8 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         if ".." not in word:
             hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
         return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+    if has_sparse_checkout(home.root):
+        return NpuprofError([finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in")])
     if os.path.isfile(word):
         return NpuprofError(
             [finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")]
