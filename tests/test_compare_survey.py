@@ -20,6 +20,7 @@ from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision
 
@@ -194,14 +195,14 @@ def test_texts_are_read_from_git_in_few_goes_however_many_there_are(repo: Repo, 
     repo.write({"base": "options.dump_path = '2'\n"})
     last = repo.commit() if committed else None
     goes = []
-    real = Repository.read_blobs
+    real = Git.read_contents
 
-    def counting(self: Repository, oids: Iterable[str]) -> dict[str, bytes]:
+    def counting(self: Git, oids: Iterable[str]) -> dict[str, bytes]:
         wanted = list(oids)
         goes.append(len(wanted))
         return real(self, wanted)
 
-    monkeypatch.setattr(Repository, "read_blobs", counting)
+    monkeypatch.setattr(Git, "read_contents", counting)
     assert len(compare(repo, first, last).touched_pairs) == 31
     assert sum(goes) == 31 + committed  # each text once; of the later state only what is new
     assert len([number for number in goes if number]) == 1 + committed

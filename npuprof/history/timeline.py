@@ -164,6 +164,8 @@ class Timeline:
         try:
             return self._resolver.resolve_profile(self._snapshots.profile(name), name)
         except NpuprofError as error:
+            if error.findings[0].code == "NP022":
+                raise  # the repository lacks objects, so nothing is known of its presets
             self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
             return error
 

@@ -109,17 +109,15 @@ def is_own_folder(folder: str) -> bool:
         return True
     from npuprof.system import processes
 
-    words = ["config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"]
+    # (it is asked in no repository: what one says of itself counts for nothing)
+    words = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
     try:
         output = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
     except OSError:
         return False
-    parts = os.fsdecode(output).split("\0")
     safe = False
-    for scope, place in zip(parts[::2], parts[1::2], strict=False):
-        if scope not in ("system", "global", "command"):
-            continue  # what a repository says of itself counts for nothing
+    for place in os.fsdecode(output).split("\0")[:-1]:
         beneath = place.endswith("/*") and os.path.realpath(folder).startswith(os.path.realpath(place[:-2]) + os.sep)
         safe = bool(place) and (safe or place == "*" or beneath or os.path.realpath(place) == os.path.realpath(folder))
     return safe

@@ -14,9 +14,8 @@ from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_
 from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
 
-_LAYOUTS = 4000  # kept in memory
-_REVISIONS = 200
-_ENTRIES = 100_000  # of the trees that are kept in memory: that of a store in one folder has one for each preset
+#: How many are kept in memory.
+_LAYOUTS, _REVISIONS, _TREES = 4000, 200, 100
 
 #: Modes of what a tree holds besides files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
@@ -55,22 +54,6 @@ class TreeEntry(NamedTuple):
         return self.name.endswith(".toml") and self.mode != SUBMODULE
 
 
-class _Trees(dict[str, "list[TreeEntry]"]):
-    """The trees that were read, by their ids; of a long history not all."""
-
-    _count = 0
-
-    def __setitem__(self, oid: str, entries: list[TreeEntry]) -> None:
-        self._count += len(entries) if oid not in self else 0
-        super().__setitem__(oid, entries)
-
-    def make_room(self) -> None:
-        """Forget all of them where they are too many."""
-        if self._count > _ENTRIES:
-            self.clear()
-            self._count = 0
-
-
 class ResolvedRevision(NamedTuple):
     """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``.
 
@@ -98,7 +81,7 @@ class Repository(ReleaseTags):
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
-        self._trees = _Trees()
+        self._trees: dict[str, list[TreeEntry]] = {}
         self.layouts: dict[str, Layout] = {}  #: where presets are, by commit, as far as it was looked up
         self._shallow: bool | None = None
         self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
@@ -189,19 +172,7 @@ class Repository(ReleaseTags):
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
-        elif former := self._find_former_version(name, revision):
-            hint = f"it was called {former.partition('@')[0]} then: {former}"
         return place_finding(Finding("NP011", what, why, hint), asked)
-
-    def _find_former_version(self, name: str, revision: str) -> str:
-        """Return how a version is named that a preset had before it was renamed, an empty text where there is none."""
-        request, head = parse_version_request(revision), self.git.read_objects(["HEAD"])[0]
-        if not request or not head:
-            return ""
-        for former in find_former_names(self.git, head.oid, self.find_layout(head.oid), {name}).get(name, ()):
-            if any(request.accepts(ref.text) for ref in self.list_tag_refs(former.name)):
-                return f"{former.name}@{revision}"
-        return ""
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is in the history of another, or is the same."""
@@ -234,7 +205,8 @@ class Repository(ReleaseTags):
 
         ``layout`` says where they are, if not as ``npuprof.toml`` says there. There are none where the store did not exist then.
         """
-        self._trees.make_room()
+        if len(self._trees) > _TREES:
+            self._trees.clear()
         files = self._list_store_files(commit)
         layout = layout if layout is not None else self.find_layout(commit)
         if layout.globs:
@@ -289,28 +261,13 @@ class Repository(ReleaseTags):
         if root is not None:
             self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
             return root.oid if root.type == "tree" else ""
-        # It was not there, or a tree above it is missing, which only a walk by ids can tell.
-        named = self.git.read_objects([commit])[0]
-        if named is None:
-            raise NpuprofError([self.git.explain_absence([commit])])
-        tree = commit if named.type == "tree" else named.content.partition(b"\n")[0].removeprefix(b"tree ").decode()
-        for part in self.prefix.split("/")[:-1]:
-            self._load_trees([tree])
-            tree = next((entry.oid for entry in self._trees[tree] if entry.name == part and entry.is_folder), "")
-            if not tree:
-                return ""
-        self._load_trees([tree])
-        return tree
+        self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)  # it fails where a tree is missing, not the store
+        return ""
 
     def _load_trees(self, trees: Iterable[str]) -> None:
         """Read the trees that are not known yet in one go. Raises NpuprofError where one is missing."""
         for tree, content in self.git.read_contents(tree for tree in trees if tree not in self._trees).items():
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
-
-    def read_blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return contents of objects by their ids, read in one go; what is missing is left out."""
-        wanted = list(dict.fromkeys(oids))
-        return {oid: read.content for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
         """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""

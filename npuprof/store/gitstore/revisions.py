@@ -19,7 +19,7 @@ from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.around import BareStore, has_sparse_checkout
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
-from npuprof.store.problems import build_clash_finding, build_missing_finding, build_outside_finding
+from npuprof.store.problems import build_clash_finding, build_missing_finding
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
@@ -285,13 +285,8 @@ class Revision(ReadOnceStore):
 
     def load_texts(self, names: Iterable[str]) -> None:
         """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
-        wanted = {self.files[name].oid: name for name in names if name in self.files}
-        self._contents.update(self.repository.read_blobs(oid for oid in wanted if oid not in self._contents))
-        if absent := [oid for oid in wanted if oid not in self._contents]:
-            reason = self.repository.git.explain_absence(absent)
-            what = "its content is missing from the repository"
-            problems = [self._build_blob_finding("NP022", wanted[oid], what, reason.hint) for oid in absent]
-            raise NpuprofError([problem._replace(why=reason.why) for problem in problems])
+        wanted = {self.files[name].oid for name in names if name in self.files}
+        self._contents.update(self.repository.git.read_contents(sorted(wanted - self._contents.keys())))
 
     def adopt_texts(self, revision: Revision) -> None:
         """Take over the texts that another revision of the repository has read."""
@@ -307,25 +302,18 @@ class Revision(ReadOnceStore):
 
     def trace_links(self, name: str) -> list[str]:
         """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
-        names, target = [name], ""
-        while len(names) <= _MAX_LINKS:
-            if not self.files[names[-1]].is_link:
-                return names
+        names = [name]
+        while self.files[names[-1]].is_link:
             link = self._read_content(names[-1]).decode(errors="replace")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(names[-1]), link))
             names.append(target.removesuffix(".toml"))
-            if target == names[-1] or names[-1] not in self.files or self.is_outside(names[-1]) or self.is_outside(names[0]):
-                break
-        if self.is_outside(names[0]):
-            raise NpuprofError([build_outside_finding(self.cite_file(f"{names[0]}.toml"), names[0], None, True)])
-        what = f"a link to {target}, which is no preset"
-        if target.startswith(("../", "/")):
-            what = "a link that leads out of the store"
-        elif names[-1] in names[:-1]:
-            what = "a link that leads to itself"
-        elif len(names) > _MAX_LINKS:
-            what = "a link to a link, and so on: more than are followed"
-        raise NpuprofError([self._build_blob_finding("NP005", names[0], what, "put the file itself there")])
+            is_followed = target != names[-1] and names[-1] in self.files and not self.is_outside(names[-1]) and not self.is_outside(name)
+            if not is_followed or len(names) > _MAX_LINKS:
+                path = self.cite_file(f"{name}.toml")
+                why = "A link is followed to other presets in the store's folder, and to nothing else."
+                what = f"{path} is a link to {target}, which is not followed"
+                raise NpuprofError([Finding("NP005", what, why, "put the file itself there", where=Place(path))])
+        return names
 
     def _read_content(self, name: str) -> bytes:
         oid = self.files[name].oid
@@ -345,10 +333,6 @@ class Revision(ReadOnceStore):
         except NpuprofError as error:
             raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)
-
-    def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
-        where = Place(self.cite_file(f"{name}.toml"))
-        return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if asked is None and not self.files:
