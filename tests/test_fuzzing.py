@@ -21,7 +21,6 @@ from building import REPOSITORY
 from fuzzing import Case, roll_case, write_files
 from repositories import Repo
 
-from npuprof.runs import supervisor
 from npuprof.system.tree import Tree
 
 COUNT = int(os.environ.get("NPUPROF_FUZZ", "300"))
@@ -165,7 +164,6 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
         patch.setattr(sys, "dont_write_bytecode", True)  # what is imported here for the first time is compiled, and kept nowhere
         patch.chdir(work)
         patch.setattr(os, "execvpe", hand_over)
-        patch.setattr(supervisor, "run_child", hand_over)  # in place of the other where pytest itself has threads
         patch.setattr(tempfile, "tempdir", str(home))
         patch.setenv("GIT_CEILING_DIRECTORIES", str(folder))
         # A device in the place of git's settings would be replaced by a file, as whoever may write there.

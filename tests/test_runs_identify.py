@@ -282,11 +282,10 @@ def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run:
 
 def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(store: Any, run: Any) -> None:
     store({"bert": BASE.format(600)})
-    assert run("run", "bert", "--set", "hccl_timeout=5", "--record", "runs", "--", "true").code == 0
-    (name,) = os.listdir("runs")
-    (match,) = found(run, f"runs/{name}")
+    record("--set", "hccl_timeout=5")
+    (match,) = found(run, "out/bert.0.run.json")
     assert (match["matched"], match["asked"], match["work_tree"]) == ("preset", ["--set hccl_timeout=5"], True)
-    assert "bert --set hccl_timeout=5" in run("whatran", f"runs/{name}").out
+    assert "bert --set hccl_timeout=5" in run("whatran", "out/bert.0.run.json").out
 
 
 def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run: Any) -> None:

@@ -33,7 +33,7 @@ from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.runs import recording
 from npuprof.runs.environment_conflicts import find_interference
-from npuprof.runs.supervisor import has_other_threads, run_child, run_in_subprocess
+from npuprof.runs.supervisor import require_lone_thread
 from npuprof.runs.watching import WatchedCommand
 from npuprof.system import processes
 
@@ -75,11 +75,9 @@ class Run(Verb):
         """Replace this process by the command; signals and the exit code are its own.
 
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
-        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
-        that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
+        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. Raises
+        NpuprofError, also in a program that has other threads.
         """
-        if has_other_threads() and (self.record is not None or self.prove):
-            return Answer(code=run_in_subprocess(self.list_words()))
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
@@ -99,6 +97,7 @@ class Run(Verb):
         environment = strip_environment(os.environ, removed)
         if not self.no_check:
             _warn_of_host_variables(config, {**environment, **variables})
+        require_lone_thread()
         if self.record is None and not self.prove:
             return _become_command(self.command, {**environment, **variables})
         return self._watch_command(config, variables, environment)
@@ -133,10 +132,8 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
-    """Be the command from here on; in a program that has other threads, run it as a child."""
+    """Be the command from here on."""
     try:
-        if has_other_threads():
-            return Answer(code=run_child(command, environment))
         sys.stdout.flush()
         sys.stderr.flush()
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command

@@ -4,9 +4,6 @@ The command stays in our process group, so that the terminal and the shell treat
 terminal (Ctrl-C, Ctrl-Z, a new size) reaches the command by itself. What another process sends may have been meant for us
 alone, and is handed on, or for the whole group, and must not arrive twice. The kernel does not say which; so a third process waits in
 the group, and whether it got the signal as well tells.
-
-In a program with other threads, ``run`` starts npuprof as a process of its own. The kernel gives a signal to any thread that does not
-block it, and only the main thread may set handlers: such a program can neither wait for signals as above, nor fork safely.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from npuprof.model import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.system import processes
 
 #: Signals that no process hands on: those that cannot be caught, faults of our own, and a terminal's word to who is in the background.
@@ -118,7 +115,7 @@ def _become(
 ) -> None:
     """Be the command, in a process that was made for it; never returns."""
     try:
-        die_with(parent, signal.SIGKILL)
+        _die_with(parent, signal.SIGKILL)
         if errors is not None:
             os.dup2(errors, 2)
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
@@ -135,7 +132,7 @@ def _become(
         os._exit(127)
 
 
-def die_with(parent: int, number: int) -> None:
+def _die_with(parent: int, number: int) -> None:
     """Have the kernel send this process a signal when its parent ends."""
     with suppress(Exception):  # another system, or a Python without ctypes
         import ctypes
@@ -259,50 +256,9 @@ class _Witness:
                 os.write(answers, bytes(sorted(seen)))
 
 
-#: Starts npuprof without what a site adds to Python, which may include threads.
-_START = """
-import sys
-sys.path += {paths!r}
-from npuprof.runs.supervisor import die_with
-die_with({parent}, {signal})
-from npuprof.__main__ import script
-script()
-"""
-
-
-def has_other_threads() -> bool:
-    """Return whether this process has another thread, of Python or of a library."""
-    try:
-        return len(os.listdir("/proc/self/task")) > 1
-    except OSError:  # not Linux
-        import threading
-
-        return threading.active_count() > 1
-
-
-def run_in_subprocess(words: Sequence[str]) -> int:
-    """Run a command of npuprof in a process of its own; return its exit code.
-
-    It shares our streams, folder, environment and process group. If we are killed, it gets SIGTERM.
-    """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    paths = [os.path.dirname(package), *filter(os.path.isabs, sys.path)]
-    start = _START.format(paths=paths, parent=os.getpid(), signal=int(signal.SIGTERM))
-    return run_child([sys.executable, "-I", "-S", "-c", start, *words], os.environ)
-
-
-def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command as a child and pass interrupts on to it; return its exit code, 128 + N for a command that signal N ended.
-
-    Raises OSError where it cannot be started.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    process = processes.start_user_command(command, env=environment, close_fds=False)
-    while True:
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-        else:
-            return code if code >= 0 else 128 - code
+def require_lone_thread() -> None:
+    """Raise NpuprofError if this process has another thread, of Python or of a library: with one it can neither fork nor wait safely."""
+    with suppress(OSError):  # not Linux
+        if len(os.listdir("/proc/self/task")) > 1:
+            what = "npuprof run needs a process of its own, and this one has other threads"
+            raise NpuprofError([Finding("NP914", what, "", "start it with subprocess: npuprof run NAME -- CMD")])

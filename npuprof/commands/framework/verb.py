@@ -156,20 +156,6 @@ class Verb:
         """Whether the answer goes to a terminal that shows colours, or colours were asked for."""
         return self.output is None and is_colour_wanted(self.color)
 
-    def list_words(self) -> list[str]:
-        """Return words of a command line that give this verb the same parameters; those known by their places are last, after ``--``."""
-        flags, places = [], []
-        for key, parameter in self.parameters.items():
-            value = getattr(self, key)
-            values = value if isinstance(value, list) else [] if value is None or value is False else [value]
-            if parameter.kind == "flag":
-                flags += [parameter.flags[0]] * len(values)
-            elif parameter.flags:
-                flags += [f"{parameter.flags[0]}={part}" for part in values]
-            else:
-                places += values
-        return [type(self).__module__.rpartition(".")[2].rstrip("_"), *flags, "--", *places]
-
     def run(self) -> Answer:
         """Do what the verb is for. Raises NpuprofError where it could not answer."""
         raise NotImplementedError
