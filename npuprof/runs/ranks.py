@@ -1,7 +1,8 @@
 """The records of the processes of a launch: which ranks got the same settings, and in what the others differ.
 
-A launch is what one launcher started: its records have the same writer, job and size. Of each rank the newest record counts. Presets
-share a launch if each was given to ranks of its own at the same time. Records of processes without a rank are runs of their own.
+A launch is what one launcher started: its records have the same writer, job and size. Of each preset the newest launch counts, of each
+rank the newest record. Presets share a launch if each was given to ranks of its own. Records of processes without a rank are runs of
+their own.
 """
 
 from __future__ import annotations
@@ -29,43 +30,37 @@ _LARGEST = 100_000
 
 
 class Launch(Record):
-    """The records of one launch: how its preset is called, the newest path of each label, how many older ones there are.
+    """The records of one launch: how its preset is called, the newest path of each label, and how many older records there are.
 
-    ``key`` is the writer, the job and the size that its records have, ``span`` when it began and ended. ``missing`` are the ranks without
-    a record, if ``size`` is known.
+    ``size`` is how many processes the launcher started, None if that is not known or no rank is.
     """
 
     name: str
-    key: tuple[Any, ...]
-    span: tuple[str, str]
+    size: int | None
     paths: dict[str, str]
     older: int
-    missing: tuple[str, ...] = ()
 
     @property
-    def size(self) -> int | None:
-        """How many processes the launcher started, None if that is not known or no rank is."""
-        size: int | None = self.key[2]
-        return None if size is None or size > _LARGEST or self.has_runs else size
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether some process has no rank."""
-        return any(label.startswith(RUN) for label in self.paths)
+    def missing(self) -> tuple[str, ...]:
+        """The ranks without a record, if the size is known."""
+        return tuple(str(rank) for rank in range(self.size or 0) if str(rank) not in self.paths)
 
 
 def find_launches(read: Mapping[str, dict[str, Any]]) -> list[Launch]:
-    """Return the launches whose records were read from paths, by preset and by who wrote the records."""
-    parts: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for path in sorted(read, key=lambda path: _find_start(read[path])):
+    """Return the newest launch of each preset whose records were read from paths, by preset and by who wrote the records."""
+    groups: dict[tuple[Any, ...], dict[str, dict[str, dict[str, Any]]]] = {}
+    for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
         fields = read[path]
         by = " (env-loader)" if fields.get("by") == "env-loader" else ""
-        job = _find_fact(fields, "job")
-        key = by, job if isinstance(job, str) else None, _find_number(fields, "world_size")
-        parts.setdefault((f"{fields['preset']['name']}{by}", key), {})[path] = fields
-    launches = _drop_older([_select_newest(name, key, part) for (name, key), part in parts.items()])
-    joined = _join_presets(launches)
-    return [launch._replace(missing=_list_missing(launch)) for launch in sorted(joined, key=lambda launch: launch.name)]
+        key = by, str(_find_fact(fields, "job")), _find_number(fields, "world_size")
+        groups.setdefault(key, {}).setdefault(f"{fields['preset']['name']}{by}", {})[path] = fields
+    latest: dict[str, Launch] = {}
+    for (_, _, size), presets in groups.items():
+        for launch in _join_presets([_select_newest(name, size, records) for name, records in presets.items()]):
+            before = latest.get(launch.name)
+            older = before.older + len(before.paths) if before is not None else 0
+            latest[launch.name] = launch._replace(older=launch.older + older)
+    return sorted(latest.values(), key=lambda launch: launch.name)
 
 
 def sort_label(label: str) -> tuple[int, str]:
@@ -75,62 +70,22 @@ def sort_label(label: str) -> tuple[int, str]:
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
 
 
-def _select_newest(name: str, key: tuple[Any, ...], records: Mapping[str, dict[str, Any]]) -> Launch:
-    """Return the newest record of each rank, without those of an earlier launch: the other ranks were started again after they ended."""
+def _select_newest(name: str, size: int | None, records: Mapping[str, dict[str, Any]]) -> Launch:
+    """Return the launch of records of one preset, which are in the order in which they began."""
     runs = _number_runs(records)
-    labels = {path: runs.get(path) or _label_rank(fields) for path, fields in records.items()}
-    newest = {label: path for path, label in labels.items()}  # in the order in which they began
-    counts = Counter(labels.values())
-    most = max(counts.values())
-    again = min(_find_start(records[newest[label]]) for label, count in counts.items() if count == most)
-    for label, count in counts.items():
-        ended = str(records[newest[label]].get("end") or "")  # the process may still run if it has no end
-        if count < most and ended and ended < again:
-            del newest[label]
-    span = min(map(_find_start, records.values())), max(str(fields.get("end") or _find_start(fields)) for fields in records.values())
-    return Launch(name, key, span, dict(sorted(newest.items(), key=lambda pair: sort_label(pair[0]))), len(records) - len(newest))
+    newest = {runs.get(path) or str(_find_number(fields, "rank") or 0): path for path, fields in records.items()}
+    known_size = None if runs or size is None or size > _LARGEST else size
+    return Launch(name, known_size, dict(sorted(newest.items(), key=lambda pair: sort_label(pair[0]))), len(records) - len(newest))
 
 
-def _drop_older(launches: Sequence[Launch]) -> list[Launch]:
-    """Return launches without those that a later one of the same preset and ranks has replaced."""
-    latest: list[Launch] = []
-    for launch in sorted(launches, key=lambda launch: launch.span, reverse=True):
-        place = next((place for place, later in enumerate(latest) if _is_replaced(launch, later)), None)
-        if place is None:
-            latest.append(launch)
-        else:
-            latest[place] = latest[place]._replace(older=latest[place].older + launch.older + len(launch.paths))
-    return latest
-
-
-def _is_replaced(launch: Launch, later: Launch) -> bool:
-    shares_ranks = not launch.paths.keys().isdisjoint(later.paths) and not launch.has_runs
-    return launch.name == later.name and shares_ranks and launch.span[1] < later.span[0]
-
-
-def _join_presets(launches: Sequence[Launch]) -> list[Launch]:
-    """Return launches, those as one in which ranks of one launch were given different presets: the most common names it."""
-    joined: list[Launch] = []
-    for launch in sorted(launches, key=lambda launch: -len(launch.paths)):
-        place = next((place for place, known in enumerate(joined) if _are_of_one_launch(launch, known)), None)
-        if place is None:
-            joined.append(launch)
-            continue
-        known = joined[place]
-        paths = dict(sorted({**known.paths, **launch.paths}.items(), key=lambda pair: sort_label(pair[0])))
-        joined[place] = known._replace(paths=paths, older=known.older + launch.older)
-    return joined
-
-
-def _are_of_one_launch(launch: Launch, known: Launch) -> bool:
-    """Return whether the ranks of two presets are of one launch: none is in both, and they ran at the same time."""
-    are_disjoint = launch.paths.keys().isdisjoint(known.paths) and not launch.has_runs and not known.has_runs
-    overlap = max(launch.span[0], known.span[0]) <= min(launch.span[1], known.span[1])
-    return launch.key == known.key and are_disjoint and overlap
-
-
-def _list_missing(launch: Launch) -> tuple[str, ...]:
-    return tuple(str(rank) for rank in range(launch.size or 0) if str(rank) not in launch.paths)
+def _join_presets(launches: list[Launch]) -> list[Launch]:
+    """Return launches, as one if each preset was given to ranks of its own: the most common names it."""
+    labels = [label for launch in launches for label in launch.paths]
+    if len(launches) < 2 or len(set(labels)) < len(labels) or any(label.startswith(RUN) for label in labels):
+        return launches
+    paths = {label: path for launch in launches for label, path in launch.paths.items()}
+    joined = dict(sorted(paths.items(), key=lambda pair: sort_label(pair[0])))
+    return [max(launches, key=lambda launch: len(launch.paths))._replace(paths=joined, older=sum(launch.older for launch in launches))]
 
 
 def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
@@ -141,13 +96,7 @@ def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     if len(records) < 2:
         return {}
     alone = [path for path, fields in records.items() if _find_number(fields, "rank") is None]
-    alone.sort(key=lambda path: _find_start(records[path]))
     return {path: f"{RUN}{number}" for number, path in enumerate(alone, 1)}
-
-
-def _label_rank(fields: Mapping[str, Any]) -> str:
-    """Return the rank of a process, 0 if no launcher set it, as in the name of its record."""
-    return str(_find_number(fields, "rank") or 0)
 
 
 def _find_number(fields: Mapping[str, Any], name: str) -> int | None:
@@ -160,10 +109,6 @@ def _find_fact(fields: Mapping[str, Any], name: str) -> Any:
     """Return what a record says of its process, None where it does not."""
     process = fields.get("process")
     return process.get(name) if isinstance(process, dict) else None
-
-
-def _find_start(fields: Mapping[str, Any]) -> str:
-    return str(fields.get("start") or "")
 
 
 #: Variables of npuprof's own say again what the settings say, but for these.
