@@ -22,7 +22,7 @@ from npuprof.catalog.schema import build_profile_schema
 from npuprof.edit.merge import merge_texts
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import NpuprofError
-from npuprof.runs.schema import build_record_schema
+from npuprof.runs.records import load_record_schema
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.project_schema import build_project_schema
 
@@ -38,7 +38,7 @@ const ajv = new Ajv({strict: true, strictTypes: true, strictTuples: true, format
   log: console.log, warn: console.log, error: console.log}})
 ajv.compile(schema)
 """
-SCHEMAS = [(build_profile_schema, "ajv"), (build_project_schema, "ajv"), (build_record_schema, "ajv/dist/2020")]
+SCHEMAS = [(build_profile_schema, "ajv"), (build_project_schema, "ajv"), (load_record_schema, "ajv/dist/2020")]
 
 
 @pytest.mark.skipif(not (MODULES / "ajv").is_dir() or not shutil.which("node"), reason="no ajv from npm")

@@ -15,7 +15,7 @@ from npuprof.report import writing
 from npuprof.report.answer import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.writing import Wanted
-from npuprof.runs.schema import build_record_schema
+from npuprof.runs.records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.sources.project_schema import build_project_schema
 
@@ -46,7 +46,7 @@ class Schema(Verb):
         if self.update or self.check:
             return self._keep_files()
         if self.of == "run":
-            return Answer({"": build_record_schema})
+            return Answer({"": load_record_schema})
         return Answer({"": lambda: _build_schema(self.of)})
 
     def _keep_files(self) -> Answer:

@@ -12,6 +12,7 @@ import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys
@@ -142,22 +143,17 @@ def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
 
 def parse_record(path: str, raw: bytes) -> dict[str, Any]:
     """Return the fields of a record. Raises NpuprofError (NP960) with the place where it is none, or none that can be read."""
+    where = Place(path)
     try:
         fields = json.loads(raw.decode())
         fault = "its top is no object" if not isinstance(fields, dict) else _find_fault(fields)
-    except UnicodeDecodeError as error:
-        fields, fault = {}, f"byte {error.start} is no UTF-8"
     except json.JSONDecodeError as error:
-        what = f"{path} is no record of a run: {error.msg[:1].lower()}{error.msg[1:]}"
-        where = Place(path, error.lineno, error.colno)
-        hint = "it is empty: the disk was full when it was made" if not raw.strip() else "take another copy of it"
-        raise NpuprofError([Finding("NP960", what, _WHY, hint, where=where)]) from None
+        fields, fault, where = {}, f"{error.msg[:1].lower()}{error.msg[1:]}", Place(path, error.lineno, error.colno)
     except (ValueError, RecursionError):
-        fields, fault = {}, "a value of it is too large, or nested too deeply"
+        fields, fault = {}, "it is no UTF-8, or nested too deeply"
     if fault:
-        raise NpuprofError(
-            [Finding("NP960", f"{path} is no record of a run: {fault}", _WHY, "name a file NAME.RANK.run.json", where=Place(path))]
-        )
+        what = f"{path} is no record of a run: {fault}"
+        raise NpuprofError([Finding("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)])
     record: dict[str, Any] = fields
     if list_texts(record.get("command")):
         _report_arguments(os.path.dirname(path) or path)
@@ -224,27 +220,31 @@ def _find_fault(fields: dict[str, Any]) -> str:
         return f"{fault}, and this npuprof reads {SCHEMA}" if newer else fault
     if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
         return "it does not say which preset"
-    settings = fields.get("settings")
-    if not isinstance(settings, list):
+    if not isinstance(fields.get("settings"), list):
         return "its settings are no list"
-    for place, setting in enumerate(settings):
-        if not isinstance(setting, dict) or not isinstance(setting.get("key"), str) or "value" not in setting:
-            return f"setting {place + 1} has no key or no value"
-        if keys.split_section_and_name(setting["key"])[0] not in SECTIONS:
-            return f"setting {place + 1} is of no section: {setting['key']!r}"
-        try:
-            if is_nested_too_deeply({"value": decode_value(setting["value"])}):
-                return f"the value of {setting['key']} is nested too deeply"
-        except (ValueError, RecursionError) as error:
-            return f"the value of {setting['key']} cannot be read: {error}"
-        if not isinstance(setting.get("origins", []), list) or not all(isinstance(origin, dict) for origin in setting.get("origins", [])):
-            return f"the origins of {setting['key']} are no list of objects"
-    if not isinstance(fields.get("command") or {}, (list, dict)):
-        return "its command is no object"
-    for name in ("environment", "asked", "context", "exit"):
-        if not isinstance(fields.get(name) or {}, dict):
-            return f"its {name} is no object"
-    return ""
+    for number, setting in enumerate(fields["settings"], 1):
+        if not _is_setting(setting):
+            return f"setting {number} has no key of a section, no value that can be read, or no list of origins"
+    wrong = [name for name in ("environment", "asked", "context", "exit") if not isinstance(fields.get(name) or {}, dict)]
+    wrong += ["command"] if not isinstance(fields.get("command") or {}, (list, dict)) else []
+    return f"its {wrong[0]} is no object" if wrong else ""
+
+
+def _is_setting(setting: Any) -> bool:
+    try:
+        origins, value = setting.get("origins", []), decode_value(setting["value"])
+        is_known = keys.split_section_and_name(setting["key"])[0] in SECTIONS and not is_nested_too_deeply({"value": value})
+        return is_known and isinstance(origins, list) and all(isinstance(origin, dict) for origin in origins)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return False
+
+
+@cache
+def load_record_schema() -> dict[str, Any]:
+    """Return the published schema of a record: what programs that read records, or write them, can rely on."""
+    text = resources.files("npuprof").joinpath("templates", "run-record.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
 
 
 def build_profile(path: str, fields: dict[str, Any]) -> Profile:
