@@ -17,7 +17,7 @@ from repositories import Repo
 from waiting import wait_for
 
 from npuprof.model import NpuprofError
-from npuprof.store.sources import fetching, mirrorgit, transport
+from npuprof.store.sources import fetching, transport
 from npuprof.store.sources.failures import build_failure
 from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_locked, fetch_source, find_mirror_folder, keep_commits
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
@@ -287,11 +287,7 @@ def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(re
         found = fetch_source(str(long.folder))
         assert (found.head, len(found.tags["base/v1.0.0"])) == (long.head, 64)
     assert fetch_commit(str(long.folder), long.head)
-    mirror = Path(find_mirror_folder(str(long.folder)))
-    for pack in mirror.glob("objects/pack/*.pack"):
-        pack.unlink()
-    assert fetch_commit(str(long.folder), long.head)  # made anew
-    shutil.rmtree(mirror)
+    shutil.rmtree(find_mirror_folder(str(long.folder)))
     assert fetch_commit(str(long.folder), long.head)
     assert set(list_refs(str(long.folder))) == {f"{LOCKED}{long.head}", "refs/tags/base/v1.0.0"}
 
@@ -320,11 +316,10 @@ def test_a_remote_of_many_tags_is_written_to_one_file(repo: Repo, hub: Path) -> 
 UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
-    "a tag with a digest": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
-    "a tag that records half": (f"tag -f -a base/v1.0.0 -m Preset-Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "another tag moved": ("tag latest old; push hub --tags; tag -f latest main; push -f hub --tags", {"refs/tags/latest"}, ()),
     "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", set(), ()),
+    "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", {"refs/tags/base/v1.0.0"}, ()),
     "a tag in the way": ("push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
                          {"refs/tags/base/v1.0.0", "refs/tags/base/v1.0.0/x"}, ()),
     "a branch rewritten": ("push -f hub old:main", {"refs/heads/main"}, ()),
@@ -345,8 +340,8 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
     assert {ref for ref in before | after if before.get(ref) != after.get(ref)} == changed
     assert tuple(tag for tag, _, _ in found.moved) == moved
     for tag, then, now in found.moved:
-        assert (then == now) is ("records" in name)
-        (finding,) = [fetching.build_moved_finding(str(hub), found.moved)]
+        assert (then == now) is (name == "a tag made anew")
+        finding = fetching.build_moved_finding(str(hub), found.moved[0])
         assert finding.code == "NP046"
         assert then[:12] in finding.message
         assert now[:12] in finding.message
@@ -355,37 +350,13 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
         assert fetch_source(str(hub)).moved == ()
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "moved"),
-    [
-        ("Digest: {a}", "Digest: {b}", True),
-        ("Digest: {a}", "Digest: {a}\n\nand more", False),
-        ("Digest: {a}", "again", False),
-        ("again", "Digest: {a}", False),
-        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {b}\nDigest-Form: 2", True),
-        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 1", "Digest: {b}\nPreset-Digest: {b}\nDigest-Form: 2", False),
-        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2\n{parent}", True),
-        ("Digest: {a}", "Preset-Digest: {a}", True),
-    ],
-)
-def test_a_tag_made_anew_at_its_commit_has_moved_only_where_it_contradicts_itself(
-    first: str, then: str, moved: bool, repo: Repo, hub: Path
-) -> None:
-    for message in (first, then):
-        said = message.format(a="a" * 64, b="b" * 64, parent=f"Parent: x@1 1.0.0 {'a' * 40}")
-        repo.git("tag", "-f", "-a", "base/v1.0.0", "-m", f"base\n\n{said}", "old")
-        repo.git("push", "-q", "-f", "hub", "--tags")
-        found = fetch_source(str(hub), accept_moved=message == first)
-    assert (bool(found.moved), found.remade) == (moved, () if moved else ("base/v1.0.0",))
-
-
 @pytest.mark.parametrize(("same", "shown"), [(0, 12), (11, 15), (38, 40)])
 def test_ids_of_a_tag_that_moved_are_shown_so_that_they_differ(same: int, shown: int) -> None:
     then, now = "a" * 40, "a" * same + "b" * (40 - same)
-    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, now),)).message
+    told = fetching.build_moved_finding("/srv/x", ("v1.0.0", then, now)).message
     assert f"v1.0.0 was {then[:shown]}, and is {now[:shown]} now" in told
-    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, then),)).message
-    assert f"v1.0.0 is at {then[:12]}, as before, and records another release now" in told
+    told = fetching.build_moved_finding("/srv/x", ("v1.0.0", then, then)).message
+    assert f"v1.0.0 is at {then[:12]}, as before" in told
 
 
 def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -> None:
@@ -395,7 +366,6 @@ def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -
     repo.git("--git-dir=../hub.git", "gc", "-q", "--prune=now")
     fetch_source(url)
     mirror = find_mirror_folder(url)
-    subprocess.run(["git", f"--git-dir={mirror}", "tag", "-d", "base/v1.1.0"], check=True, capture_output=True)
     subprocess.run(["git", f"--git-dir={mirror}", "gc", "-q", "--prune=now"], check=True)
     hub.rename(hub.with_name("away.git"))
     assert list_refs(url)[f"{LOCKED}{locked}"] == locked
@@ -422,18 +392,18 @@ def test_a_commit_that_no_ref_leads_to_is_asked_for_by_its_id(repo: Repo, hub: P
 
 #: The host, and a word of what is said.
 FAULTS = {
-    "hang": "no sign of life for 1 seconds",
-    "stubborn": "no sign of life for 1 seconds",
-    "stuck": "no sign of life for 1 seconds",
+    "hang": "less than 10 bytes a second for 1 seconds",
+    "stubborn": "less than 10 bytes a second for 1 seconds",
+    "stuck": "less than 10 bytes a second for 1 seconds",
     "drip": "less than 10 bytes a second for 1 seconds",
     "trickle": "for 1 seconds, and was given up",
-    "endless": "ended before it was done",
-    "midway": "ended before it was done",
+    "endless": "protocol error",
+    "midway": "hung up",
     "ask": "never prompts",
-    "gone": "no such repository",
-    "key": "the key of its host",
-    "name": "name of its host is not known",
-    "refuse": "refuses the connection",
+    "gone": "Repository not found",
+    "key": "Host key verification failed",
+    "name": "Could not resolve hostname",
+    "refuse": "Connection refused",
     "evil": "https://***@evil/x",
 }
 
@@ -446,6 +416,7 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
     mirror = find_mirror_folder(url)
     for known in (False, True) if host in ("hang", "midway", "gone") else (False,):
         if known:
+            shutil.rmtree(mirror)
             os.rename(find_mirror_folder(str(hub)), mirror)
             repo.commit({"base": BASE.format(5)})
             repo.git("push", "-q", "hub", "main")
@@ -459,47 +430,28 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
         wait_for(lambda: not list_living(tmp_path))
         after = snapshot(mirror)
         assert {path: after.get(path) for path in before} == before
-        assert os.path.isdir(mirror) == known
-        assert not os.path.exists(f"{mirror}.new")
         if not known:
             fetch_source(str(hub))
 
 
-#: What git says, and a word of what is made of it.
+#: What git says, and the code and a word of what is made of it.
 SAID = {
-    "fatal: unable to access 'https://host/x/': Could not resolve host: host": "name of its host",
-    "fatal: could not read Username for 'https://host': terminal prompts disabled": "never prompts",
-    "remote: HTTP Basic: Access denied\nfatal: Authentication failed for 'https://host/x/'": "never prompts",
-    "fatal: unable to access 'https://host/x/': The requested URL returned error: 403": "never prompts",
-    "remote: Not Found\nfatal: repository 'https://host/x/' not found": "no such repository",
-    "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none": "certificate",
-    "fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate": "certificate",
-    "fatal: unable to access 'https://h/': Failed to connect to h port 443 after 4 ms: Couldn't connect to server": "refuses",
-    "fatal: unable to access 'https://h/': The requested URL returned error: 503": "server is in trouble",
-    "fatal: unable to access 'https://h/': gnutls_handshake() failed: An unexpected TLS packet was received.": "No encrypted connection",
-    "fatal: unable to access 'https://h/': OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443": "No encrypted connection",
-    "fatal: unable to access 'https://h/': error:0A00010B:SSL routines::wrong version number": "No encrypted connection",
-    "fatal: unable to access 'https://h/': GnuTLS recv error (-110): The TLS connection was non-properly terminated.": "ended before",
-    "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": "disk is full",
-    "fatal: detected dubious ownership in repository at '/srv/x'": "somebody else",
-    "fatal: transport 'http' not allowed": "another transport",
-    "error: object 1: missingSpaceBeforeDate: x\nfatal: fsck error in packed object\nfatal: index-pack failed": "check refuses",
-    "fatal: error in object: unshallow 1": "check refuses",
-    "error: RPC failed; curl 18 transfer closed\nfatal: early EOF": "ended before",
-    "fatal: unable to access 'https://h/': Operation too slow. Less than 1 bytes/sec transferred": "sign of life",
-    "ssh: connect to host h port 22: Connection timed out": "sign of life",
-    "git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.": "ssh is not let in",
-    "fatal: '/srv/TLS' does not appear to be a git repository": "no git repository",
-    "fatal: something of its own": "something of its own",
-    "": "git said nothing",
+    "fatal: unable to access 'https://host/x/': Could not resolve host: host": ("NP045", "Could not resolve host"),
+    "remote: Not Found\nfatal: repository 'https://host/x/' not found": ("NP045", "not found"),
+    "ssh: no route\nfatal: Could not read from remote repository.": ("NP045", "ssh: no route"),
+    "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": ("NP053", "No space left"),
+    "fatal: Unable to create '/cache/x.git/packed-refs.lock': File exists.": ("NP053", "packed-refs.lock"),
+    "error: object 1: missingSpaceBeforeDate: x\nfatal: fsck error in packed object\nfatal: index-pack failed": ("NP045", "object 1"),
+    "error: object file objects/12/3 is empty\nfatal: loose object 123 is corrupt": ("NP054", "object file objects/12/3"),
+    "remote: error: object file objects/12/3 is empty\nfatal: early EOF": ("NP045", "early EOF"),
+    "": ("NP045", "git said: nothing"),
 }
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_what_git_says_is_put_in_words(said: str) -> None:
+def test_what_git_says_is_quoted(said: str) -> None:
     (finding,) = build_failure("https://host/x", said, "/cache/x.git").findings
-    assert SAID[said] in finding.why
-    assert "{" not in finding.hint
+    assert (finding.code, SAID[said][1] in finding.why) == (SAID[said][0], True)
 
 
 def test_a_remote_that_lists_nothing_any_more_takes_nothing_away(repo: Repo, hub: Path) -> None:
@@ -519,7 +471,7 @@ def test_a_password_that_the_users_git_puts_into_an_address_is_not_told(monkeypa
     code, said = read_failure(lambda: fetch_source("https://team/x.git"))
     assert (code, "secret" in said, "localhost:1" in said) == ("NP045", False, True)
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "url.ext::touch .insteadOf")
-    assert "another transport" in read_failure(lambda: fetch_source("https://team/touched"))[1]
+    assert "not allowed" in read_failure(lambda: fetch_source("https://team/touched"))[1]
     monkeypatch.setenv("NPUPROF_TIMEOUT", "soon")
     assert "NPUPROF_TIMEOUT=soon" in read_failure(lambda: fetch_source("https://team/touched"))[1]
 
@@ -556,21 +508,19 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
     fetch_source(url)
     assert snapshot(str(repo.folder / ".git")) == before
     mirror = find_mirror_folder(url)
-    plain = (Path(mirror) / "config").read_text()
     (Path(mirror) / "config").write_text(
-        f'{plain}[core]\n\tsshCommand = {touch}\n\thooksPath = {hooks}\n[remote "{url}"]\n\tuploadpack = {touch}\n\tvcs = ext\n'
+        f"{(Path(mirror) / 'config').read_text()}[core]\n\tsshCommand = {touch}\n\thooksPath = {hooks}\n"
+        f'[remote "{url}"]\n\tuploadpack = {touch}\n'
     )
-    (Path(mirror) / "HEAD").write_text("")
     repo.git("--git-dir=../hub.git", "branch", "new", "main")
     monkeypatch.delenv("GIT_DIR")
     monkeypatch.delenv("GIT_ALTERNATE_OBJECT_DIRECTORIES")
     assert "new" in fetch_source(url).heads
-    assert (Path(mirror) / "config").read_text() == plain
     assert fetch_commit(url, repo.git("rev-parse", "main"))
     (repo.folder / ".gitmodules").write_text(f'[submodule "m"]\n\tpath = m\n\turl = ext::{touch}\n\tupdate = !{touch}\n')
     repo.git("-c", f"core.hooksPath={os.devnull}", "commit", "-q", "-m", "command", ".gitmodules")
     repo.git("-c", f"core.hooksPath={os.devnull}", "push", "-q", "hub", "main")
-    assert "check refuses" in read_failure(lambda: fetch_source(url))[1]
+    assert "gitmodules" in read_failure(lambda: fetch_source(url))[1]
     assert not (tmp_path / "touched").exists()
     environ = dict(line.split("=", 1) for line in (tmp_path / "environ").read_text().splitlines() if "=" in line)
     wanted = {"GIT_ALLOW_PROTOCOL": "ssh:https:file", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "LC_ALL": "C"}
@@ -610,10 +560,10 @@ def test_a_cache_that_is_no_folder_of_ours_is_refused(repo: Repo, hub: Path, tmp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "third"))
     mirror = Path(find_mirror_folder(str(hub)))
     mirror.parent.mkdir(parents=True)
-    mirror.with_name(f"{mirror.name}.new").write_text("")
+    mirror.write_text("")
     assert read_failure(lambda: fetch_source(str(hub)))[0] == "NP053"
     if os.geteuid():
-        mirror.with_name(f"{mirror.name}.new").unlink()
+        mirror.unlink()
         mirror.parent.chmod(0o500)
         assert read_failure(lambda: fetch_source(str(hub)))[0] == "NP053"
 
@@ -635,13 +585,12 @@ import npuprof.store.sources.fetching, npuprof.store.sources.transport, git, sel
 for name in {calls}:
     setattr(os, name, wrap(getattr(os, name)))
 """
-#: The calls at which a run may be killed, and that of them which gives something a name.
-CALLS = ("mkdir", "replace", "open", "lstat", "close", "unlink")
-RENAMING = ("replace",)
+#: The calls at which a run may be killed.
+CALLS = ("mkdir", "open", "lstat", "unlink")
 
 
 def test_a_run_that_was_killed_does_not_stop_the_next(repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kill_at_calls(RENAMING, hub, tmp_path, monkeypatch)
+    kill_at_calls(("mkdir",), hub, tmp_path, monkeypatch)
 
 
 @pytest.mark.timeout(1800)
@@ -661,17 +610,7 @@ def kill_at_calls(calls: tuple[str, ...], hub: Path, tmp_path: Path, monkeypatch
         killed = start_fetch(str(hub), KILLING.format(number=number, calls=calls))
         killed.communicate()
         completed = killed.returncode == 0
-        mirror = Path(find_mirror_folder(str(hub)))
-        if mirror.exists() and not completed:  # it was there whole, or not at all
-            assert len(list_refs(str(hub))) == 4
-        place = mirror if mirror.exists() else mirror.with_name(f"{mirror.name}.new")
-        if place.exists():
-            for name in ("packed-refs.lock", "config.lock", "refs/tags/base/v1.0.0.lock", "objects/pack/tmp_pack_x"):
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                (place / name).write_text("")
         assert len(fetch_source(str(hub)).tags) == 2
-        assert os.listdir(mirror.parent) == [mirror.name]
-        assert not [path for path in mirror.rglob("*") if path.name.endswith((".lock", ".new")) or path.name.startswith("tmp_")]
         number += 1
     assert number > len(calls) + 1
 
@@ -701,27 +640,13 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
         assert early.returncode != 0
         assert (tmp_path / "pids").exists()
         wait_for(lambda: not list_living(tmp_path))
-    fetch_source(str(hub))
-    os.rename(find_mirror_folder(str(hub)), find_mirror_folder(url))
-    killed = start_fetch(url)
-    wait_for(lambda: list_living(tmp_path))
-    killed.kill()
-    killed.communicate()
-    (Path(find_mirror_folder(url)) / "packed-refs.lock").write_text("")
-    monkeypatch.setattr(mirrorgit, "PATIENCE", 0.1)
-    code, said = read_failure(lambda: fetch_source(url))
-    assert (code, "packed-refs.lock" in said) == ("NP053", True)
-    for pid in list_living(tmp_path):
-        os.killpg(os.getpgid(pid), signal.SIGKILL)
-    ssh.write_text(ssh.read_text().replace("hang) sleep 1000", 'hang) exec sh -c "$2"'))
-    monkeypatch.setattr(mirrorgit, "PATIENCE", 10.0)
-    assert len(fetch_source(url).tags) == 2
 
 
 def test_how_far_it_is_goes_to_the_terminal_and_nothing_else_does() -> None:
     told: list[str] = []
-    said = transport._Said(told.append)
+    said = transport._Messages(told.append)
     said.take(b"remote: Counting objects:  50% (1/2)\rremote: Coun")
     said.take(b"ting objects: 100% (2/2), done.\nReceiving objects:  10% (100/1000)\rremote: welcome\n\nfatal: it broke")
     assert said.finish() == "remote: welcome\nfatal: it broke"
-    assert told == ["fetching: counting 1 of 2 objects", "fetching: counting 2 of 2 objects", "fetching: receiving 100 of 1,000 objects"]
+    steps = ("remote: Counting objects:  50% (1/2)", "remote: Counting objects: 100% (2/2), done.", "Receiving objects:  10% (100/1000)")
+    assert told == [f"fetching: {step}" for step in steps]

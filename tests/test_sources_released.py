@@ -149,7 +149,7 @@ def test_a_lock_that_does_not_count_versions_is_rejected_until_an_update_locks_i
     result = run("show", "team:base@1.1.0")
     assert (result.code, "npuprof source update team" in " ".join(result.err.split())) == (2, True), result.out + result.err
     result = run("source", "update", "--yes")
-    assert (result.code, "mended: it had no seals" in result.out) == (0, True), result.out + result.err
+    assert (result.code, "written anew" in result.out) == (0, True), result.out + result.err
     assert tomllib.loads(lock.read_text()) == tomllib.loads(before)
 
 
@@ -159,15 +159,15 @@ def test_what_a_preset_extends_at_head_is_the_locked_commit(grown: Repo, team: T
     assert (result.code, "hccl_timeout = 7\n" in run("show", "pinned").out) == (0, True), result.err
 
 
-def test_a_tag_that_was_made_anew_at_its_commit_takes_no_version_away(
+def test_a_tag_that_was_made_anew_at_its_commit_is_taken_by_who_says_so(
     grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team.repo.commit({"other": "options.deterministic = 0\n"})
     team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again", "base/v1.1.0^{commit}")
     team.push("--force")
     result = run("source", "update", "--yes")
-    told = "team: made anew at the commit where they were, so the same versions: base/v1.1.0"
-    assert (result.code, told in result.err, "up to date" in result.err) == (0, True, True), result.err
+    assert (result.code, "was made anew: base/v1.1.0" in result.err) == (2, True), result.err
+    assert run("source", "update", "--yes", "--moved").code == 0
     fetch_again("fresh", grown, run, tmp_path, monkeypatch)
     assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
 

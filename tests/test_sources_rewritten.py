@@ -44,7 +44,7 @@ def test_what_a_source_of_a_source_has_lost_is_mended_where_that_is_kept(
         result = run("source", words)
         assert (result.code, "'mid/up' no longer has the commit" in result.err) == (2, True), result.err
         assert "that the lock of mid names" in result.err
-        assert "where mid is kept, npuprof source update up has to lock another one" in " ".join(result.err.split())
+        assert "lock another one: npuprof source update mid" in " ".join(result.err.split())
         assert ":refs/tags/kept/" in result.err
     monkeypatch.chdir(mid.repo.folder)
     assert run("source", "update", "up", "--yes", "--moved").code == 0
@@ -64,5 +64,3 @@ def test_a_version_that_a_source_has_lost_is_told_with_the_preset_that_names_it(
     result = run("source", "update", "--yes", "--moved")
     said = " ".join(result.err.split())
     assert (result.code, "profiles/pinned.toml:2:" in said, "team:base has no released version 1.0.0" in said) == (2, True, True), said
-    assert "which the source no longer has: its history was rewritten" in said
-    assert "refer to another version" in said

@@ -248,11 +248,11 @@ def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     repo.git("config", "include.path", "../never")
     monkeypatch.setattr(processes, "PATIENCE", 0.3)
     git = Git(str(repo.folder))
-    with pytest.raises(NpuprofError, match="it said nothing"):
+    with pytest.raises(NpuprofError, match="it did not answer"):
         git.run_command("log")
-    with pytest.raises(NpuprofError, match="it said nothing"):
+    with pytest.raises(NpuprofError, match="it did not answer"):
         git.read_objects(["HEAD"])
-    with pytest.raises(NpuprofError, match="it said nothing"):
+    with pytest.raises(NpuprofError, match="it did not answer"):
         list(git.stream_output("log"))
 
 

@@ -16,7 +16,6 @@ from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import selectors
     import subprocess
 
     import git
@@ -25,7 +24,7 @@ Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 #: Stand for a pipe to a process that is started, and for nothing at all: as in ``subprocess``, which not every start needs.
 PIPE, DEVNULL = -1, -3
-#: For how many seconds a process that reads may say nothing.
+#: For how many seconds a process that reads may say nothing while it is asked; it has ten times as long to end.
 PATIENCE = 60.0
 #: How many bytes of memory git that reads may take: a file that a repository names may have no end.
 MEMORY = 4 << 30
@@ -75,7 +74,7 @@ NETWORK = GitProfile(
 
 
 class SilentError(OSError):
-    """A process that reads said nothing for too long, and was ended."""
+    """A process that reads did not answer in time, and was ended."""
 
 
 @lru_cache(maxsize=64)
@@ -131,69 +130,25 @@ def _limit_memory(process: int) -> None:
 def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[bytes, bytes]:
     """Return what a process says until it ends, on standard output and on standard error; ``stdin`` is its standard input.
 
-    Raises SilentError where it neither says nor takes anything for longer than ``PATIENCE``.
+    Raises SilentError if that takes longer than ten times ``PATIENCE``.
     """
-    import selectors
-
-    output: dict[IO[bytes], list[bytes]] = {pipe: [] for pipe in (process.stdout, process.stderr) if pipe is not None}
-    unsent = memoryview(stdin or b"")
-    with selectors.DefaultSelector() as selector:
-        for pipe in output:
-            selector.register(pipe, selectors.EVENT_READ)
-        if process.stdin is not None:
-            os.set_blocking(process.stdin.fileno(), False)
-            selector.register(process.stdin, selectors.EVENT_WRITE)
-        while selector.get_map():
-            ready = selector.select(PATIENCE)
-            if not ready:
-                end_silent(process)
-            for key, _ in ready:
-                if key.fileobj is process.stdin:
-                    unsent = _write_some(process, selector, unsent)
-                elif piece := os.read(key.fd, 1 << 16):
-                    output[key.fileobj].append(piece)  # type: ignore[index]
-                else:
-                    selector.unregister(key.fileobj)
-    for pipe in output:
-        pipe.close()
-    _wait_briefly(process)
-    out, complaints = (b"".join(output[pipe]) if pipe is not None else b"" for pipe in (process.stdout, process.stderr))
-    return out, complaints
-
-
-def _write_some(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, unsent: memoryview) -> memoryview:
-    """Hand on as much as a process takes; at the end of it close its standard input."""
-    pipe = process.stdin
-    assert pipe is not None, "it is being written"
-    with suppress(BlockingIOError, BrokenPipeError):
-        if unsent:
-            unsent = unsent[os.write(pipe.fileno(), unsent[: 1 << 16]) :]
-            if unsent:
-                return unsent
-    selector.unregister(pipe)
-    with suppress(BrokenPipeError):
-        pipe.close()
-    return unsent
-
-
-def _wait_briefly(process: subprocess.Popen[bytes]) -> None:
     import subprocess
 
     try:
-        process.wait(PATIENCE)
+        return process.communicate(stdin, timeout=10 * PATIENCE)
     except subprocess.TimeoutExpired:
         end_silent(process)
 
 
 def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
-    """End a process that says nothing. Raises SilentError."""
+    """End a process that does not answer. Raises SilentError."""
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
-    raise SilentError(110, f"it said nothing for {PATIENCE:.0f} s")
+    raise SilentError(110, "it did not answer in time")
 
 
 class Replies:
@@ -252,7 +207,7 @@ def ask_python(code: str) -> bytes:
         return b""
 
 
-# -- what writes, and what talks to a remote: by GitPython ------------------------------------------------------------------
+# -- what talks to a remote, and what writes, by GitPython ------------------------------------------------------------------
 
 
 def open_git_writer(top: str) -> git.Git:
@@ -267,24 +222,11 @@ def open_git_writer(top: str) -> git.Git:
 
 
 def start_git_talk(
-    words: Sequence[str],
-    folder: str,
-    environment: Mapping[str, str],
-    more: Sequence[str],
-    stdin: IO[bytes] | None,
-    handles: Sequence[int],
-    git_folder: str = "",
-) -> subprocess.Popen[bytes]:
+    words: Sequence[str], folder: str, environment: Mapping[str, str], more: Sequence[str], stdin: IO[bytes] | None, git_folder: str = "",
+) -> subprocess.Popen[bytes]:  # fmt: skip
     """Start git that talks to a remote in a folder, in a session of its own. Raises OSError."""
     command = NETWORK.build_command(words, git_folder, more)
-    wrapped = (
-        _import_gitpython()
-        .Git(folder)
-        .execute(command, stdin, as_process=True, env={**environment}, start_new_session=True, pass_fds=handles)
-    )
-    process: subprocess.Popen[bytes] = wrapped.proc
-    wrapped.proc = None  # it would end the process as soon as nobody holds it
-    return process
+    return _start(command, cwd=folder, env={**environment}, stdin=stdin or DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.layout import list_project_paths
 from npuprof.store.project_files import ProjectFiles
-from npuprof.store.source_sync import LostCommitsError, advise_return, build_lost_finding, fetch_sources_of, sync_source
+from npuprof.store.source_sync import fetch_sources_of, sync_source
 from npuprof.store.sources import project
 from npuprof.store.sources.project import require_fitting_project
 from npuprof.store.sources.reading import find_copy_faults, find_sources
@@ -22,9 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import Folder
     from npuprof.store.sources.reading import Sources
-
-
-_SHOWN = 3  # commits that a message names
 
 
 class Sync(Verb):
@@ -49,24 +46,18 @@ class Sync(Verb):
         problems: list[Finding] = []
         fetched: list[str] = []
         known: set[str] = set()
-        lost: dict[tuple[str, str, str], list[str]] = {}
-        for sources, commit in self._list_sources(home):
+        for sources, is_older in self._list_sources(home):
             known |= sources.project.sources.keys()
             wanted = [name for name in sources.project.sources if name in self.names or not self.names]
             for name in wanted:
                 if self.history and name not in sources.lock.sources:
                     continue  # what was not locked then is nothing to fetch
-                if commit and sources.lock.sources[name].is_unsealed:
+                if is_older and not sources.lock.sources[name].is_sealed:
                     continue  # an older lock is never locked again, and without seals it names nothing
                 try:
                     fetched += _sync(sources, name, problems)
-                except LostCommitsError as error:
-                    for commit_lost in error.lost if commit else ():
-                        lost.setdefault(commit_lost, []).append(commit)
-                    problems += error.findings if not commit else ()
                 except NpuprofError as error:
                     problems += error.findings
-        problems += [_build_history_finding(*commit_lost, commits) for commit_lost, commits in lost.items()]
         problems += [
             Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
             for name in self.names
@@ -87,17 +78,17 @@ class Sync(Verb):
         except NpuprofError:
             return True  # a repository may take presets before it has some of its own
 
-    def _list_sources(self, home: Folder | None) -> Iterator[tuple[Sources, str]]:
-        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is; with older ones their commit.
+    def _list_sources(self, home: Folder | None) -> Iterator[tuple[Sources, bool]]:
+        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is, and whether that is older.
 
         Raises NpuprofError.
         """
         if home is None:
-            yield find_sources(ProjectFiles(self.store).home), ""
+            yield find_sources(ProjectFiles(self.store).home), False
         elif not self.history:
             sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
             require_fitting_project(sources.project)
-            yield sources, ""
+            yield sources, False
         else:
             now: Sources | None = None
             with suppress(NpuprofError):
@@ -107,7 +98,7 @@ class Sync(Verb):
                     sources = find_sources(revisions.load_revision(home, commit))
                 except NpuprofError:
                     continue  # a lock that cannot be read names nothing; log tells it
-                yield sources, "" if now is not None and sources.lock.sources == now.lock.sources else commit
+                yield sources, now is None or sources.lock.sources != now.lock.sources
 
 
 def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
@@ -124,14 +115,6 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
         problems += faults
     synced = sync_source(name, locked)
     return [*([f"{name} {locked.shown}"] if synced.missing else []), *fetch_sources_of(synced.store)]
-
-
-def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
-    """Return that a source no longer has a commit that only older locks of this repository name."""
-    shown = ", ".join(locker[:7] for locker in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
-    lost = build_lost_finding(name, commit, f"{advise_return(url, commit)}; what is locked now does not need it: npuprof source sync")
-    why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
-    return lost._replace(message=lost.message.replace("that npuprof.lock names", "that an older npuprof.lock names"), why=why)
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
 
 class _Step(Record):
-    """What a lock would say, what of it was locked now, copies to write, versions that are gone, whether it is new, and remarks."""
+    """What a lock would say, what of it was locked now, copies to write, whether it is new, and remarks."""
 
     sources: dict[str, LockedSource]
     locked: dict[str, LockedSource]
     copies: dict[str, dict[str, bytes]]
-    gone: dict[str, tuple[str, ...]]
     is_new: bool
     remarks: tuple[str, ...]
 
@@ -98,8 +97,7 @@ class Update(Verb):
         }
         unchanged = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**unchanged, **locked}
-        gone = {name: versions for name, versions in locking.gone.items() if versions}
-        return _Step(new, locked, copies, gone, new != place.lock.sources or place.is_lock_unread, locking.remarks)
+        return _Step(new, locked, copies, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
     def _tell_step(self, place: ProjectFiles, step: _Step) -> Answer:
         """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
@@ -107,7 +105,7 @@ class Update(Verb):
         survey = _compare(place, new)
         lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
         lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
-        remarks = (*_list_remarks(place, new), *step.remarks, *map(_tell_gone, step.gone.items()))
+        remarks = (*_list_remarks(place, new), *step.remarks)
         if place.is_lock_unread and old:
             remarks = (*remarks, "npuprof.lock cannot be read as it is: this is compared with that of HEAD")
         return Answer(self._build_forms(survey, lines), remarks)
@@ -118,8 +116,6 @@ class Update(Verb):
         if not step.is_new:
             mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
             return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
-        if self.yes and step.gone and not self.moved:
-            _refuse_step_back(step.gone)
         written = place.write(None, step.sources)
         written += _copy_anew(place, step.locked, step.copies, folders)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
@@ -132,18 +128,6 @@ class Update(Verb):
             "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
             "json": lambda: data.format_survey_json(survey, False, False),
         }
-
-
-def _tell_gone(gone: tuple[str, tuple[str, ...]]) -> str:
-    name, versions = gone
-    return f"{name}: {', '.join(versions)} {'is' if len(versions) == 1 else 'are'} gone upstream, so this is a step back"
-
-
-def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
-    """Raise NpuprofError (NP046): nobody has looked at what an older version takes away."""
-    why = "A released version stays; what is locked in its place is older. --yes alone agrees to newer ones."
-    hint = "ask its owners whether that was meant; to go back say --yes --moved, or leave --yes out and look at what changes"
-    raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(source)}", why, hint) for source in gone.items()])
 
 
 def _collect_copies(place: ProjectFiles, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
@@ -181,17 +165,8 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
         assert there is not None, "one of them is there"
         return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
     if (before.commit, before.url) == (after.commit, after.url):
-        return f"{name}: still at {after.shown} ({after.commit[:7]}){_format_mending(before, after)}"
+        return f"{name}: still at {after.shown} ({after.commit[:7]}), its entry in npuprof.lock is written anew"
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
-
-
-def _format_mending(before: LockedSource, after: LockedSource) -> str:
-    """Return what of a lock is put right that was not what npuprof writes of that commit."""
-    parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
-    repairs = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
-    repairs += ["it had no seals"] if before.is_unsealed else []
-    repairs += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
-    return f"; mended: {'; '.join(repairs)}" if repairs else ""
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
@@ -217,7 +192,7 @@ def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
     # What no lock that can be read names is not locked; there is such a source all the same.
     before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
     unproved = {
-        name: known._replace(digest="", doubt="") for name, known in place.lock.sources.items()
+        name: known._replace(digest="", is_sealed=True) for name, known in place.lock.sources.items()
     }  # a wrong one is what is mended here
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
@@ -34,16 +34,11 @@ class ReleaseTags:
         self._kept: dict[str, str] = {}
         self._proposed: list[TagRef] = []
         self._reachability = Reachability(git)
-        self.known_tags: Collection[str] | None = None  #: the tags that count, by their names; None: all that are there
-
-    def _counts(self, tag: str) -> bool:
-        return self.known_tags is None or tag in self.known_tags
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
         if self._tags is None:
-            listed = [ref for ref in list_tag_refs(self.git, "refs/tags/") if self._counts(ref.tag)]
-            refs = sorted([*listed, *self._proposed], key=lambda ref: ref.sort_key)
+            refs = sorted([*list_tag_refs(self.git, "refs/tags/"), *self._proposed], key=lambda ref: ref.sort_key)
             self._tags = {**_group_by_name(refs), "": refs}
         return self._tags.get(name, [])
 
@@ -56,7 +51,7 @@ class ReleaseTags:
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        refs = [ref for ref in self._reachability.list_reachable_refs(name, commit) if self._counts(ref.tag)]
+        refs = self._reachability.list_reachable_refs(name, commit)
         new = [ref for ref in self._proposed if ref.name == name and (version := self._versions[ref.tag]) and version.commit == commit]
         return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
@@ -95,7 +90,7 @@ class ReleaseTags:
     def find_yank(self, tag: str) -> str:
         """Return why a version was yanked, by the name of its tag; an empty text where it was not: a tag beside its own says so."""
         if tag not in self._yanks:
-            tag_object = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0] if self._counts(f"{tag}{YANKED}") else None
+            tag_object = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
             message = tag_object.content.partition(b"\n\n")[2].decode(errors="replace") if tag_object and tag_object.type == "tag" else ""
             reason = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
             self._yanks[tag] = reason or "no reason is given" if tag_object else ""
@@ -137,7 +132,7 @@ class ReleaseTags:
         versions: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) and self._counts(tag) else None
+            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) else None
             if text is not None and (read := self.git.read_objects([oid])[0]):
                 versions.append(parse_tag_object(TagRef("", text, oid), read.content))
         return sorted(versions, key=lambda version: version.text.order)

@@ -7,7 +7,6 @@ from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
-from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.store.layout import LOCK_FILE
 from npuprof.store.sources.urls import find_url_fault, mark_texts
@@ -16,11 +15,12 @@ from npuprof.system.patterns import lazy_pattern
 
 FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
-_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
-_OPTIONAL = ("tag", "path", "releases", "copy", "yanked")
-_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_DIGEST = lazy_pattern(r"sha256:[0-9a-f]{64}")
-_RELEASES = lazy_pattern(r"(0|[1-9]\d{0,8}) sha256:[0-9a-f]{64}")
+_DIGEST = r"sha256:[0-9a-f]{64}"
+#: The texts of an entry, in their order, and the form of each; an empty text if it is left out.
+_FORMS = {
+    "url": ".+", "path": ".*", "rev": "[^:]+", "tag": ".*", "commit": "[0-9a-f]{40}|[0-9a-f]{64}", "digest": _DIGEST,
+    "releases": rf"|(?:0|[1-9]\d{{0,8}}) {_DIGEST}", "copy": f"|{_DIGEST}", "yanked": ".*",
+}  # fmt: skip
 _PIN = lazy_pattern(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
@@ -53,10 +53,6 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
     return pins[0] if len({pin.commit for pin in pins}) == 1 else None
 
 
-#: The doubt about an entry without a seal.
-UNSEALED = "no seals"
-
-
 class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
@@ -77,12 +73,7 @@ class LockedSource(Record):
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
     releases: str = ""
-    doubt: str = ""  #: what of it npuprof did not write, by its seals; UNSEALED without them, an empty text if it wrote all
-
-    @property
-    def is_unsealed(self) -> bool:
-        """Whether the entry has no seal: an older npuprof wrote it, or somebody took the seal out."""
-        return self.doubt == UNSEALED
+    is_sealed: bool = True  #: whether npuprof wrote all of it, by its seals
 
     @property
     def shown(self) -> str:
@@ -117,36 +108,22 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         document = parse_document(FILE, source, raw, revision)
     except NpuprofError as error:  # how TOML is written is of no use here: nobody writes this file
         raise NpuprofError([finding._replace(hint=hint) for finding in error.findings]) from None
-    problems: list[Finding] = []
-
-    def add(message: str, path: Path) -> None:
-        why = "It is written by npuprof; by hand it is hard to get right."
-        shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
-        problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
-
-    form = document.data.get("version")
+    form = document.data.get("version", 1 if not document.data else None)
     if type(form) is int and form > 1:
         what = f"the lock has the form {form}, which this npuprof does not know"
         way = "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, then npuprof source update"
         raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",)))])
-    if form is None and document.data:
-        add("the lock does not say its form, version = 1", ())
-    elif document.data and (type(form) is not int or form != 1):
-        add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
-    listed = document.data.get("sources", {})
+    entries = document.data.get("sources", {})
+    faulty: list[Path] = [] if type(form) is int and form == 1 else [("version",) if "version" in document.data else ()]
     locked_sources: dict[str, LockedSource] = {}
-    for name, entry in listed.items() if isinstance(listed, dict) else ():
-        path = ("sources", name)
-        if fault := _find_entry_fault(entry):
-            add(f"the lock of {name!r} {fault}", path)
-            continue
-        pins = entry.get("versions", {}).items()
-        versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
-        texts = {key: entry.get(key, "") for key in _TEXTS}
-        locked = LockedSource(name, **texts, versions=versions)
-        locked_sources[name] = locked._replace(doubt=_find_doubt(locked, entry))
-    if problems:
-        raise NpuprofError(problems)
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        if _is_entry(entry):
+            locked_sources[name] = _read_entry(name, entry)
+        else:
+            faulty.append(("sources", name))
+    if faulty:
+        what, why = f"{source} is not as npuprof writes it", "It is written by npuprof; by hand it is hard to get right."
+        raise NpuprofError([Finding("NP044", what, why, hint, Origin(document, path), ".".join(path)) for path in faulty])
     return Lock(document, locked_sources)
 
 
@@ -156,40 +133,31 @@ def parse_locked_version(text: str) -> LockedVersion | None:
     return LockedVersion(match[1], match[2], match[3] or "") if match else None
 
 
-def _find_doubt(locked: LockedSource, entry: dict[str, Any]) -> str:
-    """Return what of an entry is not as npuprof wrote it, by its seals; UNSEALED if it has none."""
-    if "seal" not in entry or not locked.releases:
-        return UNSEALED
-    if entry["seal"] != mark_texts(locked.tag, locked.commit):
-        return f"{locked.tag or locked.rev} is {locked.commit[:12]}"
-    seals = entry.get("seals")
-    for reference, pin in locked.versions.items():
-        if not isinstance(seals, dict) or seals.get(reference) != mark_texts(reference, pin.version, pin.commit):
-            return f"{reference} is {pin.version if pin.version != '-' else 'no version'}, at {pin.commit[:12]}"
-    return ""
+def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
+    pins = {reference: parse_locked_version(text) for reference, text in entry.get("versions", {}).items()}
+    versions = {reference: pin for reference, pin in pins.items() if pin}
+    locked = LockedSource(name, **{key: entry.get(key, "") for key in _FORMS}, versions=versions)
+    seals = {"seal": entry.get("seal"), "seals": entry.get("seals", {})}
+    return locked._replace(is_sealed=bool(locked.releases) and seals == _seal(locked))
 
 
-def _find_entry_fault(entry: Any) -> str:
-    if not isinstance(entry, dict):
-        return "is no table"
-    for key in _TEXTS:
-        if not isinstance(entry.get(key, "" if key in _OPTIONAL else None), str):
-            return f"has no {key}" if key not in entry else f"has a {key} that is no text"
-    url_fault, versions = find_url_fault(entry["url"]), entry.get("versions", {})
+def _seal(locked: LockedSource) -> dict[str, Any]:
+    """Return the seals of an entry: what a version is cannot be typed over, or merged, unseen."""
+    seals = {reference: mark_texts(reference, pin.version, pin.commit) for reference, pin in sorted(locked.versions.items())}
+    return {"seal": mark_texts(locked.tag, locked.commit), "seals": seals}
+
+
+def _is_entry(entry: Any) -> bool:
+    """Return whether the table of a source is one as npuprof writes it, whatever its seals say."""
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key, ""), str) for key in _FORMS):
+        return False
+    versions = entry.get("versions", {})
+    if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
+        return False
+    if not all(re.fullmatch(form, entry.get(key, "")) for key, form in _FORMS.items()) or find_url_fault(entry["url"]):
+        return False
     wanted, number = parse_version_range(entry["rev"]), parse_version_text(entry.get("tag", ""))
-    is_outside = wanted is not None and (number is None or not wanted.accepts(number))
-    are_digests = _DIGEST.fullmatch(entry["digest"]) and _DIGEST.fullmatch(entry.get("copy") or entry["digest"])
-    are_pins = isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values())
-    faults = (
-        (url_fault, f"has a url that is none: {url_fault}"),
-        (":" in entry["rev"], "has a rev that is none"),
-        (not _COMMIT.fullmatch(entry["commit"]), "has a commit that is no full id"),
-        (is_outside, f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"),
-        (not are_digests, "has a digest that is none"),
-        ("releases" in entry and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
-        (not are_pins, "has versions that are none"),
-    )
-    return next((text for is_fault, text in faults if is_fault), "")
+    return wanted is None or (number is not None and wanted.accepts(number))
 
 
 def format_lock(sources: dict[str, LockedSource]) -> str:
@@ -197,14 +165,12 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
     parts = [f"{_HEAD}version = 1\n"]
     for name in sorted(sources):
         locked = sources[name]
-        texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
-        texts["seal"] = mark_texts(locked.tag, locked.commit)
-        parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
+        texts, seals = {key: text for key in _FORMS if (text := getattr(locked, key))}, _seal(locked)
+        parts.append(_format_table(f"sources.{format_key_segment(name)}", {**texts, "seal": seals["seal"]}))
         if locked.versions:
-            pins = sorted(locked.versions.items())
-            parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", {key: str(pin) for key, pin in pins}))
-            seals = {key: mark_texts(key, pin.version, pin.commit) for key, pin in pins}
-            parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals))
+            pins = {key: str(pin) for key, pin in sorted(locked.versions.items())}
+            parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", pins))
+            parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals["seals"]))
     return "\n".join(parts)
 
 

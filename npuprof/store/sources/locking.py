@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
@@ -10,17 +9,18 @@ from npuprof.document import parse_document
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.report.text import count_rest
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision, load_repository_revision
 from npuprof.store.problems import place_finding
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
-from npuprof.store.sources.mirrorgit import HEADS, TAGS, RemoteRefs, open_mirror
+from npuprof.store.sources.mirrorgit import HEADS, TAGS, open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
-from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_request, parse_version_text
+from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_text
 
 #: How many versions a message lists.
 _SHOWN = 8
@@ -39,8 +39,7 @@ def lock_source(
     Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
     """
     repository = open_mirror(source.name, source.url, source.path)
-    repository.known_tags = fetched.tags  # a mirror keeps those that were withdrawn: another one never saw them
-    tag, commit = _choose_commit(source, fetched, repository, origin, known.tag if known is not None else "")
+    tag, commit = _choose_commit(source, fetched, repository, origin)
     yanked = repository.find_yank(tag) if tag else ""
     digest = compute_kept_digest(repository, source.url, source.path, commit)
     if not digest:
@@ -60,61 +59,13 @@ def lock_source(
             if before is not None and is_gone and repository.has_commit(before.commit):
                 versions[reference] = before  # what was locked stays
             elif reference in asked:
-                lost = before if is_gone else None
-                raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
+                raise NpuprofError([place_finding(finding, find_asked(reference)) for finding in error.findings]) from None
             # what the presets of the source itself refer to is told where they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
     locked = locked._replace(releases=seal_released_tags(tags))
     keep_released_tags(locked, tags)
     return locked
-
-
-def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
-    """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
-    placed = [place_finding(finding, asked) for finding in findings]
-    if lost is not None:
-        why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
-        hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
-        placed = [finding._replace(why=why, hint=f"{hint} ({finding.hint})" if finding.hint else hint) for finding in placed]
-    return placed
-
-
-def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
-    """Return the refs of a remote that decide what a source is locked to; None where that may be any of them.
-
-    They are what its ``rev`` chooses, what ``known`` names, versions that are referred to, and what says that one was yanked.
-    """
-    tags = {name.removeprefix(TAGS) for name in remote.refs if name.startswith(TAGS)}
-    tags_wanted = {f"{tag}{YANKED}" for tag in tags if f"{tag}{YANKED}" in tags}
-    wanted = parse_version_range(source.rev)
-    ref = ""
-    if wanted is not None:
-        tags_wanted |= {_choose_version(list_store_versions(tags), wanted, tags)}
-    elif source.rev not in tags:
-        ref = next((name for name in (f"{HEADS}{source.rev}", source.rev) if name in remote.refs), "")
-        if not ref:
-            return None
-    tags_wanted |= {source.rev} if wanted is None and not ref else set()
-    for reference in references:
-        name, _, text = reference.partition("@")
-        request = parse_version_request(text.strip("\"'"))
-        if request is None:
-            return None
-        numbers = {tag: parse_version_text(tag.removeprefix(f"{name}/")) for tag in tags if tag.startswith(f"{name}/v")}
-        tags_wanted |= {tag for tag, number in numbers.items() if number is not None and request.accepts(number)}
-    if known is not None:
-        tags_wanted |= {known.tag, *(f"{name.partition('@')[0]}/v{pin.version}" for name, pin in known.versions.items())}
-    return {f"{TAGS}{tag}" for tag in tags_wanted & tags} | ({ref} if ref else set())
-
-
-def list_unfetched_tags(source: Source, fetched: Fetched, locked: LockedSource) -> set[str]:
-    """Return the tags that presets of a source refer to by whole numbers and that are not here, though the source has them."""
-    repository = open_mirror(source.name, source.url, source.path)
-    references = filter(is_own_reference, list_versioned_references(load_repository_revision(repository, locked.commit)))
-    pairs = (reference.partition("@")[::2] for reference in references if reference not in locked.versions)
-    texts = ((name, parse_version_text(text.strip("\"'"))) for name, text in pairs)
-    return {f"{TAGS}{tag}" for name, text in texts if text and (tag := f"{name}/v{text}") in fetched.tags}
 
 
 def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
@@ -124,47 +75,23 @@ def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags
     return known[max(unyanked or accepted, key=lambda version: version.order)] if accepted else ""
 
 
-def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None, known_tag: str = "") -> tuple[str, str]:
-    """Return the tag, if it is a version of the store, and the commit that are meant; ``known_tag`` is the version that was locked."""
+def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
+    """Return the tag, if it is a version of the store, and the commit that are meant."""
     wanted = parse_version_range(source.rev)
     known = list_store_versions(fetched.tags)
     if wanted is not None:
         if tag := _choose_version(known, wanted, fetched.tags):
             return tag, repository.resolve_commit(f"{TAGS}{tag}")
     else:
-        for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
-            if not _is_withdrawn(repository, fetched, ref):
-                commit = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
-                if commit:
-                    return "", commit
-    if not (fetched.tags or fetched.heads or fetched.head):
-        what = f"the source {source.name!r} has no branch and no tag"
-        why = "Its repository is empty, or what answers at its address is no repository."
-        raise NpuprofError([Finding("NP047", what, why, "push its presets there, or check the address", origin)])
+        for ref in (f"{TAGS}{source.rev}", f"{HEADS}{source.rev}", source.rev):
+            name = fetched.head if ref == "HEAD" and fetched.head else ref
+            if repository.has_commit(name):
+                return "", repository.resolve_commit(name)
     shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
-    versions = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
-    what = f"nothing in the source {source.name!r} is {source.rev!r}"
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
-    branches = f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
-    hint = f"it has the versions {versions}" if shown else f"it has no versions yet; {branches}"
-    if known_tag and known_tag not in fetched.tags:
-        hint = (
-            f"ask its owners where {known_tag} went, which is locked here and gone there; {hint.replace('no versions yet', 'no versions')}"
-        )
-    raise NpuprofError([Finding("NP047", what, why, hint, origin)])
-
-
-def _is_withdrawn(repository: Repository, fetched: Fetched, revision: str) -> bool:
-    """Return whether a revision names a tag, or begins with one, that the mirror knows and the source has no longer."""
-    name = re.split(r"[~^]|@\{|:", revision.strip("\"'"))[0].removeprefix("refs/").removeprefix("tags/")
-    return name not in fetched.tags and name not in fetched.heads and repository.has_commit(f"{TAGS}{name}")
-
-
-def _try_commit(repository: Repository, revision: str) -> str:
-    try:
-        return repository.resolve_commit(revision)
-    except NpuprofError:
-        return ""
+    hint = f"it has no versions; name a branch: {count_rest(list(fetched.heads), _SHOWN) or 'none has a name there'}"
+    hint = f"it has the versions {count_rest(shown, _SHOWN)}" if shown else hint
+    raise NpuprofError([Finding("NP047", f"nothing in the source {source.name!r} is {source.rev!r}", why, hint, origin)])
 
 
 def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
@@ -195,9 +122,6 @@ def suggest_range(fetched: Fetched) -> str:
 
 def _pin_version(source: Source, fetched: Fetched, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
     name, _, wanted = reference.partition("@")
-    if _is_withdrawn(repository, fetched, wanted):
-        what = f"{source.name}:{reference} names a tag that the source has no longer"
-        raise NpuprofError([Finding("NP047", what, "", "name a version or a branch that it has")])
     if wanted.startswith(("HEAD", "@")) and (named := find_named_commit(repository, commit, wanted)):
         return LockedVersion("-", named)  # a mirror has no HEAD: it is the locked commit
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -36,8 +36,8 @@ def find_edited_copies(home: ProfileSource) -> list[Finding]:
     faults: list[Finding] = []
     sources = find_sources(home)
     for name, source in sources.project.sources.items():
-        if claims := sources.find_typed_claims(name):
-            faults += claims
+        if unsealed := sources.find_unsealed(name):
+            faults += unsealed
         elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
             faults += find_copy_faults(sources, name)
     return faults
@@ -199,41 +199,21 @@ class Sources:
             part = next(part for part in ("url", "path", "rev") if getattr(locked, part) != getattr(wanted, part))
             what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {getattr(wanted, part)!r} in npuprof.toml"
             why = f"The lock was made for {getattr(locked, part)!r}."
-            origin = self.project.find_source_origin(
-                name, *((part,) if self.project.document and part in _list_said(self.project, name) else ())
-            )
-            raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", origin)])
-        if locked.doubt:
-            raise NpuprofError([self._build_doubt_finding(name, locked)])
+            raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))])
+        if unsealed := self.find_unsealed(name):
+            raise NpuprofError(unsealed)
         return locked
 
-    def find_typed_claims(self, name: str) -> list[Finding]:
-        """Return what the lock says of a source that npuprof did not write; nothing if it is not locked."""
+    def find_unsealed(self, name: str) -> list[Finding]:
+        """Return that the lock says something of a source that npuprof did not write; nothing if it does not, or says nothing."""
         locked = self.lock.sources.get(name)
-        return [self._build_doubt_finding(name, locked)] if locked is not None and locked.doubt else []
-
-    def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
-        """Return that the lock names another commit for a version than was locked, or has no seals to tell by."""
-        above = self.label.rstrip("/")
-        lock, hint = "npuprof.lock", f"restore npuprof.lock (git checkout npuprof.lock), or lock it anew: npuprof source update {name}"
-        if above:
-            lock = f"the lock of {above}"
-            hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
-        what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
-        why = "It was edited by hand, or merged wrongly; what a version is never changes."
-        if locked.is_unsealed:
-            what = f"{lock} has no seals for the source {self.label + name!r}"
-            why = "npuprof seals what it locks, and trusts no other entry."
-            hint = f"lock it again: npuprof source update {name}"
-            if above:
-                hint = f"lock it again where {above} is kept, then here: npuprof source update {above.partition('/')[0]}"
-        return Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit" if locked.is_unsealed else "seal"))
-
-
-def _list_said(project: Project, name: str) -> Iterable[str]:
-    assert project.document is not None, "the source stands in it"
-    table: dict[str, object] = project.document.data["sources"][name]
-    return table
+        if locked is None or locked.is_sealed:
+            return []
+        source = f"{self.label}{name}"
+        what = f"{f'the lock of {self.label[:-1]}' if self.label else 'npuprof.lock'} has no fitting seals for the source {source!r}"
+        why = "It was edited by hand, or merged wrongly; npuprof trusts only what it sealed, as what a version is never changes."
+        hint = f"restore the lock, or lock it again: npuprof source update {source.partition('/')[0]}"
+        return [Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit"))]
 
 
 def find_sources_of(store: SourceStore) -> Sources:

@@ -50,19 +50,14 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
-_PROGRESS = lazy_pattern(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
-_STEPS = {"Counting": "counting", "Compressing": "compressing", "Receiving": "receiving", "Resolving": "resolving deltas of"}
+_PROGRESS = lazy_pattern(r"(?:remote: )?[A-Z][\w ]*: +\d[\w %()/.,|]*")
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
 _MOST_BYTES = 4096  # and up to this many bytes of one
 _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life, or, if it is slow, sent too little to come to an end."""
-
-    def __init__(self, is_slow: bool = False) -> None:
-        super().__init__()
-        self.is_slow = is_slow
+    """A remote gave no sign of life, or sent too little to come to an end."""
 
 
 class Talk(NamedTuple):
@@ -76,15 +71,13 @@ class Talk(NamedTuple):
 class Line(NamedTuple):
     """How to talk to a remote for a mirror, or for the repository whose work tree has its ``top`` there.
 
-    ``timeout`` is for how many seconds it may give no sign of life, ``progress`` whether to tell how far it is, and ``hold`` the
-    handle of a file that git keeps open as long as it lives.
+    ``timeout`` is for how many seconds it may give no sign of life, ``progress`` whether to tell how far it is.
     """
 
     mirror: str
     url: str
     timeout: float
     progress: bool = False
-    hold: int | None = None
     top: str = ""
 
     def push(self, refs: Iterable[str]) -> Talk:
@@ -111,23 +104,13 @@ class Line(NamedTuple):
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
         environ = _build_environment(self)
         slow = (f"http.lowSpeedLimit={LEAST_SPEED}", f"http.lowSpeedTime={max(1, round(self.timeout))}")
-        handles = () if self.hold is None else (self.hold,)
-        shown = progress_line() if self.progress else nullcontext(_say_nothing)
-        with shown as tell, _end_together() as started:
-            try:
-                with processes.hold_signals(), processes.take_environment(environ):
-                    git_folder = "" if self.top else self.mirror
-                    process = processes.start_git_talk(words, self.top or self.mirror, environ, slow, listed, handles, git_folder)
-                    started.append(process)
-                return _listen(process, self, tell)
-            except BaseException:
-                for process in started:
-                    _kill_group(process)
-                raise
-            finally:
-                for pipe in (pipe for process in started for pipe in (process.stdout, process.stderr)):
-                    if pipe is not None:
-                        pipe.close()
+        git_folder = "" if self.top else self.mirror
+
+        def start() -> subprocess.Popen[bytes]:
+            return processes.start_git_talk(words, self.top or self.mirror, environ, slow, listed, git_folder)
+
+        with progress_line() if self.progress else nullcontext(_say_nothing) as tell, _run_with_us(start) as process:
+            return _listen(process, self, tell)
 
 
 def _say_nothing(text: str) -> None:
@@ -167,59 +150,40 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
-    """Take in what git says until it ends.
-
-    Raises HangingError if it is silent and its files do not grow for too long, or if both come to too little.
-    """
+    """Take in what git says until it ends. Raises HangingError if that, and what its files grow by, is too little for too long."""
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
-    messages, answer = _Said(tell), bytearray()
+    messages, answer = _Messages(tell), bytearray()
     takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): messages.take, process.stdout.fileno(): answer.extend}
-    alive, size = time.monotonic(), _measure_packs(line.mirror)
-    since, total, heard_before = alive, 0, size  # when the speed was looked at last, what was said, and what had come by then
+    since, heard, enough = time.monotonic(), 0, LEAST_SPEED * line.timeout
+    before = _measure_packs(line.mirror)
     with selectors.DefaultSelector() as selector:
         for handle in takers:
             os.set_blocking(handle, False)
             selector.register(handle, selectors.EVENT_READ)
-        while True:
-            if selector.get_map():
-                for key, _ in selector.select(_LOOK):
-                    heard = _read_available(key.fd)
-                    if heard:
-                        takers[key.fd](heard)
-                        total += len(heard)
-                        alive = time.monotonic()
-                    elif heard is not None:
-                        selector.unregister(key.fd)
-            else:
-                with suppress(Exception):  # it is about to end, or hangs without a word
-                    process.wait(_LOOK)
-            if process.poll() is not None:  # what still holds a pipe, as the master of ssh's connections may, is not waited for
-                for handle, take in takers.items():
-                    while heard := _read_available(handle):
-                        take(heard)
-                return Talk(process.returncode, bytes(answer), messages.finish())
-            if len(answer) > _LONGEST_LIST:
+        while process.poll() is None:
+            for key, _ in selector.select(_LOOK):
+                piece = _read_available(key.fd)
+                takers[key.fd](piece)
+                heard += len(piece)
+                if not piece:
+                    selector.unregister(key.fd)
+            came = heard + _measure_packs(line.mirror)
+            if came - before >= enough:
+                since, before = time.monotonic(), came
+            elif time.monotonic() - since > line.timeout or len(answer) > _LONGEST_LIST:
                 raise HangingError
-            if time.monotonic() - since > line.timeout:
-                came = total + _measure_packs(line.mirror)
-                if came - heard_before < LEAST_SPEED * line.timeout and alive > since:
-                    raise HangingError(is_slow=True)
-                since, heard_before = time.monotonic(), came
-            if time.monotonic() - alive > min(1.0, line.timeout / 2):
-                now = _measure_packs(line.mirror)
-                if now != size:
-                    alive, size = time.monotonic(), now
-                elif time.monotonic() - alive > line.timeout:
-                    raise HangingError
+    for handle, take in takers.items():  # what still holds a pipe, as the master of ssh's connections may, is not waited for
+        while piece := _read_available(handle):
+            take(piece)
+    return Talk(process.returncode, bytes(answer), messages.finish())
 
 
-def _read_available(handle: int) -> bytes | None:
-    """Return what a pipe holds now, nothing at its end, None where there is nothing yet."""
-    try:
+def _read_available(handle: int) -> bytes:
+    """Return what a pipe has now, nothing where that is nothing."""
+    with suppress(BlockingIOError):
         return os.read(handle, 65536)
-    except BlockingIOError:
-        return None
+    return b""
 
 
 def _measure_packs(mirror: str) -> int:
@@ -232,7 +196,7 @@ def _measure_packs(mirror: str) -> int:
     return total
 
 
-class _Said:
+class _Messages:
     """What git says: how far it is goes to the terminal, the rest is kept, as far as it is of any use."""
 
     def __init__(self, tell: Tell) -> None:
@@ -252,33 +216,33 @@ class _Said:
 
     def _take_line(self, line: bytes) -> None:
         text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
-        if (progress := _PROGRESS.fullmatch(text)) is None:
-            self._lines += [text] if text else []
-        elif step := _STEPS.get(progress[1]):
-            count = f"{int(progress[2]):,} of {int(progress[3]):,}" if progress[2] else f"{int(progress[4]):,}"
-            self._tell(f"fetching: {step} {count} objects")
+        if _PROGRESS.fullmatch(text):
+            self._tell(f"fetching: {text}")
+        elif text:
+            self._lines.append(text)
 
 
 @contextmanager
-def _end_together() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Give a list of processes that end when this one is asked to: they have a session of their own, no terminal reaches them."""
-    started: list[subprocess.Popen[bytes]] = []
+def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a started process that ends with this block, whatever ends it: it has a session of its own, no terminal reaches it."""
 
     def end(number: int, frame: object) -> None:
-        for process in started:
-            _kill_group(process)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        raise SystemExit(128 + number)
 
-    mine = []
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, end)
-                mine.append(number)
+    is_main = threading.current_thread() is threading.main_thread()
+    mine = [number for number in (signal.SIGTERM, signal.SIGHUP) if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, end)
+    process = None
     try:
-        yield started
+        with processes.hold_signals():
+            process = start()
+        yield process
     finally:
+        if process is not None:
+            _kill_group(process)
+            for pipe in filter(None, (process.stdout, process.stderr)):
+                pipe.close()
         for number in mine:
             signal.signal(number, signal.SIG_DFL)
 
