@@ -14,7 +14,7 @@ from npuprof.catalog import build_finding, condition, load_built_part, releases,
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.document.profile import PROFILE_KEYS, Profile
-from npuprof.edit.families import Plan, list_mentions, list_named_places, plan_renames
+from npuprof.edit.families import Plan, list_mentions, plan_renames
 from npuprof.edit.migration_steps import Step, build_setting_lookup, is_step_certain, is_step_due, load_migration_steps
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record
@@ -165,7 +165,9 @@ def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tupl
     lists: dict[Path, list[str]] = {}
     ways = {step.option: step for step in reversed(steps) if step.option in options and step.action == "rename"}
     for option, step in ways.items():
-        for mention in list_named_places(profile, option):
+        for mention in list_mentions(profile, option):
+            if mention.kind not in ("unset", "locked"):
+                continue
             names = lists.setdefault(mention.path[:-1], list(find_at_path(profile.document.data, mention.path[:-1])))
             names[mention.path[-1]] = step.to
             carried.append(CarriedName(step, mention.path))
