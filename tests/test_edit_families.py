@@ -197,7 +197,7 @@ def test_a_team_rule_that_reads_a_migrated_key_is_reported(
     if said:
         assert (done.code, "npuprof.toml:" in done.out) == (1, True)
     if NEW in said:
-        assert "allow_mix_precision is 'mixed_float16'" in done.out
+        assert f"write {NEW} in the rule" in done.out
 
 
 MIGRATED = BASE + 'static_memory_policy = 1\ngraph_memory_max_size = "1"\n'

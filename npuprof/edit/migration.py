@@ -13,7 +13,7 @@ from npuprof import catalog, edit
 from npuprof.catalog import build_finding, condition, load_built_part, releases, values, written_condition
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
-from npuprof.document.profile import PROFILE_KEYS, Profile
+from npuprof.document.profile import Profile
 from npuprof.edit.families import Plan, list_mentions, plan_renames
 from npuprof.edit.migration_steps import Step, build_setting_lookup, is_step_certain, is_step_due, load_migration_steps
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
@@ -92,7 +92,6 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
         findings += _check_inherited_value(step, profile, config)
     carried, renamed = _carry_names(profile, steps, {option for option, hindrance in hindrances.items() if not hindrance})
     changes += renamed
-    findings += _check_unset_and_locked(profile, made, {name.path for name in carried})
     findings += check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, config, release, made)
     return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings), tuple(carried))
@@ -174,21 +173,6 @@ def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tupl
     return carried, [PathChange(path, list(dict.fromkeys(names))) for path, names in lists.items()]
 
 
-def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set[Path]) -> list[Finding]:
-    """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
-    findings = []
-    steps = {change.step.option: change.step for change in made}
-    for name in (name for name, key in PROFILE_KEYS.items() if key.names_settings):
-        for index, key in enumerate(profile.table.get(name, ())):
-            step = steps.get(key) if isinstance(key, str) else None
-            if step is not None and ("profile", name, index) not in carried:
-                what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
-                why = "A key that is not set any more cannot be cleared or locked."
-                origin = profile.origin("profile", name, index)
-                findings.append(build_finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
-    return findings
-
-
 class ChangedDefault(Record):
     """A default that is another one since a release; ``unless`` is an option that makes it irrelevant.
 
@@ -252,28 +236,23 @@ def _find_range_change(profile: Profile, config: Config, release: str, made: lis
 _WHY = "A rule on a key that its presets do not set any more is broken in all of them, or binds none, and says nothing of it."
 
 
-def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]], release: str) -> list[Finding]:
+def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -> list[Finding]:
     """Return what to write in the rules that bind migrated presets and read a migrated key; ``made`` is by preset name."""
     findings: list[Finding] = []
-    steps = load_migration_steps(release)
     for rule in policy.rules if policy else ():
         due: dict[str, Step] = {}
         for name, changes in made.items():
             if is_name_meant(rule.presets, name):
                 due |= {change.step.option: change.step for change in changes}
-        findings += [_build_rule_finding(rule, due[option], steps) for option in written_condition.list_team_reads(rule) if option in due]
+        findings += [_build_rule_finding(rule, due[option]) for option in written_condition.list_team_reads(rule) if option in due]
     return findings
 
 
-def _build_rule_finding(rule: TeamRule, step: Step, steps: Iterable[Step]) -> Finding:
+def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
     now = f"which is {step.to} now" if step.to else "which is not set any more" if step.action == "drop" else "whose values are others now"
-    same_way = [later for later in steps if (later.option, later.to, later.action) == (step.option, step.to, step.action)]
-    renamed_values = {old: new for later in same_way for old, new in later.values if str(old) != str(new) or type(old) is not type(new)}
-    if step.action == "drop":
-        hint = f"take {step.option} out of the rule"
-    else:
-        listed = ", ".join(f"{old} is {new!r}" for old, new in renamed_values.items())
-        hint = f"write {step.to or step.option} in the rule" + (f", with its values: {listed}" if listed else "")
+    hint = (
+        f"take {step.option} out of the rule" if step.action == "drop" else f"write {step.to or step.option} in the rule, with its new values"
+    )
     in_when = rule.when is not None and step.option in map(".".join, condition.collect_condition_paths(rule.when[1]))
     origin = rule.origin._replace(path=(*rule.origin.path, "when" if in_when else "require")) if rule.origin else None
     return build_finding("NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from npuprof import checks
-from npuprof.document.profile import Profile
 from npuprof.edit import migration
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
-from npuprof.edit.dependents import require_valid_dependents
+from npuprof.edit.dependents import find_dependents, require_valid_dependents
 from npuprof.edit.families import plan_renames
 from npuprof.edit.migration import Migration, check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
-from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
@@ -39,28 +36,11 @@ def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome
     after = resolve_apart(file.parse_changed(moved.text), context)
     findings = list(moved.findings)
     if isinstance(profile.home, Folder) and moved.made:
-        findings += migration.check_heirs(moved.made, _find_heirs(profile, profile.home), release)
-        findings += check_rules(profile.home.load_policy(), {profile.name: moved.made}, release)
+        heirs = [profile.home.profile(name) for name in find_dependents(profile.home, profile.name)]
+        findings += migration.check_heirs(moved.made, heirs, release)
+        findings += check_rules(profile.home.load_policy(), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
     return Outcome(moved, before, after, _list_left(moved, after, before))
-
-
-def _find_heirs(profile: Profile, home: Folder) -> list[Profile]:
-    """Return the presets of a store that extend one of it, those left out that cannot be read.
-
-    Raises NpuprofError where npuprof fails on one: it may be such a preset.
-    """
-    lineages = build_opener(home)(Context()).resolver.lineages
-    heirs = []
-    faults: list[Finding] = []
-    for name in home.names():
-        with suppress(NpuprofError), isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            candidate = home.profile(name)
-            if any(member.document.source == profile.document.source for member in lineages.find_lineage(candidate)[:-1]):
-                heirs.append(candidate)
-    if faults:
-        raise NpuprofError(faults)
-    return heirs
 
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
@@ -102,30 +82,16 @@ class StoreMigration(Record):
 def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
 
-    Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
+    Raises NpuprofError where one cannot be read or resolved.
     """
     require_writable_store(home)
-    release = str(context.cann)
     before = _require_all(build_opener(home)(context))
     changed = ChangedStore(home)
     files, moved = _migrate_all(before, changed, context, since)
-    made = {name: migrated.made for name, migrated in moved.items()}
     open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
     after = _require_all(open_migrated(context))
-    rules = check_rules(home.load_policy(), made, release)
-    heirs: dict[str, list[Profile]] = {}
-    for config in after.values():
-        for member in config.lineage[:-1]:
-            if made.get(member.key):
-                heirs.setdefault(member.key, []).append(config.lineage[-1])
-    outcomes = []
-    faults: list[Finding] = []
-    for name, done in moved.items():
-        with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs.get(name, []), release)))
-            outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
-    if faults:
-        raise NpuprofError(faults)
+    rules = check_rules(home.load_policy(), {name: migrated.made for name, migrated in moved.items()})
+    outcomes = [Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])) for name, done in moved.items()]
     left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *rules]
     return StoreMigration(files, outcomes, left, rules, open_migrated)
 
@@ -137,18 +103,14 @@ def _migrate_all(
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}
     plan = plan_renames(before.values(), load_migration_steps(str(context.cann)), lambda member: member.home is changed.below)
-    faults: list[Finding] = []
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = changed.profile(name)
-        with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
-            # What its parents are by now decides what is left to do in it.
-            moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
-            if moved[name].text != profile.document.text:
-                file = read_preset_file(changed.below, name)
-                files.append((file, moved[name].text))
-                changed.set_text(name, file.source, moved[name].text)
-    if faults:
-        raise NpuprofError(faults)
+        # What its parents are by now decides what is left to do in it.
+        moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
+        if moved[name].text != profile.document.text:
+            file = read_preset_file(changed.below, name)
+            files.append((file, moved[name].text))
+            changed.set_text(name, file.source, moved[name].text)
     return files, moved
 
 
