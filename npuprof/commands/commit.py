@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from npuprof import checks
@@ -14,7 +12,7 @@ from npuprof.compare.folds import write_headline
 from npuprof.edit.paths import find_at_path
 from npuprof.history import writing
 from npuprof.history.proposed import load_last_commit, propose_commit
-from npuprof.history.writing import CommitDiffersError, ExpectedCommit
+from npuprof.history.writing import ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.lineages import is_of_source
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.layout import Layout
-
-_MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
-_MOST_TRIES = 100  # so often others may commit meanwhile
 
 
 class Chosen(NamedTuple):
@@ -65,7 +60,7 @@ class Commit(Verb):
         """Commit the store's profile files, or those of the presets named; return the commit and its first line.
 
         What is judged and told is the tree that is committed: where a hook changes it, or somebody else commits meanwhile,
-        that is done again. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
+        nothing is committed. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
         last commit has not, or a copy of a source that was edited, or git refuses.
         """
         workspace = spec.Workspace(self.store)
@@ -73,31 +68,15 @@ class Commit(Verb):
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
         writing.require_no_pending_merge(repository)
-        hooked: ExpectedCommit | None = None
-        changes = 0
-        for _ in range(_MOST_TRIES):
-            chosen = self._choose_files(workspace, repository)
-            if hooked is not None and hooked.parent != chosen.head.commit:
-                hooked, changes = None, 0
-            with _open_proposed_store(repository, chosen, hooked) as after:
-                if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
-                    return Answer(None, ("no profile file differs from the last commit",), 1)
-                message = self._judge_change(workspace, chosen, after)
-                expected = ExpectedCommit(chosen.head.commit, after.commit)
-            if self.dry_run:
-                return Answer(message)
-            try:
-                commit = writing.commit_paths(repository, *chosen.paths, message, expected)
-            except CommitDiffersError as error:
-                changes += error.actual.parent == expected.parent
-                hooked = error.actual
-                if changes > _MOST_CHANGES:
-                    break
-            else:
-                return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
-        what = "nothing was committed: what would be is another at each try"
-        why = "A hook changes the files that are committed each time it runs, or others commit all the time."
-        raise NpuprofError([Finding("NP025", what, why, "let the hook leave alone what it has put right before")])
+        chosen = self._choose_files(workspace, repository)
+        with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as after:
+            if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
+                return Answer(None, ("no profile file differs from the last commit",), 1)
+            message = self._judge_change(workspace, chosen, after)
+        if self.dry_run:
+            return Answer(message)
+        commit = writing.commit_paths(repository, *chosen.paths, message, ExpectedCommit(chosen.head.commit, after.commit))
+        return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
@@ -137,16 +116,6 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
         return any(is_of_source(member) for member in workspace.resolver.lineages.find_lineage(profile))
     except NpuprofError:
         return False  # told where the commit is judged
-
-
-@contextmanager
-def _open_proposed_store(repository: Repository, chosen: Chosen, hooked: ExpectedCommit | None) -> Iterator[ProposedRevision]:
-    """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
-    if hooked is not None:
-        yield ProposedRevision(repository, hooked.tree, revisions.find_pin)
-    else:
-        with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as proposed:
-            yield proposed
 
 
 def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevision) -> bool:

@@ -38,14 +38,6 @@ class ExpectedCommit(NamedTuple):
     tree: str
 
 
-class CommitDiffersError(Exception):
-    """A commit would be another than the one that was asked for: ``actual``."""
-
-    def __init__(self, actual: ExpectedCommit) -> None:
-        super().__init__()
-        self.actual = actual
-
-
 def require_no_pending_merge(repository: Repository) -> None:
     """Raise NpuprofError where git would commit everything or nothing: a merge or a cherry-pick is under way."""
     for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
@@ -65,8 +57,8 @@ def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str
 def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str, expected: ExpectedCommit) -> str:
     """Commit these paths as they are in the work tree, and nothing else, staged or not; return the new commit's id.
 
-    Raises NpuprofError with git's reason (a hook, no identity, a merge under way), CommitDiffersError where the commit
-    would be another than the expected one; nothing is staged then.
+    Raises NpuprofError with git's reason (a hook, no identity, a merge under way), or where the commit would be another
+    than the expected one; nothing is staged then.
     """
     commands = open_git_commands(repository)
     with (
@@ -86,9 +78,12 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
                 back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
                 with suppress(NpuprofError):  # the first failure is the one to report
                     run_git_command(repository, commands.rm, *back)
-            actual = _read_seen_commit(seen)
-            if actual is not None and actual != expected:
-                raise CommitDiffersError(actual) from error
+            with open(seen, "rb") as file:
+                is_other = file.read().strip() not in (b"", f"{expected.parent} {expected.tree}".strip().encode())
+            if is_other:
+                what = "nothing was committed: it would have been another commit than the one that was checked"
+                why = "A hook has changed the files, or somebody else has committed meanwhile."
+                raise NpuprofError([Finding("NP025", what, why, "see git status, and commit again")]) from error
             raise
     return repository.resolve_commit("HEAD")
 
@@ -103,13 +98,6 @@ def _write_editor(seen: str, expected: ExpectedCommit) -> str:
     file = shlex.quote(seen)
     wanted = shlex.quote(f"{expected.parent} {expected.tree}")
     return f"judge_commit() {{ printf '%s %s\\n' {actual} > {file} && test \"$(cat {file})\" = {wanted}; }}; judge_commit"
-
-
-def _read_seen_commit(seen: str) -> ExpectedCommit | None:
-    """Return what git was about to commit, None where it did not come so far."""
-    with open(seen, encoding="ascii") as file:
-        parent, _, tree = file.read().rstrip("\n").partition(" ")
-    return ExpectedCommit(parent, tree) if tree else None
 
 
 def create_tags(repository: Repository, target: str, messages: Mapping[str, str]) -> None:
