@@ -10,11 +10,11 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.repository import Repository, find_former_names, shorten_commit
+from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.sources.reading import find_edited_copies
-from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
+from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ class Verifier:
     def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
         """Yield the versions of presets, of all where none is wanted, each with what speaks against it. Raises NpuprofError."""
         refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
-        doubles = self._find_doubles(refs)
         for ref, tag_object in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
             tag, number = ref.tag, str(ref.text)
             if tag_object is None:
@@ -75,9 +74,8 @@ class Verifier:
             else:
                 version = parse_tag_object(ref, tag_object.content)
                 if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
-                    findings = [*self._verify_version(version), *doubles.get(ref, ())]
-                    yanked = self.repository.find_yank(tag)
-                    yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)), yanked)
+                    findings, yanked = tuple(dict.fromkeys(self._verify_version(version))), self.repository.find_yank(tag)
+                    yield VerifiedVersion(ref.name, number, tag, version.commit, findings, yanked)
         if not wanted or WHOLE_STORE in wanted:
             yield from self._verify_store_versions()
 
@@ -165,53 +163,26 @@ class Verifier:
             return
         used = {(parent.view, parent.reference) for parent in list_pinned_parents(config)}
         recorded = {(parent.view, parent.reference): parent for parent in version.record.parents}
-        for view, reference in sorted(used - recorded.keys()):
-            what = f"the tag {tag} does not record what {reference} was{f' for {view}' if view else ''}"
-            yield Finding("NP028", what, "Without it the version changes with the releases of its parent.", _ADVICE.format(tag))
-        for place, parent in recorded.items():
-            if place not in used:
-                what = f"the tag {tag} records {parent.reference}, which nothing in it extends"
-                yield Finding("NP028", what, "", _ADVICE.format(tag))
-            yield from self._compare_parent(parent, tag)
+        for view, reference in sorted(used ^ recorded.keys()):
+            what = f"the tag {tag} records {reference}, which nothing in it extends"
+            if (view, reference) in used:
+                what = f"the tag {tag} does not record what {reference} was{f' for {view}' if view else ''}"
+            yield Finding("NP028", what, "A version is made of the parents that its tag records.", _ADVICE.format(tag))
+        for parent in recorded.values():
+            if parent.version and not is_source_reference(parent.reference):  # (what a source was, the lock at the commit says)
+                yield from self._compare_parent(parent, tag)
 
     def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
-        text = parse_version_text(parent.version)
-        request = parse_version_request(parent.reference.partition("@")[2].strip("\"'"))
-        if not parent.version or is_source_reference(parent.reference):
-            return  # (the lock at the commit says what a source was, and its mirror keeps that)
-        shown = f"{parent.name} {parent.version}"
-        if text is None or (request and not request.accepts(text)):
-            yield Finding("NP028", f"the tag {tag} records {parent.version} for {parent.reference}", "", _ADVICE.format(tag))
-            return
-        tag_ref = next((ref for ref in self.repository.list_tag_refs(parent.name) if ref.text == text), None)
-        named = self.repository.git.read_objects([f"{tag_ref.oid}^{{commit}}"])[0] if tag_ref else None
-        if tag_ref is None:
-            what, why = f"{tag} was made with {shown}, whose tag is gone", "The release still resolves; a new heir could not."
-            yield Finding("NP028", what, why, f"fetch it: git fetch origin tag {parent.name}/v{parent.version}")
+        made_with, parent_tag = f"{tag} was made with {parent.name} {parent.version}", f"{parent.name}/v{parent.version}"
+        hint = f"git fetch --force origin tag {parent_tag}"
+        named = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
+        if named is not None and named.oid != parent.commit:
+            what = f"{made_with} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
+            yield Finding("NP028", what, "The tag of the parent was moved.", f"put it back: {hint}")
+        elif named is None and any(ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)):
+            yield Finding("NP029", f"what the tag {parent_tag} names is missing", "", hint)
         elif named is None:
-            yield Finding("NP029", f"what the tag {tag_ref.tag} names is missing", "", f"git fetch --force origin tag {tag_ref.tag}")
-        elif named.oid != parent.commit:
-            what = f"{tag} was made with {shown} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
-            why = "The tag of the parent was moved."
-            yield Finding("NP028", what, why, f"put it back: git fetch --force origin tag {tag_ref.tag}")
-
-    def _find_doubles(self, refs: Sequence[TagRef]) -> dict[TagRef, list[Finding]]:
-        """Return, for the versions of presets that were renamed, that a former name has another version of the same number."""
-        head = self.repository.git.read_objects(["HEAD"])[0]
-        names = {ref.name for ref in refs}
-        if not head or not names:
-            return {}
-        doubles: dict[TagRef, list[Finding]] = {}
-        layout = self.repository.find_layout(head.oid)
-        for name, formers in find_former_names(self.repository.git, head.oid, layout, names & self._names).items():
-            for former in formers:
-                old = {version.text for version in self.repository.load_reachable_versions(former.name, former.commit)}
-                for ref in refs:
-                    if ref.name == name != former.name and ref.text in old:
-                        what = f"{name} {ref.text} and {former.name} {ref.text} are two versions of one preset"
-                        why = f"It was renamed at {shorten_commit(former.commit)}, and keeps its numbers."
-                        doubles.setdefault(ref, []).append(Finding("NP028", what, why, "release it under a number that is free"))
-        return doubles
+            yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves; a new heir could not.", hint)
 
 
 def _find_edits(home: ProfileSource) -> list[Finding]:
