@@ -74,7 +74,7 @@ _MILD = RULE.format("hccl_timeout > 0", "warning", "m")
         (_STRICT, RULE.format("hccl_timeout > 0", "error", "other"), ["patch", "1.0.1"]),
         ("", 'requires = ">=0.0.1"\n', ["major", "2.0.0"]),
         ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
-        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["minor", "1.1.0"]),
+        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["major", "2.0.0"]),
         ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
         ("", "# a word\n", ["patch", "1.0.1"]),
         (_STRICT, _STRICT, None),

@@ -13,8 +13,8 @@ from repositories import Repo
 
 from npuprof.model import NpuprofError
 from npuprof.store import spec
-from npuprof.store.gitstore.commits import format_commit_date
 from npuprof.store.gitstore.objects import Git
+from npuprof.store.versions import format_tag_date
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'
@@ -134,7 +134,7 @@ def test_contents_without_a_repository_are_refused(tmp_path: Path, monkeypatch: 
     ],
 )  # fmt: skip
 def test_dates_are_those_of_the_author(stamp: int, zone: str, date: str) -> None:
-    assert format_commit_date(stamp, zone) == date
+    assert format_tag_date(stamp, zone) == date
 
 
 @pytest.mark.parametrize("others", [0, 300])

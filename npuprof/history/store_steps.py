@@ -18,7 +18,6 @@ from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
 from npuprof.store.sources.reading import find_sources
-from npuprof.store.versions import find_excluded_version, parse_version_range
 
 #: How many presets a reason names; the notes name all.
 _SHOWN = 8
@@ -99,7 +98,9 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
         return []
     try:
         reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
-        reasons += _explain_requirement(find_sources(before).project.requires, find_sources(after).project.requires)
+        was, now = (find_sources(home).project.requires for home in (before, after))
+        if was != now:
+            reasons.append(Reason("major" if now else "minor", f"needs another npuprof: {was or 'any'} → {now or 'any'}"))
     except NpuprofError as error:
         _read_rules(after)
         return [Reason("major", f"{names[0]} could not be read then: {error.findings[0].message}")]
@@ -129,13 +130,3 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
         else:
             what = f"new rule {code}" if was is None else f"the rule {code} is another"
             yield Reason("major" if now.severity == "error" else "minor", f"{what} ({now.severity}): {now.title}")
-
-
-def _explain_requirement(before: str, after: str) -> Iterator[Reason]:
-    if before == after:
-        return
-    ranges = [parse_version_range(text or "*") for text in (before, after)]
-    was, now = ranges
-    narrower = was is None or now is None or find_excluded_version(was, now) is not None
-    shown = f"{before or 'any'} → {after or 'any'}"
-    yield Reason("major", f"needs another npuprof: {shown}") if narrower else Reason("minor", f"needs less of npuprof: {shown}")

@@ -222,7 +222,7 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     head, _, message = raw.decode(errors="replace").partition("\n\n")
     fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
-    date = format_commit_date(int(tagger[1]), tagger[2]) if tagger else ""
+    date = format_tag_date(int(tagger[1]), tagger[2]) if tagger else ""
     number, pre = ref.text
     return Version(ref.name, number, ref.oid, fields.get("object", ""), date, message.rstrip("\n"), pre, fields.get("tag", ""))
 
@@ -275,22 +275,15 @@ def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRe
     return sorted((ref for ref in refs if request.accepts(ref.text)), key=lambda ref: ref.text.order, reverse=True)
 
 
-def format_commit_date(stamp: int, zone: str) -> str:
+def format_tag_date(stamp: int, zone: str) -> str:
     """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
-    minutes = int(zone[1:3]) * 60 + int(zone[3:5])
-    day, second = divmod(stamp + 60 * (minutes if zone[0] == "+" else -minutes), 86400)
+    from datetime import datetime, timedelta, timezone
+
+    minutes = int(f"{zone[0]}1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
     try:
-        return f"{_format_day_number(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
-    except OverflowError:
+        return datetime.fromtimestamp(stamp, timezone(timedelta(minutes=minutes))).isoformat()
+    except (OverflowError, ValueError, OSError):
         return str(stamp)
-
-
-@cache
-def _format_day_number(number: int) -> str:
-    """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
-    from datetime import date, timedelta
-
-    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 
 def is_version_tag(tag: str) -> bool:
@@ -311,11 +304,6 @@ class Bound(NamedTuple):
         """The version with what is not written as zeros."""
         major, minor, patch = (*self.parts, 0, 0)[:3]
         return VersionText((major, minor, patch), self.pre)
-
-    def list_turns(self) -> list[VersionText]:
-        """Return versions at and right after which it may begin or cease to hold."""
-        ends = [self.text.number, self._end().number]
-        return [VersionText(number) for major, minor, patch in ends for number in ((major, minor, patch), (major, minor, patch + 1))]
 
     def _end(self) -> VersionText:
         """Return the first version that the bound no longer means, where it means a span."""
@@ -357,12 +345,6 @@ class VersionRange(NamedTuple):
     def is_fixed(self) -> bool:
         """Whether one whole number is all that it means."""
         return any(bound.operator in ("", "=", "==") and len(bound.parts) == 3 for bound in self.bounds)
-
-
-def find_excluded_version(before: VersionRange, after: VersionRange) -> VersionText | None:
-    """Return a version that a range means and another does not, None where there is none; pre-releases aside."""
-    turns = [VersionText((0, 0, 0)), *(turn for bound in (*before.bounds, *after.bounds) for turn in bound.list_turns())]
-    return next((version for version in turns if before.accepts(version) and not after.accepts(version)), None)
 
 
 def parse_version_range(text: str) -> VersionRange | None:
