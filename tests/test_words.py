@@ -234,7 +234,7 @@ TYPED = [
     ("render bert -o --inline", 2, "-o has no PATH: --inline stands in its place"),
     ("env bert --shell --unset", 2, "--shell has no NAME: --unset stands in its place"),
     # what a shell takes away
-    ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "quote it, since the shell splits arguments at blanks: 'dynamic_dims=[[1,2], ...'"),
+    ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "write KEY=VALUE without blanks"),
     ("set bert 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed", "dump_path=/tmp/x"),
     ("show bert --set 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed"),
     # hints that are taken as they are

@@ -31,15 +31,12 @@ def locate_key(text: str) -> tuple[Path, str]:
     return (section, name, *parsed[1]), parsed[0]
 
 
-def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: Sequence[str] = ()) -> PathChange | None:
-    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already.
-
-    ``before`` is what was given before it: of a value behind a blank, its key; ``after`` is what was given behind it.
-    """
+def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
+    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
     name, equals, raw = text.partition("=")
     if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text, before, after))])
-    one_time.require_closed_quote(text, after)
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
+    one_time.require_closed_quote(text)
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = one_time.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())

@@ -36,7 +36,7 @@ def parse_appended(text: str) -> ListChange:
     """Return ``KEY=VALUE`` as what to add to a list. Raises NpuprofError for what is none."""
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text))])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
     return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
 
 
@@ -50,14 +50,12 @@ def find_changes(
 ) -> list[PathChange]:
     """Return what ``set`` is given as changes, and make them in ``data``; see ``find_list_changes``. Raises NpuprofError."""
     results: list[PathChange] = []
-    before = ""
     changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
-    for place, (text, change) in enumerate(changes):
+    for text, change in changes:
         if change is not None:
             results += find_list_changes(profile, data, change, notes, below)
-        elif (plain := parse_assignment(data, text, before, assignments[place + 1 : place + 3])) is not None:
+        elif (plain := parse_assignment(data, text)) is not None:
             results.append(plain)
-        before = text
     return results
 
 

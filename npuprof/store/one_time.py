@@ -19,15 +19,7 @@ _LARGEST_BITS = 14_000  # Python refuses to write more than 4300 digits
 _PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (bool, bool), (int, int.__int__), (float, float.__float__))
 
 
-def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
-    """Return how to write a ``KEY=VALUE`` that is none; ``before`` and ``after`` are the arguments around it.
-
-    The usual cause is a value with a blank, which the shell has split.
-    """
-    if is_cut(before) or (is_cut(text) and after):
-        first = before if is_cut(before) else text
-        return f"quote it, since the shell splits arguments at blanks: '{first} ...'"
-    return "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+ASSIGNMENT_ADVICE = "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
 def suggest_bare_key(text: str) -> str:
@@ -36,28 +28,18 @@ def suggest_bare_key(text: str) -> str:
     return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
 
 
-def is_cut(text: str) -> bool:
-    """Return whether ``KEY=VALUE`` ends inside a list, a table or a text: a blank in it was taken for the end of the word."""
-    value = text.partition("=")[2].strip()
-    if value[:1] in ("[", "{"):
-        return value.count("[") + value.count("{") > value.count("]") + value.count("}")
-    return value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1
-
-
 def is_doubled(name: str, raw: str) -> bool:
     """Return whether ``KEY==VALUE`` was written, as a comparison is; a variable may hold such a text."""
     return raw.startswith("=") and not name.strip().startswith("env.")
 
 
-def require_closed_quote(text: str, after: Sequence[str] = ()) -> None:
+def require_closed_quote(text: str) -> None:
     """Raise NpuprofError for ``KEY=VALUE`` whose value begins with a quote that nothing closes: it would be part of the text."""
     name, _, value = text.partition("=")
     value = value.strip()
-    if value[:1] not in ("'", '"') or not is_cut(text):
-        return
-    what = f"the quote before the value of {name.strip()} is not closed"
-    hint = suggest_assignment(text, "", after) if after else f"leave the quote out: {name.strip()}={value[1:]}"
-    raise NpuprofError([Finding("NP009", what, "It would be part of the text.", hint)])
+    if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
+        what = f"the quote before the value of {name.strip()} is not closed"
+        raise NpuprofError([Finding("NP009", what, "It would be part of the text.", f"leave the quote out: {name.strip()}={value[1:]}")])
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
@@ -97,17 +79,16 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
     """Return ``KEY=VALUE`` (given by ``argument``) and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
-    for place, (before, text) in enumerate(zip(("", *set_), set_, strict=False)):
+    for text in set_:
         name, equals, raw = text.partition("=")
         require_shallow_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
             problems.append(build_profile_key_finding(name, argument))
         elif not equals or parsed is None or is_doubled(name, raw):
-            hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument(argument)))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", ASSIGNMENT_ADVICE, where=place_argument(argument)))
         else:
-            require_closed_quote(text, set_[place + 1 :])
+            require_closed_quote(text)
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()), argument))
     for text in unset:
         require_shallow_key(text)
