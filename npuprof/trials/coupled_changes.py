@@ -1,18 +1,14 @@
 """Changes that rules tie together: one cannot be made without the other, so that they are one unit.
 
-They are found by asking the checks. A change that brings an error about needs the fewest others that take the error
-away again; the settings that the broken rule reads are asked for first, then all.
+They are found by asking the checks. A change that brings an error about needs the fewest others that take the error away again.
 """
 
 from __future__ import annotations
 
-from npuprof import catalog
-from npuprof.catalog import written_condition
+from collections import Counter
+
 from npuprof.checks import identify_finding
-from npuprof.checks.rules import list_rule_reads
-from npuprof.document import keys
-from npuprof.model import Finding
-from npuprof.trials.combinations import Combinations
+from npuprof.trials.combinations import Combinations, Difference
 from npuprof.trials.search import BAD, GOOD, find_cause, join_masks, list_bits
 
 #: Of a setting with more changes than these only some are asked for singly: those of an element that went from one list to another.
@@ -25,7 +21,7 @@ def tie_changes(combinations: Combinations) -> tuple[list[int], dict[int, int]]:
     Changes that need one another are one unit. One that needs another, which can be made without it, goes with that.
     """
     needs = _Needs(combinations)
-    for suspect in _list_suspects(combinations):
+    for suspect in _list_suspects(combinations.difference):
         needs.find_needs(suspect)
     return needs.collect_units()
 
@@ -78,12 +74,9 @@ class _Needs:
                 remaining = set(map(identify_finding, combinations.find_new_errors(base ^ (chosen | mask))))
                 return BAD if remaining <= others_left else GOOD  # another error in its place is no cure
 
-            others = [unit for unit in self._list_parts() if not unit & chosen]
-            read = _find_read_changes(combinations, error)
-            likely = [part for part in others if part & read]
-            candidates = likely if likely and ask(join_masks(likely)) == BAD else others
-            if candidates and ask(join_masks(candidates)) == BAD:
-                partners.append(find_cause(candidates, ask).units)
+            others = [part for part in self._list_parts() if not part & chosen]
+            if others and ask(join_masks(others)) == BAD:
+                partners.append(find_cause(others, ask).units)
         return partners
 
     def _list_parts(self) -> list[int]:
@@ -105,37 +98,13 @@ class _Needs:
         return units, drops
 
 
-def _list_suspects(combinations: Combinations) -> list[int]:
-    """Return the changes that may break a rule by themselves: those of settings that anything is known of."""
-    difference = combinations.difference
-    policy = difference.after.policy
-    read = {key for rule in (policy.rules if policy else ()) for key in written_condition.list_team_reads(rule)}
+def _list_suspects(difference: Difference) -> list[int]:
+    """Return the changes that may break a rule by themselves: of a long list the ends, and what went to another list."""
     suspects: list[int] = []
-    for key, own in difference.settings.items():
-        if key not in read and catalog.find_record(*keys.split_section_and_name(key)) is None:
-            continue
-        places = [place for place in range(len(difference.changes)) if own >> place & 1]
-        if len(places) > _MOST_SINGLE:
-            by_value: dict[str, list[int]] = {}
-            for place in places:
-                change = difference.changes[place]
-                by_value.setdefault(repr(change.before if change.kind == "removed" else change.after), []).append(place)
-            first = [place for place in places if not difference.changes[place].element][:_MOST_SINGLE]
-            moved = [place for same in by_value.values() if len(same) > 1 for place in same]
-            places = sorted({*first, *moved, places[0], places[-1]})
-        suspects += [1 << place for place in places]
+    for own in difference.settings.values():
+        changes = {place: difference.changes[place] for place in list_bits(own)}
+        shown = {place: repr(change.before if change.kind == "removed" else change.after) for place, change in changes.items()}
+        counts = Counter(shown.values())
+        is_short = len(changes) <= _MOST_SINGLE
+        suspects += [1 << place for place in changes if is_short or counts[shown[place]] > 1 or place in (min(changes), max(changes))]
     return suspects
-
-
-def _find_read_changes(combinations: Combinations, error: Finding) -> int:
-    """Return the changes of settings that a broken rule reads, as far as it says which."""
-    difference = combinations.difference
-    parsed = keys.parse_key_path(error.key)
-    read = {parsed[0]} if parsed else set()
-    read |= {key for rule in catalog.load_rules() if rule.code == error.code for key in rule.reads}
-    policy = difference.after.policy
-    for rule in policy.rules if policy else ():
-        if rule.code == error.code:
-            read |= set(written_condition.list_team_reads(rule))
-    read |= {key for some in list_rule_reads() if error.code.startswith("NP38") and error.key in some for key in some}
-    return join_masks([own for key, own in difference.settings.items() if key in read])
