@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof.document import keys
@@ -48,12 +49,16 @@ def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
     tables = {"profile": collect_profile_head(config)}
     tables.update({name: section for name in SECTIONS if (section := config_section(config, name))})
-    lines = (
-        f"[{name}]\n" + "".join([f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}\n" for key, value in table.items()])
-        for name, table in tables.items()
-    )
-    body = "\n".join(lines)
+    body = format_tables(tables)
     return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
+
+
+def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the tables of a preset as TOML, a line for each key."""
+    lines = []
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}" for key, value in table.items())]
+    return "\n".join([*lines[1:], ""])
 
 
 TARGETS = {

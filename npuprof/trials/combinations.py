@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
@@ -11,6 +12,7 @@ from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path
+from npuprof.renderers.plain import format_tables
 from npuprof.resolve.digests import compute_digest
 
 TYPE_CHECKING = False
@@ -66,16 +68,10 @@ class Difference:
 
     def _mix_value(self, key: str, chosen: int) -> Any:
         """Return the value of a setting of which some changes are made; None where nothing is left of it."""
-        was, now = read_both_sides(key, self.before, self.after)
-        box: dict[str, Any] = {"value": _copy_containers(was)} if was is not None else {}
-        lists: dict[Path, list[Change]] = {}
+        was, _ = read_both_sides(key, self.before, self.after)
+        box = {} if was is None else {"value": deepcopy(was)}
         for change in self.select(chosen):
-            if change.element:
-                lists.setdefault(change.tail, []).append(change)
-            else:
-                _put_value(box, ("value", *change.tail), change.after, change.kind == "removed")
-        for tail, changes in lists.items():
-            _change_list(box, ("value", *tail), changes, keeps_empty=any(_find_list(side, tail) == [] for side in (was, now)))
+            _make_change(box, ("value", *change.tail), change)
         return box.get("value")
 
 
@@ -111,45 +107,22 @@ def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
         yield tail, value, False
 
 
-def _copy_containers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _copy_containers(item) for name, item in value.items()}
-    return list(value) if isinstance(value, list) else value
-
-
-def _put_value(box: dict[str, Any], path: Path, value: Any, gone: bool) -> None:
-    """Set or remove what stands at a path; tables that are left without anything in them go as well."""
-    above: list[dict[str, Any]] = [box]
+def _make_change(box: dict[str, Any], path: Path, change: Change) -> None:
+    """Make a change to what stands at a path; tables that are left without anything in them go as well."""
+    tables = [box]
     for part in path[:-1]:
-        inner = above[-1].get(part)
-        if not isinstance(inner, dict):
-            if gone:
-                return
-            inner = above[-1][part] = {}
-        above.append(inner)
-    if not gone:
-        above[-1][path[-1]] = value
+        tables.append(tables[-1].setdefault(part, {}))
+    value = change.after
+    if change.element:
+        items = tables[-1].get(path[-1], [])
+        value = [item for item in items if repr(item) != repr(change.before)] if change.kind == "removed" else [*items, change.after]
+    if value or change.kind != "removed":
+        tables[-1][path[-1]] = value
         return
-    above[-1].pop(path[-1], None)
-    for place in range(len(above) - 1, 0, -1):
-        if above[place]:
+    for table, part in zip(reversed(tables), reversed(path), strict=True):
+        table.pop(part, None)
+        if table:
             break
-        above[place - 1].pop(path[place - 1], None)
-
-
-def _change_list(box: dict[str, Any], path: Path, changes: Sequence[Change], keeps_empty: bool) -> None:
-    gone = {repr(change.before) for change in changes if change.kind == "removed"}
-    items = [item for item in _find_list(box, path) or [] if repr(item) not in gone]
-    items += [change.after for change in changes if change.kind != "removed"]
-    _put_value(box, path, items, gone=not items and not keeps_empty)
-
-
-def _find_list(value: Any, tail: Path) -> list[Any] | None:
-    for part in tail:
-        if not isinstance(value, Mapping) or part not in value:
-            return None
-        value = value[part]
-    return value if isinstance(value, list) else None
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
@@ -161,17 +134,12 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     for key, value in settings.items():
         section, plain = keys.split_section_and_name(key)
         tables[section][plain] = value
-    text = "\n".join(format_table(section, table) for section, table in tables.items() if table)
+    text = format_tables({section: table for section, table in tables.items() if table})
     profile = Profile(parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}")
     config = like.resolver.resolve_profile(profile, name)  # type: ignore[attr-defined]
     config.memo["policy"] = like.policy
     resolved: Config = config
     return resolved
-
-
-def format_table(name: str, table: Mapping[str, Any]) -> str:
-    """Return a table of a preset, a line a key."""
-    return f"[{name}]\n" + "".join(f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}\n" for key, value in table.items())
 
 
 class Combinations:
