@@ -38,7 +38,7 @@ from npuprof.trials.journal import Journal
 from npuprof.trials.judging import Judgement, compile_pattern, parse_tolerance
 from npuprof.trials.running import Runner, Setup, tell_interrupted
 from npuprof.trials.search import BAD, UNKNOWN
-from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, warn_of_newer_files
+from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,19 +110,16 @@ class Bisect(Verb):
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
-        remarks: list[str] = []
-        for name, end in zip((self.good, self.bad), ends, strict=True):
-            remarks += refuse_unfit_end(end, setup, self.no_check, self.trust, workspace.is_of_a_run(name))
+        for end in ends:
+            build_fit(setup, self.trust, not self.no_check)(end)
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"
-            why = "What differs is not in them." + (" They say that they are for different things." if difference.untried else "")
-            raise NpuprofError([Finding("NP954", what, why, "name two presets that differ; npuprof diff shows how")])
-        return self._bisect(difference, setup, tuple(remarks))
+            raise NpuprofError([Finding("NP954", what, "", "name two presets that differ; npuprof diff shows how")])
+        return self._bisect(difference, setup)
 
-    def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
-        assert isinstance(setup, Setup)
-        judgement = self._build_judgement()
+    def _bisect(self, difference: Difference, setup: Setup) -> Answer:
+        judgement = Judgement(BAD if self.hang == "bad" else UNKNOWN, self.signal or "", self.repeat or 1, self.metric or "")
         context = difference.before.context
         identity: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": context.target}
         identity |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
@@ -140,11 +137,7 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        return self._build_answer(bisection, (*remarks, *newer, *bisection.remarks, *sorted(runner.told)))
-
-    def _build_judgement(self) -> Judgement:
-        hang = BAD if self.hang == "bad" else UNKNOWN
-        return Judgement(hang, self.signal or "", self.repeat or 1, self.metric or "")
+        return self._build_answer(bisection, (*newer, *bisection.remarks, *sorted(runner.told)))
 
     def _build_answer(self, bisection: Bisection, notes: tuple[str, ...]) -> Answer:
         forms: Forms = {

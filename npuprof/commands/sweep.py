@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import renderers
-from npuprof.checks import check_before_export
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -29,7 +28,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, Step, did_you_mean
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.terminal import progress_line
@@ -48,13 +47,14 @@ from npuprof.trials.sweeping import (
     combine_axes,
     find_best,
     find_value,
+    list_configs,
     pair_results,
     parse_goal,
     run_combinations,
     take_logs,
     take_results,
 )
-from npuprof.trials.tables import describe_choices, format_sweep_page
+from npuprof.trials.tables import describe_choices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,23 +132,21 @@ class Sweep(Verb):
         engine, target = self._split_targets()
         metrics = self._parse_metrics()
         setup = build_setup(self, metrics, target)
-        axes, combinations, left_out = self._combine(setup)
-        allowed = [combination for combination in combinations if combination.is_run]
-        if not allowed:
-            first = combinations[0].errors if combinations else ()
-            if first and all(combination.config is None and combination.errors == first for combination in combinations):
-                raise NpuprofError(first)  # it is not about what is varied
-            raise NpuprofError([_explain_nothing(combinations, left_out), *first])
-        context = next(combination.config.context for combination in allowed if combination.config is not None)
-        identity: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": target, "sweep": True}
+        axes = tuple(build_axes(self.vary, self.mixin))
+        combinations = self._combine(setup, axes)
+        configs = list_configs(combinations)
+        if not configs:
+            hint = "vary other values; npuprof check says what is wrong with one"
+            nothing = Finding("NP954", "no combination is left to run", "--where or the checks leave all out.", hint)
+            raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
+        context = configs[0].context.describe()
+        identity: dict[str, Any] = {"command": list(setup.command), "context": context, "target": target, "sweep": True}
         identity |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
         journal = Journal(identity, self.fresh)
         try:
             if engine and not self._tells():
-                return self._write_engine(
-                    engine, [combination.config for combination in allowed if combination.config is not None], setup, journal
-                )
-            return self._answer(setup, journal, axes, combinations, left_out)
+                return self._write_engine(engine, configs, setup, journal)
+            return self._answer(setup, journal, axes, combinations)
         finally:
             journal.close()
 
@@ -188,41 +186,19 @@ class Sweep(Verb):
             metrics[name] = compile_pattern(pattern) if equals else ""
         return metrics
 
-    def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
-        axes = tuple(build_axes(self.vary, self.mixin))
+    def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = one_time.parse_assignments(self.set_, self.unset)
-        wanted = Conditions(self.where) if self.where else None
-        fit, left_out = build_fit(setup, self.trust), 0
 
-        def judge(config: Config) -> list[Finding]:
-            combinationss = (
-                []
-                if self.no_check
-                else [finding for finding in check_before_export(config) if finding.severity == "error" and finding.code != "NP605"]
-            )
-            try:
-                fit(config)
-            except NpuprofError as error:
-                if any(finding.code == "NP930" for finding in error.findings):
-                    raise  # what somebody has to agree to is no matter of a combination
-                combinationss += [finding for finding in error.findings if finding not in combinationss]
-            return combinationss
+        def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:
+            return workspace.resolve_spec(self.spec, mixins, [*fixed, *steps])
 
-        def is_wanted(config: Config) -> bool:
-            nonlocal left_out
-            met = wanted is None or wanted.accept(config)
-            left_out += not met
-            return met
-
-        combinations = combine_axes(
-            axes, lambda mixins, steps: workspace.resolve_spec(self.spec, mixins, [*fixed, *steps]), judge, is_wanted
-        )
-        return axes, combinations, left_out
+        is_wanted = Conditions(self.where).accept if self.where else lambda config: True
+        return combine_axes(axes, resolve, build_fit(setup, self.trust, not self.no_check), is_wanted)
 
     # -- what is answered ------------------------------------------------------------------------------------------
 
-    def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination], left_out: int) -> Answer:
+    def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination]) -> Answer:
         names = tuple(setup.metrics)
         goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
         take_results(journal, setup.metrics, setup.timeout)
@@ -231,7 +207,7 @@ class Sweep(Verb):
             notes, is_complete = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
         notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
-        sweep = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
+        sweep = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names)
         if self.best is not None:
             return _answer_best(sweep, goals[0], notes, is_directed=":" in self.best)
         front = self._choose_front(goals, names)
@@ -239,7 +215,7 @@ class Sweep(Verb):
             "text": lambda: tables.build_table(sweep),
             "csv": lambda: tables.format_csv(sweep),
             "json": lambda: tables.build_fields(sweep, self.command),
-            "html": lambda: _format_page(sweep, front),
+            "html": lambda: tables.format_sweep_page(sweep, front),
         }
         return Answer(forms, notes, code=0 if is_complete else 2)
 
@@ -247,8 +223,7 @@ class Sweep(Verb):
         if self.logs is None:
             return ()
         text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
-        wanted = [combination.config.digest for combination in combinations if combination.is_run and combination.config is not None]
-        taken = take_logs(journal, setup.metrics, text, wanted, setup.timeout)
+        taken = take_logs(journal, setup.metrics, text, [config.digest for config in list_configs(combinations)], setup.timeout)
         return () if taken else (f"{self.logs} tells no result of this sweep that is not known yet",)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
@@ -291,13 +266,6 @@ class Sweep(Verb):
         return Answer(text, notes=tuple(sorted(notes)))
 
 
-def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:
-    reasons = [f"--where leaves {left_out} out"] if left_out else []
-    reasons += [f"the checks do not allow {len(combinations)}"] if combinations else []
-    why = f"{' and '.join(reasons)[:1].upper()}{' and '.join(reasons)[1:]}."
-    return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
-
-
 def _answer_best(sweep: Found, goal: Goal, notes: tuple[str, ...], is_directed: bool) -> Answer:
     best = find_best(sweep.rows, goal)
     if best is None or best[0].config is None:
@@ -311,10 +279,6 @@ def _answer_best(sweep: Found, goal: Goal, notes: tuple[str, ...], is_directed: 
         summary += f", the {ways[0]}; --best {ways[1]}:{goal.name} is the {ways[2]}"
     assert combination.config is not None
     return Answer(renderers.load_target("toml").render(combination.config, inline=True).text, notes=(*notes, summary))
-
-
-def _format_page(sweep: Found, front: tuple[Goal, Goal]) -> str:
-    return format_sweep_page(sweep, front)
 
 
 VERB = Sweep

@@ -117,11 +117,6 @@ class Workspace:
                 raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
             return run_profile
 
-    def is_of_a_run(self, spec: str) -> bool:
-        """Return whether a spec names what a run has left behind, and no preset. Raises NpuprofError."""
-        profile = self.profile(spec)
-        return any(profile is run_profile for run_profile in self._others.values())
-
     def _explain_lost_path(self, spec: str, finding: Finding) -> NpuprofError | None:
         """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
         if self.read_other is None or not spec.startswith(_PATHS) or finding.code != "NP004" or os.path.lexists(expand_home(spec)):

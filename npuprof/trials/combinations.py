@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.checks import check_before_export, identify_finding
+from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
@@ -125,6 +125,11 @@ def _make_change(box: dict[str, Any], path: Path, change: Change) -> None:
             break
 
 
+def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
+    """Return the findings that keep a combination from being run, without the warnings beside them."""
+    return tuple(finding for finding in error.findings if finding.severity == "error") or error.findings
+
+
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
     """Return a config of these settings that is for what another one is for, in its context. Raises NpuprofError."""
     tables: dict[str, dict[str, Any]] = {
@@ -145,10 +150,10 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
 class Combinations:
     """The configs of what lies between two: which of them the checks allow, and why not the others.
 
-    A combination is allowed that has no error which neither end has; ``fit`` raises NpuprofError for more of them.
+    A combination is allowed that has no error which neither end has; ``fit`` raises NpuprofError for those that cannot be run.
     """
 
-    def __init__(self, difference: Difference, name: str, fit: Callable[[Config], None] | None = None) -> None:
+    def __init__(self, difference: Difference, name: str, fit: Callable[[Config], object] = require_exportable) -> None:
         self.difference = difference
         self._name = name
         self._fit = fit
@@ -180,12 +185,11 @@ class Combinations:
     def _find_errors(self, mask: int) -> tuple[Finding, ...]:
         if mask not in self._errors:
             config = None
+            errors: tuple[Finding, ...] = ()
             try:
                 config = build_flat_config(self.difference.build_settings(mask), self.difference.after, self._name)
-                errors = tuple(finding for finding in check_before_export(config) if finding.severity == "error")
-                if self._fit is not None and not errors:
-                    self._fit(config)
+                self._fit(config)
             except NpuprofError as error:
-                errors = error.findings
+                errors = list_errors(error)
             self._configs[mask], self._errors[mask] = config, errors
         return self._errors[mask]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof import renderers
-from npuprof.checks import check_before_export
+from npuprof.checks import require_exportable
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
@@ -38,23 +38,12 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 
 
-def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool, has_run: bool = False) -> tuple[str, ...]:
-    """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered; what has run is only remarked upon."""
-    remarks: tuple[str, ...] = ()
-    if not no_check:
-        findings = [finding for finding in check_before_export(config) if finding.code not in ("NP605", "NP606")]
-        errors = [finding for finding in findings if finding.severity == "error"]
-        if errors and not has_run:
-            raise NpuprofError(findings)
-        remarks = tuple(f"{config.name}: {finding.code} {finding.message}; it has run so, and is tried so" for finding in errors)
-    build_fit(setup, trusting)(config)
-    return remarks
-
-
-def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
-    """Return what raises NpuprofError for a config that a run cannot be made with."""
+def build_fit(setup: Setup, trusting: bool = True, checking: bool = True) -> Callable[[Config], None]:
+    """Return what raises NpuprofError for a config that the checks reject, that needs trust, or that cannot be rendered for a run."""
 
     def fit(config: Config) -> None:
+        if checking:
+            require_exportable(config)
         collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
         if setup.needs_code:
             renderers.load_target(setup.target).render(config)

@@ -16,6 +16,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import one_time
 from npuprof.system.patterns import lazy_pattern
 from npuprof.system.tree import Tree
+from npuprof.trials.combinations import list_errors
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.metrics import MetricReader, read_metrics
@@ -61,10 +62,14 @@ class Combination(Record):
     errors: tuple[Finding, ...] = ()
     same_as: int | None = None
 
-    @property
-    def is_run(self) -> bool:
-        """Whether it is run: it is allowed, and the first of its digest."""
-        return self.config is not None and not self.errors and self.same_as is None
+
+def list_configs(combinations: Sequence[Combination]) -> list[Config]:
+    """Return the configs that are run: those that are allowed, each digest once."""
+    return [
+        combination.config
+        for combination in combinations
+        if combination.config is not None and not combination.errors and combination.same_as is None
+    ]
 
 
 def split_values(text: str, key: str = "KEY") -> list[str]:
@@ -118,34 +123,41 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
 def combine_axes(
     axes: Sequence[Axis],
     resolve: Callable[[Sequence[str], Sequence[Step]], Config],
-    judge: Callable[[Config], Sequence[Finding]],
+    fit: Callable[[Config], None],
     is_wanted: Callable[[Config], bool],
 ) -> list[Combination]:
-    """Return the combinations that are wanted, in the order of the axes, the last varying fastest. Raises NpuprofError for too many."""
-    count = math.prod(len(axis.choices) for axis in axes)
-    if count > MOST_COMBINATIONS:
+    """Return the combinations that are wanted, in the order of the axes, the last varying fastest. Raises NpuprofError for too many.
+
+    ``resolve`` and ``fit`` raise NpuprofError for a combination that cannot be run.
+    """
+    if (count := count_combinations(axes)) > MOST_COMBINATIONS:
         what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
         raise NpuprofError([Finding("NP902", what, "Each would be resolved, checked and run.", "vary fewer keys, or name fewer values")])
     combinations: list[Combination] = []
     digests: dict[str, int] = {}
     for choices in product(*(axis.choices for axis in axes)):
-        mixins = [choice.mixin for choice in choices if choice.mixin]
+        config, first = None, None
+        errors: tuple[Finding, ...] = ()
         try:
-            config = resolve(mixins, [step for choice in choices for step in choice.steps])
+            config = resolve([choice.mixin for choice in choices if choice.mixin], [step for choice in choices for step in choice.steps])
+            if not is_wanted(config):
+                continue
+            fit(config)
+            first = digests.setdefault(config.digest, len(combinations))
         except NpuprofError as error:
-            combinations.append(Combination(choices, None, error.findings))
-            continue
-        if not is_wanted(config):
-            continue
-        errors = tuple(judge(config))
-        first = digests.setdefault(config.digest, len(combinations)) if not errors else len(combinations)
-        combinations.append(Combination(choices, config, errors, first if first != len(combinations) else None))
+            errors = list_errors(error)
+        combinations.append(Combination(choices, config, errors, None if first == len(combinations) else first))
     return combinations
+
+
+def count_combinations(axes: Sequence[Axis]) -> int:
+    """Return how many combinations there are, with those that are not wanted."""
+    return math.prod(len(axis.choices) for axis in axes)
 
 
 def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
     """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
-    wanted = [combination.config for combination in combinations if combination.is_run and combination.config is not None]
+    wanted = list_configs(combinations)
 
     def find_wanted() -> list[Config]:
         return [config for config in wanted if config.digest not in runner.journal.results]

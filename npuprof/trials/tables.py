@@ -14,7 +14,7 @@ from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.journal import Result
-from npuprof.trials.sweeping import TIME, Axis, Combination, Goal, describe_end, find_front, find_value
+from npuprof.trials.sweeping import TIME, Axis, Combination, Goal, count_combinations, describe_end, find_front, find_value
 
 SCHEMA = "npuprof.sweep/1"
 
@@ -27,7 +27,11 @@ class Sweep(Record):
     combinations: tuple[Combination, ...]
     rows: tuple[tuple[Combination, Result | None], ...]
     metrics: tuple[str, ...]
-    left_out: int = 0  #: how many are not wanted
+
+    @property
+    def left_out(self) -> int:
+        """How many combinations are not wanted."""
+        return count_combinations(self.axes) - len(self.combinations)
 
     @property
     def refused(self) -> list[Combination]:
