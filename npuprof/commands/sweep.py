@@ -46,9 +46,8 @@ from npuprof.trials.sweeping import (
     build_axes,
     combine_axes,
     find_best,
-    find_value,
+    find_result,
     list_configs,
-    pair_results,
     parse_goal,
     run_combinations,
     take_logs,
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
     from npuprof.trials.running import Setup
     from npuprof.trials.sweeping import Axis, Combination
-    from npuprof.trials.tables import Sweep as Found
 
 
 def _list_targets() -> Iterable[str]:
@@ -180,9 +178,8 @@ class Sweep(Verb):
             name, equals, pattern = text.partition("=")
             is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as bisect takes it, whose one metric needs no name
             if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
-                why = "A pattern needs a name: the table has a column for each." if is_pattern else ""
-                why = "time is known of every run." if name == TIME else why
-                raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", why, "write it as in 'loss=loss: ([0-9.]+)'")])
+                hint = "write it as in 'loss=loss: ([0-9.]+)'; time is known of every run"
+                raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", "", hint)])
             metrics[name] = compile_pattern(pattern) if equals else ""
         return metrics
 
@@ -205,11 +202,11 @@ class Sweep(Verb):
         notes, is_complete = self._take_logs(setup, journal, combinations), True
         if not self._tells():
             notes, is_complete = self._run_all(setup, journal, combinations)
-        rows = tuple(pair_results(combinations, journal))
+        rows = tuple((combination, find_result(combination, journal)) for combination in combinations)
         notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
-        sweep = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names)
+        sweep = tables.Sweep(self.spec, tuple(axes), rows, names)
         if self.best is not None:
-            return _answer_best(sweep, goals[0], notes, is_directed=":" in self.best)
+            return _answer_best(sweep, goals[0], notes)
         front = self._choose_front(goals, names)
         forms: Forms = {
             "text": lambda: tables.build_table(sweep),
@@ -266,19 +263,14 @@ class Sweep(Verb):
         return Answer(text, notes=tuple(sorted(notes)))
 
 
-def _answer_best(sweep: Found, goal: Goal, notes: tuple[str, ...], is_directed: bool) -> Answer:
+def _answer_best(sweep: tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:
     best = find_best(sweep.rows, goal)
-    if best is None or best[0].config is None:
-        what = f"no run has told {goal.name}"
+    if best is None:
         why = "Only runs that end with 0 count, and values that are numbers."
-        raise NpuprofError([Finding("NP954", what, why, "look at the pattern, and at the logs of the runs")])
-    combination, result = best
-    summary = f"{describe_choices(sweep, combination)}: {goal.name} {find_value(result, goal.name):g}"
-    if not is_directed:
-        ways = ("greatest", "min", "least") if goal.greatest else ("least", "max", "greatest")
-        summary += f", the {ways[0]}; --best {ways[1]}:{goal.name} is the {ways[2]}"
-    assert combination.config is not None
-    return Answer(renderers.load_target("toml").render(combination.config, inline=True).text, notes=(*notes, summary))
+        raise NpuprofError([Finding("NP954", f"no run has told {goal.name}", why, "look at the pattern, and at the logs of the runs")])
+    config, combination, value = best
+    summary = f"{describe_choices(sweep, combination)}: {'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
+    return Answer(renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary))
 
 
 VERB = Sweep

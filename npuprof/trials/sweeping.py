@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -62,13 +62,18 @@ class Combination(Record):
     errors: tuple[Finding, ...] = ()
     same_as: int | None = None
 
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it can be run."""
+        return self.config is not None and not self.errors
+
 
 def list_configs(combinations: Sequence[Combination]) -> list[Config]:
     """Return the configs that are run: those that are allowed, each digest once."""
     return [
         combination.config
         for combination in combinations
-        if combination.config is not None and not combination.errors and combination.same_as is None
+        if combination.config is not None and combination.is_allowed and combination.same_as is None
     ]
 
 
@@ -203,17 +208,16 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
     return Goal(name, way == "max")
 
 
-def find_best(rows: Sequence[tuple[Combination, Result | None]], goal: Goal) -> tuple[Combination, Result] | None:
-    """Return the combination that is best, of those whose run was fine; None where none has the metric."""
-    known = [
-        (goal.rank(value), place)
-        for place, (_, result) in enumerate(rows)
-        if result is not None and result.exit == 0 and (value := find_value(result, goal.name)) is not None and not math.isnan(value)
-    ]
-    if not known:
-        return None
-    combination, best = rows[min(known)[1]]
-    return (combination, best) if best is not None else None
+def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> tuple[Config, Combination, float] | None:
+    """Return the combination that is best, of those whose run was fine, with its value; None where none has the metric."""
+    best = None
+    for combination, result in rows:
+        value = find_value(result, goal.name) if result is not None and result.exit == 0 else None
+        if value is None or math.isnan(value) or combination.config is None:
+            continue
+        if best is None or goal.rank(value) < goal.rank(best[2]):
+            best = combination.config, combination, value
+    return best
 
 
 def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) -> list[int]:
@@ -228,14 +232,10 @@ def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) 
     return front
 
 
-def pair_results(combinations: Sequence[Combination], journal: Journal) -> list[tuple[Combination, Result | None]]:
-    """Return the combinations that are allowed, each with its run: those of one digest share it."""
-    pairs = []
-    for combination in combinations:
-        if combination.config is not None and not combination.errors:
-            results = journal.results.get(combination.config.digest)
-            pairs.append((combination, results[-1] if results else None))
-    return pairs
+def find_result(combination: Combination, journal: Journal) -> Result | None:
+    """Return the run of a combination: those of one digest share it."""
+    results = journal.results.get(combination.config.digest) if combination.config is not None and combination.is_allowed else None
+    return results[-1] if results else None
 
 
 def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:

@@ -20,13 +20,17 @@ SCHEMA = "npuprof.sweep/1"
 
 
 class Sweep(Record):
-    """A sweep: what was varied, the combinations, what came of them, and the metrics that were read."""
+    """A sweep: what was varied, the combinations with what came of them, and the metrics that were read."""
 
     name: str
     axes: tuple[Axis, ...]
-    combinations: tuple[Combination, ...]
-    rows: tuple[tuple[Combination, Result | None], ...]
+    combinations: tuple[tuple[Combination, Result | None], ...]
     metrics: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[tuple[Combination, Result | None]]:
+        """The combinations that the checks allow."""
+        return [row for row in self.combinations if row[0].is_allowed]
 
     @property
     def left_out(self) -> int:
@@ -36,7 +40,7 @@ class Sweep(Record):
     @property
     def refused(self) -> list[Combination]:
         """The combinations that the checks do not allow."""
-        return [combination for combination in self.combinations if combination.config is None or combination.errors]
+        return [combination for combination, _ in self.combinations if not combination.is_allowed]
 
 
 def format_number(value: float | None) -> str:
@@ -82,24 +86,17 @@ def format_csv(sweep: Sweep) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])
-    known = {id(combination): result for combination, result in sweep.rows}
-    for combination in sweep.combinations:
+    for combination, result in sweep.combinations:
         shown = [choice.shown for choice in combination.choices]
-        result = known.get(id(combination))
         digest = combination.config.digest if combination.config else ""
-        values = [_write_number(result.metrics.get(name)) if result else "" for name in sweep.metrics]
+        values = [result.metrics.get(name) if result else None for name in sweep.metrics]
         ended = [describe_end(result), f"{result.seconds:.3f}"] if result else ["", ""]
         writer.writerow([*shown, *ended, *values, digest, " ".join(dict.fromkeys(error.code for error in combination.errors))])
     return text.getvalue()
 
 
-def _write_number(value: float | None) -> str:
-    return "" if value is None else repr(value)
-
-
 def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
     """Return the sweep as the fields of its JSON form."""
-    known = {id(combination): result for combination, result in sweep.rows}
     return {
         "schema": SCHEMA,
         "preset": sweep.name,
@@ -111,12 +108,12 @@ def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
             {
                 "values": {axis.name: choice.shown for axis, choice in zip(sweep.axes, combination.choices, strict=True)},
                 "digest": combination.config.digest if combination.config else None,
-                "allowed": combination.config is not None and not combination.errors,
+                "allowed": combination.is_allowed,
                 "same_as": combination.same_as,
-                "run": result._asdict() if (result := known.get(id(combination))) else None,
+                "run": result._asdict() if result else None,
                 "findings": [build_finding_dict(error) for error in combination.errors],
             }
-            for combination in sweep.combinations
+            for combination, result in sweep.combinations
         ],
     }
 
