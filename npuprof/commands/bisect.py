@@ -36,7 +36,7 @@ from npuprof.trials.combinations import Combinations, Difference
 from npuprof.trials.coupled_changes import tie_changes
 from npuprof.trials.journal import Journal
 from npuprof.trials.judging import Judgement, compile_pattern, parse_tolerance
-from npuprof.trials.running import Runner, Setup, tell_interrupted
+from npuprof.trials.running import Runner, Setup
 from npuprof.trials.search import BAD, UNKNOWN
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
@@ -132,9 +132,6 @@ class Bisect(Verb):
         try:
             with progress_line() as tell:
                 bisection.find(self.tolerance, tell)
-        except KeyboardInterrupt:
-            tell_interrupted(runner)
-            raise
         finally:
             journal.close()
         return self._build_answer(bisection, (*newer, *bisection.remarks, *sorted(runner.told)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import renderers
@@ -38,7 +38,7 @@ from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
 from npuprof.trials.journal import Journal
 from npuprof.trials.judging import compile_pattern, require_command
 from npuprof.trials.metrics import list_missing_metrics
-from npuprof.trials.running import Runner, tell_interrupted, write_texts
+from npuprof.trials.running import Runner, write_texts
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 from npuprof.trials.sweeping import (
     TIME,
@@ -61,10 +61,6 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
     from npuprof.trials.running import Setup
     from npuprof.trials.sweeping import Axis, Combination
-
-
-def _list_targets() -> Iterable[str]:
-    return (*renderers.MODULES, "slurm-array", "k8s-indexed-job")
 
 
 class Sweep(Verb):
@@ -156,7 +152,7 @@ class Sweep(Verb):
 
     def _split_targets(self) -> tuple[str, str]:
         """Return the scheduler that is written for, empty for none, and the target of rendered files."""
-        known = tuple(_list_targets())
+        known = (*renderers.MODULES, *ENGINES)
         for name in self.engines:
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
@@ -226,12 +222,8 @@ class Sweep(Verb):
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, require_command)
-        try:
-            with progress_line() as tell:
-                is_complete = run_combinations(combinations, runner, tell)
-        except KeyboardInterrupt:
-            tell_interrupted(runner)
-            raise
+        with progress_line() as tell:
+            is_complete = run_combinations(combinations, runner, tell)
         notes = [*newer, *sorted(runner.told)]
         if not is_complete:
             notes.append("not all combinations were run: say a greater --max-runs to go on")

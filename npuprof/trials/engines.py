@@ -29,7 +29,9 @@ ENGINES = ("slurm-array", "k8s-indexed-job")
 
 #: An array has so many tasks at most unless Slurm is set up for more: MaxArraySize is 1001, and 0 the first index.
 _LARGEST_ARRAY = 1001
-_PART = 1000
+_PARTS = (
+    "Where MaxArraySize (scontrol show config) is too small, submit parts: sbatch --array=0-999 THIS 0; sbatch --array=0-999 THIS 1000; ..."
+)
 
 _SLURM = """\
 #!/bin/bash
@@ -87,12 +89,12 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
             + (f"asks={shlex.quote(asks)}\n" if asks else "")
             + f"set -- {shlex.join(words)}\n;;\n"
         )
-    parts = _list_parts(len(configs))
-    notes |= {" ".join(parts)} if parts else set()
+    if len(configs) > _LARGEST_ARRAY:
+        notes.add(_PARTS)
     script = _SLURM.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"), last=len(configs) - 1, limit=f"%{jobs}" if jobs > 1 else "",
         what=ascii(name)[1:-1], count=len(configs), out=shlex.quote(os.path.join(folder, "results")), here=shlex.quote(os.getcwd()),
-        branches="".join(branches), limited=_format_limit(setup), parts="".join(f"# {line}\n" for line in parts),
+        branches="".join(branches), limited=_format_limit(setup), parts=f"# {_PARTS}\n" if _PARTS in notes else "",
     )  # fmt: skip
     return script, files, notes
 
@@ -100,19 +102,6 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
 def _format_limit(setup: Setup) -> str:
     """Return what ends a trial after its time, and nothing else of the task: how it ended is written down still."""
     return f"timeout --kill-after={GRACE:g} {setup.timeout:g} " if setup.timeout is not None else ""
-
-
-def _list_parts(count: int) -> list[str]:
-    """Return notes on how to submit more tasks than Slurm allows by default in an array; none if they fit."""
-    if count <= _LARGEST_ARRAY:
-        return []
-    firsts = range(0, count, _PART)
-    parts = [f"sbatch --array=0-{min(_PART, count - first) - 1} THIS {first}" for first in firsts]
-    shown = parts if len(parts) <= 4 else [*parts[:2], "...", parts[-1]]
-    return [
-        f"{count:,} tasks are more than Slurm takes at once unless it is set up for it: scontrol show config | grep MaxArraySize",
-        f"Where that is no more than {count:,}, submit it in parts: {'; '.join(shown)}",
-    ]
 
 
 def _build_command(config: Config, setup: Setup, files_folder: str) -> tuple[list[str], dict[str, str]]:

@@ -75,6 +75,10 @@ class Runner:
         with _end_on_signals():
             try:
                 return self._drive(find_wanted, watch)
+            except KeyboardInterrupt:
+                count = format_count(sum(map(len, self.journal.results.values())), "run")
+                sys.stderr.write(f"\nnpuprof: stopped; the results of {count} are kept: the same command goes on from there\n")
+                raise
             finally:
                 self._pool.stop()
                 self._started.clear()
@@ -218,9 +222,3 @@ def _end_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def tell_interrupted(runner: Runner) -> None:
-    """Say that what was interrupted goes on when it is asked again."""
-    count = sum(map(len, runner.journal.results.values()))
-    sys.stderr.write(f"\nnpuprof: stopped; the results of {format_count(count, 'run')} are kept: the same command goes on from there\n")
