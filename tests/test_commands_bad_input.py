@@ -587,8 +587,8 @@ MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-li
 @pytest.mark.parametrize(
     ("preset", "environ", "said"),
     [
-        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "the folder of sidecar files is no UTF-8"),
-        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "the folder of sidecar files is no UTF-8"),
+        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "or what is no UTF-8"),
+        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "or what is no UTF-8"),
         ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, ""),
     ],
 )

@@ -375,24 +375,23 @@ def sourced(text: str, tmp_path: Path) -> dict[str, str]:
 @given(st.lists(texts, min_size=1, max_size=6))
 def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path, values: list[str]) -> None:
     form = FORMATS["dotenv"]
-    plain = [text for text in (*values, *AWKWARD) if not form.refuses("T_0", text) and not form.doubts("T_0", text)]
+    plain = [text for text in (*values, *AWKWARD) if not form.refuses("T_0", text) and not form.doubt("T_0", text)]
     found = {f"T_{index}": text for index, text in enumerate(plain)}
     assert read(form.write(PRESET, found, {}), tmp_path) == found
 
 
 @pytest.mark.parametrize(
-    ("text", "held"),
+    ("text", "told"),
     [
-        ("a'b", ""), ('a"b', ""), ("a\\b", ""), ("a\nb", ""), ("$HOME", ""), ("it's 5 #1", ""), ('{"a": [1]}', ""),
-        ("it's $5", "a single quote beside"), ("'a\"", "a single quote beside"), ("a\\\\b", "backslashes"), ("a\\", "backslashes"),
-        ("a\rb", "a carriage return"),
+        ("a'b", False), ('a"b', False), ("a\\b", False), ("a\nb", False), ("$HOME", False), ("it's 5 #1", False), ('{"a": [1]}', False),
+        ("it's $5", True), ("'a\"", True), ("a\\\\b", True), ("a\\", True), ("a\rb", True),
     ],
 )  # fmt: skip
-def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(text: str, held: str, store: Any, run: Any) -> None:
+def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(text: str, told: bool, store: Any, run: Any) -> None:
     store({"leaf": toml({"env": {"MINE": text}})})
     result = run("env", "leaf", "--format", "dotenv")
     assert dotenv(result.out)["MINE"] == text
-    assert ("npm's dotenv" in result.err, held in result.err) == (bool(held), True)
+    assert ("npm's dotenv" in result.err) == told
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -613,15 +612,6 @@ def test_a_value_that_no_variable_holds_is_refused_whatever_its_key_is_made_of(k
     assert (done.code, "NP901" in done.err) == (2, True), done.err
 
 
-@pytest.mark.parametrize(("text", "told"), [("x\x7fy", "U+007F"), ("x\x9f", "U+009F"), ("\uffff", "U+FFFF"), ("\x01\x85\u2028", "")])
-def test_what_kustomize_does_not_write_again_is_told(text: str, told: str, store: Any, run: Any) -> None:
-    store({"leaf": f"[env]\nODD = {json.dumps(text)}\n"})
-    for form in ("k8s-configmap", "k8s-env"):
-        done = run("env", "leaf", "--format", form, "--no-check")
-        assert done.code == 0
-        assert ("kustomize ends with an error" in done.err, told in done.err) == (bool(told), True)
-
-
 def test_kubernetes_takes_both_forms_by_its_published_schema(store: Any, run: Any) -> None:
     import kubernetes_validate
     import yaml
@@ -712,7 +702,7 @@ def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, sto
     path.write_text(result.out)
     done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
     assert done.stdout != "x" or text == "a\\"
-    assert "loses all lines after it" in result.err
+    assert "or lose lines after it" in " ".join(result.err.split())
 
 
 @pytest.mark.parametrize("name", ["NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null", "_", "A1", "NO_PROXY"])

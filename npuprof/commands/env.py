@@ -121,8 +121,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     if not kind.clears and (removed := [variable for variable in list_unset_variables(config, trusting)[0] if variable not in variables]):
         notes.append(f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started")
     _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items()))
-    if kind.doubts is not None:
-        notes += [f"{variable}: {doubt}" for variable, value in variables.items() if (doubt := kind.doubts(variable, value))]
+    notes += [f"{variable}: {doubt}" for variable, value in variables.items() if (doubt := kind.doubt(variable, value))]
     sidecars = dict(collect_sidecars(config).values())
     text = kind.write(config, variables, sidecars)
     if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items()) > kind.largest:

@@ -152,8 +152,7 @@ def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]
     if "op_select_implmode" in flags:
         value = flags["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
-        copy = f"copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
-        hint = f"if it serves, {copy}" if value == best else f"see whether {best} serves; if so, {copy}"
+        hint = f"if {best} serves, copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
         what = f"--op_select_implmode={value} is not for conversions that count"
         findings.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in flags:

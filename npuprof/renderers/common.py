@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.model import Finding, NpuprofError, __version__, is_utf8
+from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.renderers import MODULES, Rendered, config_section, load_target
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.resolve.config import Config
@@ -70,18 +70,8 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
 
 
 def place_sidecars(config: Config, folder: str) -> dict[str, str]:
-    """Return, for each option that is a file written out in the preset, its path in a folder.
-
-    Raises NpuprofError for a folder whose name is no UTF-8, which no text of an option can hold.
-    """
-    files = collect_sidecars(config)
-    if files and not is_utf8(folder):
-        name = next(iter(files))
-        what = f"the folder of sidecar files is no UTF-8: {ascii(folder)[1:-1]}"
-        why = f"{name} holds the path of its file."
-        hint = "let XDG_CACHE_HOME, or what names the folder, name another place"
-        raise NpuprofError([build_setting_finding(config, "NP903", name, what, why, hint)])
-    return {name: f"{folder}/{file}" for name, (file, _) in files.items()}
+    """Return, for each option that is a file written out in the preset, its path in a folder."""
+    return {name: f"{folder}/{file}" for name, (file, _) in collect_sidecars(config).items()}
 
 
 def fits_proto_field(option: catalog.Option, value: Any) -> bool:

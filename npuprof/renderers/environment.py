@@ -114,25 +114,19 @@ def format_twin_text(twin: str, value: Any, text: str) -> str:
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
     for name, text in variables.items():
-        if not (name.isascii() and name.isidentifier()):
-            problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
-        elif "\0" in text:
-            problems.append(_build_variable_finding(config, name, "holds a NUL character", "remove it"))
-        elif not is_utf8(text):
-            hint = "name the file, or say in the launcher, with text that is UTF-8"
-            problems.append(_build_variable_finding(config, name, f"holds what is no UTF-8: {ascii(text)[1:-1]}", hint))
-        elif len(f"{name}={text}".encode()) > LONGEST_WORD:
-            problems.append(
-                _build_variable_finding(
-                    config, name, f"is longer than {LONGEST_WORD} bytes", "keep long values in a file and pass its path"
-                )
-            )
+        if what := _explain_unfit_variable(name, text):
+            key, hint = find_variable_key(config, name), "keep long values, and those that are no text, in a file and pass its path"
+            problems.append(build_unstartable_finding(config, key, f"{ascii(name)[1:-1]} {what}", hint))
     if problems:
         raise NpuprofError(problems)
 
 
-def _build_variable_finding(config: Config, name: str, what: str, hint: str) -> Finding:
-    return build_unstartable_finding(config, find_variable_key(config, name), f"{ascii(name)[1:-1]} {what}", hint)
+def _explain_unfit_variable(name: str, text: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        return "is no name of a variable: letters, digits and '_'"
+    if "\0" in text or not is_utf8(text):
+        return f"holds a NUL character, or what is no UTF-8: {ascii(text[:80])[1:-1]}"
+    return f"is longer than {LONGEST_WORD} bytes" if len(f"{name}={text}".encode()) > LONGEST_WORD else ""
 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:

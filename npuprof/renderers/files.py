@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 
+def _accept_any_variable(name: str, text: str) -> str:
+    return ""
+
+
 class Format(Record):
     """How one kind of file holds variables.
 
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
-    returns why they cannot be written, or an empty text, ``doubts`` why not every reader takes them as they are.
+    returns why they cannot be written, or an empty text, ``doubt`` why not every reader takes them as they are.
     ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine; ``holds_files``
     where they come in what is written. ``shared`` files are read by many processes. ``largest`` is how many bytes names and
     values may have together, 0 for any number. ``facts`` are those that the file asks the launcher for when it is used,
@@ -39,18 +43,14 @@ class Format(Record):
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
-    refuses: Callable[[str, str], str]
+    refuses: Callable[[str, str], str] = staticmethod(_accept_any_variable)
     folder: str = ""
     holds_files: bool = False
     shared: bool = True
     largest: int = 0
-    doubts: Callable[[str, str], str] | None = None
+    doubt: Callable[[str, str], str] = staticmethod(_accept_any_variable)
     facts: Mapping[str, str] = MappingProxyType({})
     clears: bool = False
-
-
-def _accept_any_variable(name: str, text: str) -> str:
-    return ""
 
 
 def _build_line_writer(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
@@ -81,15 +81,7 @@ def _find_common_quote(text: str) -> str:
 def _describe_dotenv_doubt(name: str, text: str) -> str:
     if _find_common_quote(text):
         return ""
-    content = (
-        "a carriage return" if "\r" in text else "a single quote beside what a shell expands or unquotes" if "'" in text else "backslashes"
-    )
-    doubt = f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {content}"
-    if text.endswith("\\"):
-        return f"{doubt}; source takes the line after it for a part of it, or stops there and loses all lines after it"
-    if re.search(r"`|\$[({\[]", text):
-        return f"{doubt}; source runs what looks like a command in it, or stops there and loses all lines after it"
-    return doubt
+    return "python-dotenv reads it as it is; npm's dotenv may not, and a shell's source may run a part of it, or lose lines after it"
 
 
 def _explain_dotenv_refusal(name: str, text: str) -> str:
@@ -156,6 +148,8 @@ def _explain_github_refusal(name: str, text: str) -> str:
 _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 #: Where the files of a ConfigMap are found in a container.
 MOUNT = "/etc/npuprof"
+#: The most that one ConfigMap holds, in bytes.
+LARGEST_MAP = 1_048_576
 #: What YAML 1.1 takes for a switch or for nothing, in any case.
 _YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -170,11 +164,6 @@ def quote_yaml_string(text: str) -> str:
 def format_yaml_key(name: str) -> str:
     """Return a name as a key, or a text that is a name: quoted where YAML 1.1 reads it as something else, a switch or a number."""
     return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
-
-
-def _describe_kustomize_doubt(name: str, text: str) -> str:
-    odd = next((char for char in text if ("\x7f" <= char <= "\x9f" and char != "\x85") or char in "\ufffe\uffff"), "")
-    return f"kubectl apply takes it, and kustomize ends with an error: it holds U+{ord(odd):04X}" if odd else ""
 
 
 def _build_configmap_name(config: Config, *data: dict[str, str]) -> str:
@@ -291,25 +280,18 @@ def _format_ray_env(config: Config, variables: dict[str, str], files: dict[str, 
 
 
 FORMATS: dict[str, Format] = {
-    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubts=_describe_dotenv_doubt),
+    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubt=_describe_dotenv_doubt),
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(
-        _format_configmap, _accept_any_variable, folder=MOUNT, holds_files=True, largest=1_048_576, doubts=_describe_kustomize_doubt
-    ),
-    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT, doubts=_describe_kustomize_doubt),
-    "slurm": Format(_format_slurm_lines, _accept_any_variable, clears=True),
-    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS, clears=True),
-    "slurm-array": Format(
-        _build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS, clears=True
-    ),
-    "ray": Format(_format_ray_env, _accept_any_variable),
-    "json": Format(_format_env_json, _accept_any_variable, shared=False),
+    "k8s-configmap": Format(_format_configmap, folder=MOUNT, holds_files=True, largest=LARGEST_MAP),
+    "k8s-env": Format(_format_kubernetes_env, folder=MOUNT),
+    "slurm": Format(_format_slurm_lines, clears=True),
+    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
+    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
+    "ray": Format(_format_ray_env),
+    "json": Format(_format_env_json, shared=False),
 }
-
-#: The most that one ConfigMap holds, in bytes.
-LARGEST_MAP = 1_048_576
 
 
 #: What npuprof itself obeys, or keeps for undoing an export: none of a preset.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers import Rendered
-from npuprof.renderers.stamp import State, is_listed_sidecar, judge_found_text, read_listed_sidecars
+from npuprof.renderers.stamp import is_listed_sidecar, judge_found_text, read_listed_sidecars
 from npuprof.report import output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
@@ -39,8 +39,8 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
     refused: list[Finding] = []
-    if existing is not None and existing != rendered.text.encode() and not force:
-        refused += _judge_code(code, judge_found_text(text))
+    if existing is not None and existing != rendered.text.encode() and not force and not judge_found_text(text).current:
+        refused.append(_build_kept_finding(code, "It has no header of npuprof, or its text is not the one below the header."))
     sidecars, foreign = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
     if refused or foreign:
         raise NpuprofError([*refused, *foreign])
@@ -63,19 +63,11 @@ def plan_sidecars(
         ours = existing in (None, text.encode()) or is_listed_sidecar(name, (existing or b"").decode(errors="replace"), listed)
         if not ours and not force:
             why = "The code that is there does not list it as it is: somebody wrote or edited it, or other code needs it so."
-            refused.append(_build_kept_finding(path, "was not written by npuprof for this code", why))
+            refused.append(_build_kept_finding(path, why))
         wanted.append(Wanted(path, text.encode(), existing, folder or "."))
     return wanted, refused
 
 
-def _judge_code(path: str, state: State) -> list[Finding]:
-    if state.current:
-        return []
-    if state.edited:
-        return [_build_kept_finding(path, "was edited by hand", "Its text is not the one that npuprof wrote there.")]
-    return [_build_kept_finding(path, "was not written by npuprof", "It has no header of npuprof.")]
-
-
-def _build_kept_finding(path: str, what: str, why: str) -> Finding:
-    hint = "name another place, or write over it with --force"
-    return Finding("NP940", f"{path} {what}, and is left as it is", f"{why} Nothing was written.", hint, where=Place(path))
+def _build_kept_finding(path: str, why: str) -> Finding:
+    what = f"{path} was edited by hand, or was not written by npuprof, and is left as it is"
+    return Finding("NP940", what, f"{why} Nothing was written.", "name another place, or write over it with --force", where=Place(path))

@@ -55,7 +55,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
         assert record is not None
         assert record.field is not None
         stored = paths.get(name, encode_field_value(name, value))
-        setattr(entry.parameter_map[name], record.field, stored.encode() if record.field == "s" else stored)
+        setattr(entry.parameter_map[name], record.field, os.fsencode(stored) if record.field == "s" else stored)
     rewrite_options.remapping = _REWRITER_OFF
     rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto
