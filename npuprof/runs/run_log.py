@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.findings import format_findings
 from npuprof.resolve.config import Config
@@ -18,7 +18,6 @@ from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
 from npuprof.runs.proving import answer_proof
-from npuprof.system.patterns import lazy_pattern
 from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
 
@@ -63,55 +62,20 @@ class StderrCopy:
 
 _LEVELS = "ASCEND_MODULE_LOG_LEVEL"
 _FOLDER = "ASCEND_PROCESS_LOG_PATH"
-_QUIET = "TF_CPP_MIN_LOG_LEVEL"
-_SCREENS = ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")
-#: The modules whose lines prove something, the adapter and the engine, and the least detail at which they are written.
-_MODULES = ("FMK", "GE")
-_INFO = 1
-_ITEM = lazy_pattern(r"([A-Z][A-Z0-9_]*)=([0-4])")
+#: The modules whose lines prove something, the adapter and the engine, at the least detail at which they are written.
+_WANTED = {"FMK": "FMK=1", "GE": "GE=1"}
 
 
-class LogPlan(Record):
-    """The variables that switch a log on, the folder of the log, and notes for the user."""
+def plan_log(environment: Mapping[str, str], folder: str, name: str) -> dict[str, str]:
+    """Return the variables that switch the log of a run on: into a folder, or into NAME below the one that its environment has for logs.
 
-    variables: dict[str, str]
-    folder: str
-    notes: tuple[str, ...]
-
-
-def plan_log(environment: Mapping[str, str], folder: str, name: str) -> LogPlan:
-    """Return how to switch on the log of a run: into a folder, or into NAME below the folder that its environment has for logs."""
-    notes: list[str] = []
-    if environment.get(_FOLDER):
-        folder = os.path.join(environment[_FOLDER], name)
-    variables = {_FOLDER: os.path.abspath(folder)}
-    levels = _plan_levels(environment.get(_LEVELS), notes)
-    if levels is not None:
-        variables[_LEVELS] = levels
-    screens = [screen for screen in _SCREENS if environment.get(screen) == "1"]
-    notes += [f"{screen}=1 prints the log and saves none: nothing will be proven; unset it" for screen in screens]
-    if environment.get(_QUIET, "0") not in ("", "0"):
-        notes.append(f"{_QUIET}={environment[_QUIET]} hides what the adapter for TensorFlow 2 writes of its options; unset it to prove any")
-    return LogPlan(variables, variables[_FOLDER], tuple(notes))
-
-
-def _plan_levels(levels: str | None, notes: list[str]) -> str | None:
-    """Return the module levels that add the needed ones to those that are set; None if those are enough."""
-    wanted = [f"{module}={_INFO}" for module in _MODULES]
-    if not levels:
-        return ":".join(wanted)
-    items = [_ITEM.fullmatch(item) for item in levels.split(":")]
-    if not all(items):
-        notes.append(f"{_LEVELS}={levels!r} has an item that is none, which voids all of it: {':'.join(wanted)} in its place")
-        return ":".join(wanted)
-    known = {match[1]: int(match[2]) for match in items if match is not None}
-    quiet = [module for module in _MODULES if known.get(module, _INFO) > _INFO]
-    if quiet:
-        notes.append(
-            f"{_LEVELS}={levels} leaves {' and '.join(quiet)} without detail: little will be proven; {':'.join(wanted)} would tell"
-        )
-    missing = [item for module, item in zip(_MODULES, wanted, strict=True) if module not in known]
-    return ":".join([levels, *missing]) if missing else None
+    Levels that the environment sets stay.
+    """
+    levels = environment.get(_LEVELS) or ""
+    known = {item.partition("=")[0] for item in levels.split(":")}
+    missing = [item for module, item in _WANTED.items() if module not in known]
+    path = os.path.join(environment[_FOLDER], name) if environment.get(_FOLDER) else folder
+    return {_FOLDER: os.path.abspath(path), _LEVELS: ":".join(filter(None, [levels, *missing]))}
 
 
 _ERRORS = "stderr.log"
@@ -126,11 +90,9 @@ class RunLog:
     def __init__(self, config: Config, environment: dict[str, str], top: str) -> None:
         self._config = config
         name = f"{recording.name_file(config.name)}.{os.uname().nodename}.{os.getpid()}"
-        plan = plan_log(environment, os.path.join(top, name), name)
-        self.variables, self.folder = plan.variables, plan.folder
+        self.variables = plan_log(environment, os.path.join(top, name), name)
+        self.folder = self.variables[_FOLDER]
         self._created = output.make_folder(self.folder)
-        for note in plan.notes:
-            output.tell_remark(note)
         output.tell_remark(f"the log of this run goes to {self.folder}")
         self._stderr = self._copy_stderr()
 
@@ -180,7 +142,9 @@ class RunLog:
         if evidence is None or not evidence.processes:
             what = f"the run has left no log in {self.folder}, and on its standard error no adapter has told an option"
             why = "Nothing is proven of it, neither for the preset nor against it."
-            hint = "check that the command creates a session on a device, here and not in a container, and see the notes on its log above"
+            hint = (
+                "check that the command creates a session on a device, here and not in a container; npuprof doctor checks the log variables"
+            )
             raise NpuprofError([Finding("NP970", what, why, hint)])
         return evidence
 
