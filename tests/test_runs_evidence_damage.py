@@ -92,9 +92,7 @@ def test_dots_that_stand_for_the_rest_of_a_line_of_the_engine_are_no_text(tmp_pa
 def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: str) -> None:
     text = write_run({}, {"ge.streamMaxParallelNum": spelt})
     assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/a") == ["cannot tell"]
-    assert judge(tmp_path, text, stream_max_parallel_num="/data/层/a") == [
-        "cannot tell" if "?" in spelt or "\ufffd" in spelt else "changed"
-    ]
+    assert judge(tmp_path, text, stream_max_parallel_num="/data/层/a") == ["cannot tell" if "\ufffd" in spelt else "changed"]
 
 
 #: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern, GNU parallel, cat -n, grep -n.
@@ -150,13 +148,6 @@ def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest:
     lost = write_line("ge.exec.enableDump: 0")
     for value in ("/other", LONG[:20]):
         assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=value) == ["cannot tell"]
-
-
-@pytest.mark.parametrize("squeezed", ["/a b", "/a  b", " /a b", "/a b "])
-def test_a_text_that_differs_in_blanks_alone_may_have_lost_them(tmp_path: Path, squeezed: str) -> None:
-    text = write_run({"op_debug_config": "/a b", "ge.exec.opDebugConfig": "/a b"})
-    assert judge(tmp_path, text, op_debug_config=squeezed) == ["in force" if squeezed == "/a b" else "cannot tell"]
-    assert judge(tmp_path, text, op_debug_config="/ab") == ["changed"]
 
 
 def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> None:
@@ -257,19 +248,6 @@ def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, chan
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        ("{\n  'a': 1\n}", "{"),  # its other lines have no heads: whoever sorts or searches a log leaves them out
-        ("a b  c", "a b c"),
-    ],
-)
-def test_a_text_that_has_lost_lines_or_blanks_is_no_other_text(tmp_path: Path, wanted: str, found: str) -> None:
-    texts = {"ge.exec.opDebugConfig": found, "op_debug_config": found}
-    assert judge(tmp_path, write_run(texts), op_debug_config=wanted) == ["cannot tell"]
-    assert judge(tmp_path, write_run(texts), op_debug_config=f"x{wanted}") == ["changed"]
-
-
-@pytest.mark.parametrize(
     ("line", "shape"),
     [
         ("input_shape: x:1, dynamic_dims:", "in force"),
@@ -307,7 +285,6 @@ def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path
 @pytest.mark.parametrize(
     ("left", "spoilt", "state"),
     [
-        ("/data/of/a?run/mixed.json", False, "cannot tell"),  # what could not be read is a question mark
         ("/data/of/a/run/mixed.jsan", False, "changed"),
         ("/data/of/a/run/mixed.jsan", True, "cannot tell"),  # other lines of it are spoilt, too
         ("/data/of/a/ruin/fixed.bson", True, "cannot tell"),

@@ -17,6 +17,7 @@ from npuprof.runs.log_values import (
     Outcome,
     Verdict,
     Wanted,
+    join_outcomes,
     merge,
     split_ranges,
 )
@@ -75,11 +76,7 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
         merged = merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], dump)
         if merged is not None:
             outcomes.append(merged)
-    if not outcomes:
-        return None
-    says = {outcome.says for outcome in outcomes}
-    texts = tuple(dict.fromkeys(text for outcome in outcomes for text in outcome.texts))
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts)
+    return join_outcomes(outcomes) if outcomes else None
 
 
 def _is_given_badly(wanted: Wanted, process: Process) -> bool:

@@ -73,18 +73,16 @@ class Wanted:
             return UNSURE  # nobody gave it, which is no other value than the default
         is_word = form in _ONE_WORD
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
-        if shown.cut or (shown.followed and not is_word):
-            hole = _HOLE.search(shown.text)
-            start = shown.text[: hole.start()] if hole is not None else shown.text
-            may_be = any(_begins(spelling, start) for spelling in spelled) or self._may_lead_there(form, text)
-            return UNSURE if may_be or (shown.followed and _is_unclosed(text)) else OTHER
-        if self._is_same(text, wanted, form):
-            return UNSURE if _is_unclosed(text) else SAME
-        is_complete = is_word or self.is_unset(key, shown.text) or self._is_choice(text)
-        is_beginning = not is_complete and any(_begins(spelling, text) for spelling in spelled)
-        if is_beginning or self._may_lead_there(form, text) or any(_may_be_damaged(spelling, shown.text) for spelling in spelled):
+        is_open = shown.cut or (shown.followed and not is_word)
+        if _is_unclosed(text):
             return UNSURE
-        return OTHER
+        if not is_open and self._is_same(text, wanted, form):
+            return SAME
+        hole = _HOLE.search(shown.text)
+        start = shown.text[: hole.start()] if is_open and hole is not None else shown.text
+        is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or self._is_choice(text))
+        may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
+        return UNSURE if may_be or self._may_lead_there(form, text) or (hole is not None and not is_open) else OTHER
 
     def _is_choice(self, text: str) -> bool:
         """Return whether a text is a documented value of the option: it is complete, though another one begins with it."""
@@ -177,18 +175,10 @@ def split_ranges(text: str) -> dict[str, str] | None:
 
 
 def _begins(wanted: str, text: str) -> bool:
-    """Return whether a wanted text begins with another one, of which the last character may be half there."""
-    return wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape"))
-
-
-def _may_be_damaged(wanted: str, text: str) -> bool:
-    """Return whether a text that is not the wanted one may be a damaged copy of it. Damage is not undone: such a text proves nothing."""
-    if _HOLE.search(text) or any(text.count(char) > wanted.count(char) for char in "?\t"):
+    """Return whether a wanted text begins with another one, up to a character that is half there, or that many programs cannot write."""
+    if wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape")):
         return True
-    if wanted.startswith(f"{text}\n") or (text == text.strip() != "" and text.split() == wanted.split()):
-        return True  # its other lines, which have no heads, or some of its blanks are lost
-    plain = re.match(r"[\x00-\x7f]*", wanted)
-    return plain is not None and plain[0] != wanted and text.startswith(plain[0])  # who cannot write a character writes another
+    return not wanted.isascii() and text.startswith(re.split(r"[^\x00-\x7f]", wanted, maxsplit=1)[0])
 
 
 def is_unreadable(text: str) -> bool:
@@ -228,17 +218,28 @@ class Outcome(NamedTuple):
     engine: bool = False
 
 
+def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
+    """Return what the text of a key says of a wanted value."""
+    says = wanted.judge(key, text)
+    note = ""
+    if says == UNSURE:
+        note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
+        note = "init_resource was not given it, so that the engine has a default of its own" if text.text == "None" else note
+    named = f"{key} = " if key in wanted.wire.key_forms else ""
+    return Outcome(says, () if says == SAME else (f"{named}{text.text}",), note, wanted.is_unset(key, text.text))
+
+
+def join_outcomes(known: list[Outcome]) -> Outcome:
+    """Return what several places say together: they are unsure if they do not all say the same."""
+    says = {outcome.says for outcome in known}
+    texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
+    note = next((outcome.note for outcome in known if outcome.note), "")
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(outcome.unset for outcome in known))
+
+
 def merge(outcomes: list[Outcome], of: Map) -> Outcome | None:
-    """Return what the lines of one block say together of an option, None where there is none."""
+    """Return what the lines of one block say together of an option, None where there is none; one that is unsure decides nothing."""
     if not outcomes:
         return None
-    says = {outcome.says for outcome in outcomes}
-    texts = tuple(dict.fromkeys(text for outcome in outcomes for text in outcome.texts))
-    note = next((outcome.note for outcome in outcomes if outcome.note), "")
-    if OTHER in says and SAME not in says:
-        state = OTHER
-    elif SAME in says and OTHER not in says:
-        state, note, texts = SAME, "", ()
-    else:
-        state = UNSURE
-    return Outcome(state, texts, note, all(outcome.unset for outcome in outcomes), of.engine)
+    joined = join_outcomes([outcome for outcome in outcomes if outcome.says != UNSURE] or outcomes)
+    return joined._replace(unset=all(outcome.unset for outcome in outcomes), engine=of.engine)

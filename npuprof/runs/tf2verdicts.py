@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.catalog.wire import load_generations, load_wires
 from npuprof.runs.evidence import Map, Process
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted
+from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted, judge_text
 
 #: What shows the lines of the adapter next time.
 SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
@@ -79,18 +79,14 @@ def _find_block(process: Process) -> Map | None:
 
 
 def _conclude(wanted: Wanted, key: str, block: Map, single: bool) -> Verdict:
-    text = block.values[key]
-    says = wanted.judge(key, text)
+    outcome = judge_text(wanted, key, block.values[key])
     name = wanted.wire.name
-    if says == SAME:
+    if outcome.says == SAME:
         old = tuple(wanted.wire.unset_in) if single else ()
         same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
         same = same or any(wanted.plain == wanted.wire.unset_in[release] for release in old)
         return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
-    if says == OTHER:
-        return Verdict(name, CHANGED, (text.text,))
-    note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
-    return Verdict(name, CANNOT_TELL, (text.text,), note)
+    return Verdict(name, CHANGED if outcome.says == OTHER else CANNOT_TELL, outcome.texts, outcome.note)
 
 
 def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import adapters, dumps, tf2verdicts
-from npuprof.runs.evidence import Epoch, Map, Process, Text
+from npuprof.runs.evidence import Epoch, Map, Process
 from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,
@@ -28,6 +28,8 @@ from npuprof.runs.log_values import (
     Verdict,
     Wanted,
     find_texts,
+    join_outcomes,
+    judge_text,
     merge,
     split_ranges,
 )
@@ -171,17 +173,17 @@ def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
     blocks = [merge(_judge_map(wanted, stage, block), block) for block in epoch.maps.get(stage, ())]
     known = [outcome for outcome in blocks if outcome is not None]
     singles = [block.values[name] for block in epoch.maps.get(f"single {stage}", ()) if name in block.values]
-    return known or [_judge_text(wanted, name, text) for text in singles]
+    return known or [judge_text(wanted, name, text) for text in singles]
 
 
 def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     known = _judge_stage(wanted, epoch, "init")
     if not known:
         return None
-    joined = _join(known)
+    joined = join_outcomes(known)
     if joined.says == UNSURE and any(outcome.engine and outcome.says == OTHER for outcome in known):
         last = [outcome for outcome in known if outcome.engine]
-        joined = _join(last)
+        joined = join_outcomes(last)
     if epoch.doubtful:
         return joined._replace(says=UNSURE, note="nothing says whether this block was in force, or came when the engine was running")
     return joined
@@ -196,7 +198,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
     if not known:
         return None
     known += _judge_lacking(wanted, epoch)
-    joined = _join(known)
+    joined = join_outcomes(known)
     rest = [outcome for outcome in known if outcome.says != SAME]
     if joined.says == UNSURE and apart and len(rest) < len(known) and all(outcome.says == OTHER and outcome.unset for outcome in rest):
         return Outcome(SAME, joined.texts, "not in all of its sessions; the others have what nobody set")
@@ -229,7 +231,7 @@ def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
         says = SAME if wanted.plain == wire.any_operator else OTHER
         outcomes.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
     known = [outcome for outcome in outcomes if outcome is not None]
-    return _join(known) if known else None
+    return join_outcomes(known) if known else None
 
 
 def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
@@ -238,7 +240,7 @@ def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
     text = block.values[name]
     if wanted.wire.needs and text.text == "":
         return None  # the line has it only where what it needs is on
-    return _judge_text(wanted, wanted.wire.name, text)
+    return judge_text(wanted, wanted.wire.name, text)
 
 
 def _judge_ranges(wanted: Wanted, block: Map) -> Outcome | None:
@@ -258,26 +260,7 @@ def _judge_ranges(wanted: Wanted, block: Map) -> Outcome | None:
 
 
 def _judge_map(wanted: Wanted, stage: str, block: Map) -> list[Outcome]:
-    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, block.values).items()]
-
-
-def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
-    says = wanted.judge(key, text)
-    note = ""
-    if says == UNSURE:
-        note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
-    named = f"{key} = " if key in wanted.wire.key_forms else ""
-    if says == UNSURE and text.text == "None":
-        note = "init_resource was not given it, so that the engine has a default of its own"
-    shown = () if says == SAME else (f"{named}{text.text}",)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text))
-
-
-def _join(known: list[Outcome]) -> Outcome:
-    says = {outcome.says for outcome in known}
-    texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
-    note = next((outcome.note for outcome in known if outcome.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(outcome.unset for outcome in known))
+    return [judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, block.values).items()]
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
@@ -306,7 +289,7 @@ def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
     if not epoch.asked:
         return epoch.joined
     texts = [item for block in epoch.asked for item in find_texts(wanted.wire, "init", block.values).items()]
-    return any(_judge_text(wanted, key, text).says == SAME for key, text in texts)
+    return any(judge_text(wanted, key, text).says == SAME for key, text in texts)
 
 
 def _find_outdone(wire: Wire, epoch: Epoch) -> str:

@@ -196,8 +196,7 @@ class AdapterLog:
         block = self._blocks.pop((process, thread), None)
         if block is None or not block.values:
             return
-        repeated = block.stage == _EARLY or (block.stage == "init" and block.title == self._repeated.name)
-        if block.is_joined(self._foreign.get(block.stage, frozenset()), repeated):
+        if not self._foreign.get(block.stage, frozenset()).isdisjoint(block.values):  # the end of another block, whose title is lost
             process.orphaned |= block.values.keys()
             return
         closed = block.close(whole)

@@ -8,9 +8,6 @@ from collections.abc import Callable
 from npuprof.runs.evidence import Epoch, Map, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE
 
-#: How many of the keys that are always there a block has at least that nobody has made shorter.
-_FEW = 4
-
 
 class Block:
     """One block: ``lost`` is whether lines are missing, ``epoch`` what ran when it began.
@@ -44,14 +41,6 @@ class Block:
         """Return what was read."""
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=is_complete and not lost)
-
-    def is_joined(self, others: frozenset[str], repeated: bool) -> bool:
-        """Return whether it may be the beginning of one block and the end of another one, with the lines between them lost.
-
-        It is if it has a key of ``others``, and it may be if blocks like it are ``repeated``, unless most keys are left out of it.
-        """
-        is_torn = repeated and self.lost and sum(key in self.values for key in self.standing) >= _FEW
-        return is_torn or not others.isdisjoint(self.values)
 
     def _passes_over(self, key: str) -> bool:
         """Return whether a key that has to be there is between the last one and this."""
