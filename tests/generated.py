@@ -195,7 +195,7 @@ def format_speed() -> str:
     for bench, kept in _load_figures().items():
         rows = [(title, f"{figure:.2f}", _judge_figure(figure, line, more)) for title, figure, line, more in kept["rows"]]
         head = f"`tests/bench/bench_{bench}.py`, {kept['day']}, {kept['machine']}:"
-        table = ["| what | measured | line |", "|---|--:|--:|", *(f"| {_escape(' | '.join(row))} |" for row in rows)]
+        table = ["| what | measured | limit |", "|---|--:|--:|", *(f"| {_escape(' | '.join(row))} |" for row in rows)]
         parts.append("\n".join([head, "", *table]))
     return "\n\n" + "\n\n".join(parts) + "\n\n"
 
@@ -212,7 +212,7 @@ def draw_speed() -> str:
     rows = {title: figure for title, figure, _, _ in _load_figures()["engine"]["rows"]}
     bars = [("npuprof " + title.removesuffix(" / bare"), figure) for title, figure in rows.items() if title.endswith(" / bare")]
     bars += [
-        (title.removesuffix(" / render"), figure * rows["render SPEC / bare"])
+        (title.removesuffix(" / render"), figure * rows["render bert-training / bare"])
         for title, figure in rows.items()
         if title.endswith(" / render")
     ]

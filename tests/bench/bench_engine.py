@@ -1,9 +1,10 @@
-"""Ratios of the engine: ``render`` and ``env`` against the bare interpreter, 10,000 presets against tomllib, memory.
+"""What commands cost: the whole table of limits, in one run.
 
-Run ``python tests/bench/bench_engine.py [--keep]``. A wheel is built and installed into a virtual environment in a temporary
-folder, so that what is measured is what users install. Whole processes, the least processor time of runs in turns; "bare" is
-the interpreter by its full path with ``-I -S -c pass``. Hydra and Conan are installed beside it for comparison, where pip
-can. Exits 1 where a line is not held.
+Run ``python tests/bench/bench_engine.py [--keep] [--tree FOLDER]``. A wheel is built and installed into a virtual environment in a
+temporary folder, so that what is measured is what users install; commands run in a clone of this repository and in stores made for
+it. Whole processes, the least processor time of runs in turns; "bare" is the interpreter by its full path with ``-I -S -c pass``.
+Hydra, Conan, check-jsonschema, taplo and ruff are installed for comparison, where pip can. The rows of ``bench_history`` follow, and
+with ``--tree`` those of ``scan`` over the real files of a folder. Exits 1 where a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from measured import keep_figures
+import bench_history
+import bench_scan
+from measured import Row, keep_figures, print_rows
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BARE = [str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"), "-I", "-S", "-c"]
-ROUNDS = 25
+BARE_RUN = [*BARE, "pass"]
+ROUNDS = 15
 MANY = 10_000
 _PARSE = """
 import os, tomllib
@@ -94,46 +98,103 @@ dump_layer = 'a b'
 }
 
 
+#: Commands in this repository, with their limits in multiples of the bare interpreter.
+_COMMANDS = (
+    ("render bert-training", 4.2), ("env bert-training", 4.2), ("show bert-training", 4.0), ("option hccl_timeout", 3.8), ("list", 5.2),
+    ("check", 8), ("explain bert-training precision_mode_v2", 7), ("diff bert-training resnet-inference-fp16", 7), ("--help", 7),
+)  # fmt: skip
+#: What a shell completes: a preset, a key, a value, a revision.
+_COMPLETIONS = (
+    ("preset", "npuprof show bert-t"), ("key", "npuprof set bert-training hccl_"),
+    ("value", "npuprof set bert-training precision_mode_v2="), ("revision", "npuprof show bert-training@"),
+)  # fmt: skip
+_COUNT_PARSES = """
+import sys, tomllib
+from collections import Counter
+parses, loads = Counter(), tomllib.loads
+tomllib.loads = lambda text, **more: (parses.update([text]), loads(text, **more))[1]
+from npuprof.__main__ import main
+main(["rename", "base", "common"])
+print(max(parses.values()))
+"""
+_SITE = """
+import time, npuprof
+from npuprof.__main__ import main
+store = npuprof.open_store()
+start = time.process_time()
+for name in store:
+    npuprof.check(store.resolve(name))
+checked = time.process_time() - start
+start = time.process_time()
+assert main(["site", "public"]) == 0
+print((time.process_time() - start) / checked)
+"""
+
+
 def main() -> int:
-    """Measure and print; return 1 where a line is not held."""
+    """Measure and print; return 1 where a limit is exceeded."""
+    for variable in ("PYTHONDONTWRITEBYTECODE", "NPUPROF_STORE", "NPUPROF_DEBUG"):
+        os.environ.pop(variable, None)
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
         folder = Path(name)
-        for variable in ("PYTHONDONTWRITEBYTECODE", "NPUPROF_STORE", "NPUPROF_DEBUG"):
-            os.environ.pop(variable, None)
-        os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = str(folder)
+        os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = name
         npuprof = str(_environment(folder / "venv", [str(_wheel(folder))]) / "npuprof")
-        small, many, warned = _small(folder / "small"), _many(folder / "many"), _many(folder / "warned", _WARNED)
-        bare = [*BARE, "pass"]
-        render = [npuprof, "render", "leaf"]
-        rows = [
-            ("render SPEC / bare", _ratio(small, render, bare), 2.8, 3.6, False),
-            ("env SPEC / bare", _ratio(small, [npuprof, "env", "leaf"], bare), 2.8, 3.6, False),
-        ]
-        words = (
-            "list",
-            "show leaf",
-            "show leaf --origin",
-            "explain leaf hccl_timeout",
-            "check",
-            "options dump",
-            "option hccl_timeout",
-            "rule",
-            "--help",
-        )
-        rows += [(f"{line} / bare", _ratio(small, [npuprof, *line.split()], bare, 9), 5, 8, False) for line in words]
-        rows.append((f"render, {MANY:,} presets in the store / 5", _ratio(many, render, render, other=small), 1.0, 1.1, False))
-        rows.append((f"check of {MANY:,} / tomllib alone", _ratio(many, [npuprof, "check"], [*BARE, _PARSE], 5), 1.5, 2.5, False))
-        rows.append(("the same, each with a warning", _ratio(warned, [npuprof, "check"], [*BARE, _PARSE], 5), 2, 3, False))
-        rows.append(("render, peak MiB", _peak(small, render), 12, 16, False))
-        rows.append((f"check of {MANY:,}, peak MiB", _peak(many, [npuprof, "check"]), 80, 120, False))
-        rows += _peers(folder, small, render)
-    keep_figures("engine", [(title, found, hold, more) for title, found, _, hold, more in rows])
-    bad = False
-    for title, found, reach, hold, more in rows:
-        held = found >= hold if more else found <= hold
-        bad |= not held
-        print(f"{found:7.2f}  reach {reach:<4} hold {hold:<4} {'' if held else 'NOT HELD  '}{title}")
-    return int(bad)
+        repository = _clone(folder / "repository")
+        rows = [(f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold, False) for line, hold in _COMMANDS]
+        rows += [(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False) for what, line in _COMPLETIONS]
+        rows += _measure_stores(folder, npuprof)
+        rows += _peers(folder, _small(folder / "small"), repository, npuprof)
+    rows += bench_history.measure_rows()
+    if "--tree" in sys.argv:
+        rows += bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1])
+    keep_figures("engine", rows)
+    return print_rows(rows)
+
+
+def _clone(folder: Path) -> Path:
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
+    return folder
+
+
+def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
+    """Return what large stores cost: 10,000 presets, 3,000 dependents of one base, a site of 1,000."""
+    python = str(Path(npuprof).with_name("python"))
+    small, many, warned = _small(folder / "five"), _many(folder / "many"), _many(folder / "warned", _WARNED)
+    render, check, parse = [npuprof, "render", "leaf"], [npuprof, "check"], [*BARE, _PARSE]
+    few, base, renamed = (_dependents(folder / name, number) for name, number in (("few", 1_000), ("base", 3_000), ("renamed", 1_000)))
+    change = ["sh", "-c", f"{npuprof} set base hccl_timeout=$((2000 + $$ % 5000))"]  # another value each time
+    sizes = [_many(folder / f"n{number}", presets=number) for number in (625, 2_500)]
+    times = [min(_time(store, check) for _ in range(3)) for store in (*sizes, many)]
+    count = subprocess.run([python, "-c", _COUNT_PARSES], cwd=renamed, capture_output=True, text=True, check=True).stdout
+    site = subprocess.run([python, "-c", _SITE], cwd=_many(folder / "site", presets=1_000), capture_output=True, text=True, check=True)
+    return [
+        (f"TAB: preset of {MANY:,} / bare", _complete(many, npuprof, "npuprof show job77"), 5.5, False),
+        (f"render, {MANY:,} presets in the store / 5", _ratio(many, render, render, other=small), 1.1, False),
+        (f"check of {MANY:,} / tomllib alone", _ratio(many, check, parse, 5), 2.5, False),
+        ("the same, each with a warning", _ratio(warned, check, parse, 5), 3, False),
+        ("set on a base, 3,000 dependents / 1,000", _ratio(base, change, change, 3, few), 3.5, False),
+        ("rename of a base with 1,000 dependents: parses of a file", float(count.split()[-1]), 1, False),
+        ("site of 1,000 / resolving and checking them", float(site.stdout.split()[-1]), 4, False),
+        ("check, growth from n to 4n and 16n presets / n", max(times[1] / times[0] / 4, times[2] / times[0] / 16), 2.5, False),
+        ("render, peak MiB", _peak(small, render), 16, False),
+        (f"check of {MANY:,}, peak MiB", _peak(many, check), 120, False),
+    ]
+
+
+def _dependents(folder: Path, number: int) -> Path:
+    """Make a store in which so many presets extend one base."""
+    store = folder / "profiles"
+    store.mkdir(parents=True)
+    (store / "base.toml").write_text("[profile]\nscenario = 'training'\n[options]\nhccl_timeout = 1972\n")
+    for place in range(number):
+        (store / f"job{place}.toml").write_text(f"[profile]\nextends = ['base']\n[options]\nop_wait_timeout = {200 + place}\n")
+    return folder
+
+
+def _complete(folder: Path, npuprof: str, line: str) -> float:
+    """Return what a TAB costs behind a command line, as the shell asks for it."""
+    shell = {"_NPUPROF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    return _ratio(folder, ["env", *(f"{name}={value}" for name, value in shell.items()), npuprof], ["env", *BARE_RUN])
 
 
 def _wheel(folder: Path) -> Path:
@@ -164,7 +225,7 @@ def _small(folder: Path) -> Path:
     return folder
 
 
-def _many(folder: Path, more: str = "") -> Path:
+def _many(folder: Path, more: str = "", presets: int = 0) -> Path:
     """Make the same store with thousands of leaves beside it, below fifty bases.
 
     A leaf is as long as the presets that npuprof ships, says things that many say, and some that only it says; ``more``
@@ -174,7 +235,7 @@ def _many(folder: Path, more: str = "") -> Path:
     for number in range(50):
         text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1972 + 68 * (number % 20)}\n"
         (store / f"base{number}.toml").write_text(f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n")
-    for number in range(MANY - 55):
+    for number in range((presets or MANY) - 55):
         (store / f"job{number}.toml").write_text(
             f"""\
 [profile]
@@ -221,18 +282,35 @@ def _peak(folder: Path, words: Sequence[str]) -> float:
     return min(int(run.stdout) for run in runs) / 1024
 
 
-def _peers(folder: Path, small: Path, render: Sequence[str]) -> list[tuple[str, float, float, float, bool]]:
-    """Return how long others take for the same preset; what cannot be installed is left out and said."""
-    rows: list[tuple[str, float, float, float, bool]] = []
-    for title, package, make, reach, hold in (("Hydra", "hydra-core", _hydra, 9, 7), ("Conan", "conan", _conan, 10, 8)):
-        try:
-            commands = _environment(folder / package, [package])
-        except subprocess.CalledProcessError:
-            print(f"left out: {title} could not be installed")
-            continue
-        home, words = make(folder / f"{package}-files", commands)
-        rows.append((f"{title} / render", _ratio(home, words, render, 9, small), reach, hold, True))
+def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Row]:
+    """Return how long others take: for a preset of the same settings, or to check the same files; what pip cannot install is left out."""
+    rows: list[Row] = []
+    render, check = [npuprof, "render", "leaf"], [npuprof, "check"]
+    for title, package, make, hold in (("Hydra", "hydra-core", _hydra, 7), ("Conan", "conan", _conan, 8)):
+        if commands := _install_peer(folder, package):
+            home, words = make(folder / f"{package}-files", commands)
+            rows.append((f"{title} / render", _ratio(home, words, render, 9, small), hold, True))
+    presets = [str(path) for path in sorted((repository / "profiles").rglob("*.toml"))]
+    schema, module = folder / "schema.json", folder / "module.py"
+    for path, words in ((schema, ["schema"]), (module, ["render", "bert-training"])):
+        path.write_text(subprocess.run([npuprof, *words], cwd=repository, capture_output=True, text=True, check=True).stdout)
+    checkers = {
+        "check-jsonschema": ["--schemafile", str(schema), *presets],
+        "taplo": ["lint", "--no-schema", *presets],
+        "ruff": ["check", "--no-cache", "--isolated", str(module)],
+    }
+    for package, words in checkers.items():
+        if commands := _install_peer(folder, package):
+            rows.append((f"{package} / check", _ratio(repository, [str(commands / package), *words], check, 5), None, True))
     return rows
+
+
+def _install_peer(folder: Path, package: str) -> Path | None:
+    try:
+        return _environment(folder / package, [package])
+    except subprocess.CalledProcessError:
+        print(f"left out: {package} could not be installed")
+        return None
 
 
 def _pairs() -> dict[str, list[tuple[str, str]]]:

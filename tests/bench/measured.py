@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 FILE = Path(__file__).with_name("measured.json")
-#: What was measured, the figure, the line that is held if there is one, and whether more is better.
+#: What was measured, the figure, the limit if there is one, and whether more is better.
 Row = tuple[str, float, float | None, bool]
 
 
@@ -24,7 +24,18 @@ def keep_figures(bench: str, rows: Sequence[Row]) -> None:
         "day": datetime.now(UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python {platform.python_version()},"
         f" load {os.getloadavg()[2]:.1f}",
-        "rows": [[title, round(figure, 2), line, more] for title, figure, line, more in rows],
+        "rows": [[title, round(figure, 2), limit, more] for title, figure, limit, more in rows],
     }
     text = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False)
     FILE.write_text(text + "\n", encoding="utf-8")
+
+
+def print_rows(rows: Sequence[Row]) -> int:
+    """Print what was measured beside its limit; return 1 where one is exceeded."""
+    exceeded = 0
+    for title, figure, limit, more in rows:
+        held = limit is None or (figure >= limit if more else figure <= limit)
+        exceeded |= not held
+        shown = "" if limit is None else f"{'at least' if more else 'at most'} {limit:g}"
+        print(f"{figure:8.2f}  {shown:<14} {'' if held else 'EXCEEDED  '}{title}")
+    return int(exceeded)
