@@ -250,9 +250,7 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -
 
 def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
     now = f"which is {step.to} now" if step.to else "which is not set any more" if step.action == "drop" else "whose values are others now"
-    hint = (
-        f"take {step.option} out of the rule" if step.action == "drop" else f"write {step.to or step.option} in the rule, with its new values"
-    )
+    hint = f"take {step.option} out of the rule" if step.action == "drop" else f"write {step.to or step.option} in the rule"
     in_when = rule.when is not None and step.option in map(".".join, condition.collect_condition_paths(rule.when[1]))
     origin = rule.origin._replace(path=(*rule.origin.path, "when" if in_when else "require")) if rule.origin else None
     return build_finding("NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option)
