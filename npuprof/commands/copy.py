@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 
-from npuprof import document
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document.profile import Profile
-from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
+from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import writing
 from npuprof.report.answer import Answer
-from npuprof.report.locks import lock_folders
 from npuprof.store import Folder, spec
 from npuprof.store.parents import is_source_reference
 
@@ -43,20 +40,11 @@ class Copy(Verb):
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name, old.name)
         text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
-        require_free_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
-        file.require_absent()
-        if not self.no_check:
-            judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
-        with lock_folders([home.root]):
-            require_free_name(home, self.name)
-            file.require_absent()
-            if not self.dry_run:
-                writing.make_folder_below(os.path.dirname(file.path), file.folder)
-                writing.write_wanted_files([file.build_wanted(text.encode())])
-        remarks = [f"{'would write' if self.dry_run else 'wrote'} {file.source}"]
+        answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
+        remarks = list(answer.remarks)
         if "description" in old.table:
             remarks.append(f"its description is that of {self.spec}: npuprof set {self.name} profile.description=TEXT")
-        return Answer(format_difference(file.source, None, text), tuple(remarks))
+        return answer._replace(remarks=tuple(remarks))
 
     def _find_old_path(self, home: Folder, old: Profile) -> str:
         """Return where the preset to copy lies, or lay."""

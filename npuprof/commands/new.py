@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from npuprof import document, edit
+from npuprof import edit
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument, flag, many, option
-from npuprof.document.profile import Profile
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
-from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
+from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line
 from npuprof.renderers.trusting import trust_typed
-from npuprof.report import writing
 from npuprof.report.answer import Answer
-from npuprof.report.locks import lock_folders
 from npuprof.store import spec
 
 
@@ -40,19 +36,11 @@ class New(Verb):
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         home = spec.Workspace(self.store).store
         file = locate_new_file(home, self.name)
-        file.require_absent()  # before the text is judged, which would be told of a preset that is there
-        require_free_name(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)
-        if not self.no_check:
-            judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
-        with lock_folders([home.root]):
-            file.require_absent()
-            if not self.dry_run:
-                writing.make_folder_below(os.path.dirname(file.path), file.folder)
-                writing.write_wanted_files([file.build_wanted(text.encode())])
-                if any(typed.lstrip().startswith("env.") for typed in self.set_):
-                    trust_typed(home, self.set_)
-        return Answer(format_difference(file.source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {file.source}",))
+        answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
+        if not self.dry_run and any(typed.lstrip().startswith("env.") for typed in self.set_):
+            trust_typed(home, self.set_)
+        return answer
 
     def _write_text(self) -> str:
         table: dict[str, Any] = {"description": self.description, "scenario": self.scenario, "abstract": self.abstract or None}

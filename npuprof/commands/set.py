@@ -40,6 +40,8 @@ class Set(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof import edit
+        from npuprof.edit.lists import find_changes
         from npuprof.edit.preset_file import answer_edit
 
         self._require_clear_arguments()
@@ -53,15 +55,14 @@ class Set(Verb):
             return answer
         assert self.spec is not None, "it was looked at"
         remarks: list[str] = []
-        if self.personal:
-            from npuprof.edit.personal import answer_personal_edit
 
-            def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
-                return self._change_text(file, remarks, below)
+        def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
+            data = deepcopy(file.profile.document.data)
+            return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, remarks, below))
 
-            return answer_personal_edit(self.spec, workspace, change_layer, self.dry_run, self.no_check, remarks)
-        answer = answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
-        self._trust_typed(workspace, self.assignments, answer)
+        answer = answer_edit(self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, remarks)
+        if not self.personal:
+            self._trust_typed(workspace, self.assignments, answer)
         return answer
 
     def _trust_typed(self, workspace: Workspace, typed: list[str], answer: Answer) -> None:
@@ -92,13 +93,6 @@ class Set(Verb):
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:
             raise NpuprofError([Finding("NP902", what, "", hint)])
-
-    def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
-        from npuprof import edit
-        from npuprof.edit.lists import find_changes
-
-        data = deepcopy(file.profile.document.data)
-        return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, remarks, below))
 
 
 VERB = Set

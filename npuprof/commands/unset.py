@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from npuprof import catalog
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.document import keys
@@ -39,19 +38,15 @@ class Unset(Verb):
         from npuprof.edit.preset_file import answer_edit
 
         remarks: list[str] = []
-        workspace = spec.Workspace(self.store)
-        if self.personal:
-            from npuprof.edit.personal import answer_personal_edit
 
-            def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
-                return self._change_text(file, remarks, below)
+        def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
+            return self._change_text(file, remarks, below)
 
-            return answer_personal_edit(self.spec, workspace, change_layer, self.dry_run, self.no_check, remarks)
-        return answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+        return answer_edit(self.spec, spec.Workspace(self.store), change_text, self.personal, self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof import edit
-        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, locate_key, take_cleared_keys
+        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, take_cleared_keys
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
@@ -67,11 +62,7 @@ class Unset(Verb):
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, inherited)) if name not in listed]
-        both = {format_written_key(text) for text, removed in removals.items() if removed}
-        remarks.extend(
-            f"{name} is inherited: it stands in 'unset' now" + ("; with --own what is inherited is in force again" if name in both else "")
-            for name in added
-        )
+        remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
             raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
@@ -79,16 +70,10 @@ class Unset(Verb):
             changes.append(PathChange(("profile", "unset"), [*listed, *added]))
         if self.dry_run:
             remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
-        if not changes:
-            raise NpuprofError([self._find_nothing(file, text) for text in self.keys])
-        touched = {*map(format_written_key, inherited), *listed, *freed}
+        touched = {*map(format_written_key, [*inherited, *freed]), *listed}
         idle = [text for text, removed in removals.items() if not removed and format_written_key(text) not in touched]
-        settings = {text: key for text in idle if (key := locate_key(text)[1])}  # of [profile] there is none
-        unknown = [text for text, key in settings.items() if catalog.find_record(*keys.split_section_and_name(key)) is None]
-        if unknown:
-            raise NpuprofError([self._find_nothing(file, text) for text in unknown])
-        said = "not set by the preset itself" if self.own else "neither set nor inherited"
-        remarks.extend(f"{format_written_key(text)} is {said}" for text in idle)
+        if idle or not changes:
+            raise NpuprofError([self._find_nothing(file, text) for text in idle or self.keys])
         return edit.apply_changes(file.text, changes)
 
     def _find_nothing(self, file: PresetFile, text: str) -> Finding:

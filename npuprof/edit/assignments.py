@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 from npuprof.catalog import values
@@ -11,7 +10,6 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path
 from npuprof.store import one_time
 
@@ -87,8 +85,6 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
             gone = place
             while len(gone) > depth and len(find_at_path(data, gone[:-1])) == 1:
                 gone = gone[:-1]
-            if len(gone) == depth > 1 and len(find_at_path(data, gone[:-1])) == 1 and _is_plain_table(profile, gone[:-1]):
-                gone = gone[:-1]
             assign_at_path(data, gone, MISSING)
             notes.append(f"removed {shown} from {profile.document.source}")
             yield PathChange(gone, MISSING)
@@ -96,25 +92,6 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
         if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
             match = keys.format_short_value(block.get("match", {}))
             notes.append(f"{shown} is still set by override {index + 1}, where {match} matches")
-
-
-def _is_plain_table(profile: Profile, path: Path) -> bool:
-    """Return whether a table has a statement of its own, and no comment above, after or in it that would be left behind."""
-    rows = _read_statements(profile.document.text)
-    row = rows.at.get(path)
-    if row is None or row.comments or "#" in (row.text[row.end :] if row.header else row.text):
-        return False
-    inside = ""
-    if row.header:
-        while (row := row.following) is not rows.last and not row.header:
-            inside += row.lead
-        inside += row.lead.removesuffix(row.comments) if row.header else row.lead
-    return "#" not in inside
-
-
-@lru_cache(maxsize=1)
-def _read_statements(text: str) -> Statements:
-    return Statements(text)
 
 
 def find_inherited_keys(profile: Profile, data: dict[str, Any], written: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:

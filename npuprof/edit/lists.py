@@ -75,7 +75,7 @@ def find_list_changes(
     inherited = below if below is not None else resolve_inherited(profile, data)
     is_inherited, there = values.find_value(key, inherited[key], path[2:]) if key in inherited else (False, None)
     there = values.parse_structured_value(key, there) if len(path) == 2 else there
-    own, structured = _find_own(data, key, path)
+    own = find_at_path(data, path)
     added = find_at_path(data, ("append", *path))
     for value in (own, added, there if is_inherited and own is MISSING else MISSING):
         if value is not MISSING and not isinstance(value, list):
@@ -92,7 +92,7 @@ def find_list_changes(
     else:
         name = _find_holder(lists, items, known, change.key)
         lists[name] = [item for item in lists[name] or [] if not _is_among(item, items)]
-    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [], structured if name == "own" else None)]
+    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [])]
 
 
 def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]) -> list[PathChange]:
@@ -110,18 +110,9 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
     items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
     if change.adds:
         new = _leave_out_known(items, before, change.key, notes)
-        return [_put_list(data, path, [*before, *new], None)] if new else []
+        return [_put_list(data, path, [*before, *new])] if new else []
     _find_holder({"own": before}, items, before, change.key)
-    return [_put_list(data, path, [item for item in before if not _is_among(item, items)], None)]
-
-
-def _find_own(data: dict[str, Any], key: str, path: Path) -> tuple[Any, Any]:
-    """Return what the document itself has at a path, and the whole setting in structured form where it is written as text."""
-    written = find_at_path(data, path[:2])
-    parsed = values.parse_structured_value(key, written) if isinstance(written, str) else written
-    if parsed is written:
-        return find_at_path(data, path), None
-    return find_at_path(parsed, path[2:]), parsed
+    return [_put_list(data, path, [item for item in before if not _is_among(item, items)])]
 
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
@@ -162,14 +153,8 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
     raise NpuprofError([Finding("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)])
 
 
-def _put_list(data: dict[str, Any], path: Path, listed: list[Any], structured: Any) -> PathChange:
+def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
     """Put a list at a path of ``data`` and return that as a change; an empty one that means nothing goes, with what is empty around it."""
-    if structured is not None:
-        if len(path) > 2:
-            assign_at_path(structured, path[2:], listed)
-        value = structured if len(path) > 2 else listed
-        assign_at_path(data, path[:2], value)
-        return PathChange(path[:2], value)
     if listed or path[0] not in ("append", "profile"):
         assign_at_path(data, path, listed)
         return PathChange(path, listed)

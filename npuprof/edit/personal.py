@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
 
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
-from npuprof.edit.preset_file import PresetFile, format_difference, require_no_new_errors
+from npuprof.edit.preset_file import ChangeText, PresetFile, format_difference, require_no_new_errors
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -21,7 +19,7 @@ from npuprof.store import personal, spec
 def answer_personal_edit(
     reference: str,
     workspace: spec.Workspace,
-    change_text: Callable[[PresetFile, dict[str, Any]], str],
+    change_text: ChangeText,
     dry_run: bool,
     no_check: bool,
     remarks: list[str],

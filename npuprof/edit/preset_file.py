@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from npuprof import checks, document, store
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
-from npuprof.document.profile import Override, Profile
+from npuprof.document.profile import Profile
 from npuprof.edit.changed import find_faults, resolve_apart
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
@@ -71,11 +72,18 @@ def choose_cited_path(path: str, source: str) -> str:
 
 
 def answer_edit(
-    name: str, workspace: spec.Workspace, change_text: Callable[[PresetFile], str], dry_run: bool, no_check: bool, remarks: list[str]
+    name: str, workspace: spec.Workspace, change_text: ChangeText, personal: bool, dry_run: bool, no_check: bool, remarks: list[str]
 ) -> Answer:
-    """Change the file that a spec names; of standard input, the new text is the answer. Raises NpuprofError."""
+    """Change the file that a spec names, or the personal layer over it; of standard input, the new text is the answer.
+
+    Raises NpuprofError.
+    """
+    if personal:
+        from npuprof.edit.personal import answer_personal_edit
+
+        return answer_personal_edit(name, workspace, change_text, dry_run, no_check, remarks)
     with open_for_edit(name, workspace) as file:
-        new = change_text(file)
+        new = change_text(file, None)
         changed = new != file.text
         if changed and not no_check:
             judge_change(file.profile, file.parse_changed(new))
@@ -114,6 +122,10 @@ def _read_raw(path: str, profile: Profile) -> bytes:
     return BOM + raw if size == len(BOM) + len(raw) else raw
 
 
+#: What changes the text of a file; of a personal layer, it also gets what the preset below sets.
+ChangeText = Callable[[PresetFile, dict[str, Any] | None], str]
+
+
 class NewFile(Record):
     """A file that is to be made: its path, the path to cite, and the folder that it must not lead out of."""
 
@@ -141,11 +153,6 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
     if not store.is_profile_name(name):
         raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
-    first, _, rest = name.partition("/")
-    doubled = rest and path == os.path.join(home.root, f"{name}.toml") and first == os.path.basename(os.path.realpath(home.root))
-    if doubled and not os.path.isdir(os.path.join(home.root, first)):
-        what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
-        raise NpuprofError([Finding("NP004", what, why, f"write {rest}; where {first}/{first} is meant, make that folder first")])
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
@@ -161,6 +168,20 @@ def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
     if taken is not None:
         why = "Nothing is overwritten." if taken == name else "On file systems that do not tell case they would be one file."
         raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
+
+
+def answer_new_preset(home: store.Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
+    """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and writes nothing then."""
+    require_free_name(home, name)  # before the text is judged, which would be told of a preset that is there
+    file.require_absent()
+    if not no_check:
+        judge_change(None, Profile(document.parse_document(name, file.source, text), home=home))
+    with lock_folders([home.root]):
+        file.require_absent()
+        if not dry_run:
+            writing.make_folder_below(os.path.dirname(file.path), file.folder)
+            writing.write_wanted_files([file.build_wanted(text.encode())])
+    return Answer(format_difference(file.source, None, text), (f"{'would write' if dry_run else 'wrote'} {file.source}",))
 
 
 @contextmanager
@@ -266,7 +287,7 @@ def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
     notes = []
     for key in _list_changed_keys(before, after):
         overrides = [
-            f"{after.origin('override', number)}{_format_match(override)}"
+            str(after.origin("override", number))
             for number, override in enumerate(after.overrides)
             if any(step.key == key for step in override.steps)
         ]
@@ -282,8 +303,3 @@ def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
         for name, value in new.items() if isinstance(new, dict) else ():
             if not (isinstance(old, dict) and name in old and values.is_same_typed_value(old[name], value)):
                 yield format_full_key(section, name)
-
-
-def _format_match(override: Override) -> str:
-    conditions = ", ".join(f"{name} {' or '.join(texts)}" for name, texts in override.match.items())
-    return f" ({conditions})" if conditions else ""
