@@ -1,7 +1,6 @@
-"""Two values to what differs between them, place by place; inside lists whose order means something as DeepDiff aligns them.
+"""Two values to what differs between them, place by place; inside lists of tables or lists as DeepDiff aligns them.
 
-Left to itself DeepDiff takes ``true`` for ``1`` and ``1`` for ``1.0``, passes over keys that begin with ``__``, and needs the
-square of their length for long lists. So the leaves that it is given are texts that tell the type.
+Left to itself DeepDiff takes ``true`` for ``1`` and ``1`` for ``1.0``. So the leaves that it is given are texts that tell the type.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"dictionary_item_added": "added", "iterable_item_added": "added", "dictionary_item_removed": "removed",
           "iterable_item_removed": "removed", "values_changed": "changed", "type_changes": "changed"}  # fmt: skip
-_LONG = 1000  # leaves in a list, from which elements are compared by position: aligning them takes the square of the time
+_LONG = 1000  # leaves in a list
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,44 +66,27 @@ def _is_list_of_names(value: Any) -> bool:
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
-    """Return what differs between two lists whose order means something, by position; tables inside are looked into."""
-    forms = [list(map(_build_form, side)) for side in (before, after)]
-    if (plain := _compare_plain_lists(*forms)) is not None:
-        old, new = (dict(enumerate(side)) for side in (before, after))
-        sides = [(at, old.get(at) if kind != "added" else None, new.get(at) if kind != "removed" else None) for kind, at in plain]
-        return [_build_difference((at,), was, now) for at, was, now in sides]
-    start, aligned = 0, True
+    """Return what differs between two lists, by position: of names those that came or went, else what DeepDiff finds.
+
+    Of very long lists nothing: DeepDiff needs the square of their length.
+    """
+    if _is_list_of_names(before) and _is_list_of_names(after):
+        old, new = set(map(repr, before)), set(map(repr, after))
+        gone = [_build_difference((at,), item, None) for at, item in enumerate(before) if repr(item) not in new]
+        return gone + [_build_difference((at,), None, item) for at, item in enumerate(after) if repr(item) not in old]
+    forms = _build_form(before), _build_form(after)
     if max(map(_count_leaves, forms)) > _LONG:
-        start = _count_common(*forms)
-        end = _count_common(*(side[start:][::-1] for side in forms))
-        forms = [side[start : len(side) - end] for side in forms]
-        aligned = max(map(_count_leaves, forms)) <= _LONG
+        return []
+    from deepdiff import DeepDiff  # its import takes longer than all else where no such list differs
+
+    tree = DeepDiff(*forms, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
+    levels = [(level.path(output_format="list"), _KINDS[name], level) for name, levels in tree.items() for level in levels]
     differences = []
-    for kind, *paths in _find_differing_paths(forms, aligned):
-        left, right = ((path[0] + start, *path[1:]) for path in paths)
+    for left, kind, level in sorted(levels, key=lambda row: row[:2]):
         was = None if kind == "added" else values.find_value("", before, left)[1]
-        now = None if kind == "removed" else values.find_value("", after, right)[1]
+        now = None if kind == "removed" else values.find_value("", after, level.path(output_format="list", use_t2=True))[1]
         differences.append(_build_difference(left, was, now))
     return differences
-
-
-def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
-    """Return what differs between two lists of texts that can be aligned in one way only; None where DeepDiff has to choose."""
-    if not all(isinstance(form, str) for form in (*before, *after)):
-        return None
-    old, new = set(map(str, before)), set(map(str, after))
-    if (len(old), len(new)) != (len(before), len(after)):
-        return None
-    pairs = list(enumerate(zip(before, after, strict=False)))
-    if len(before) == len(after) and all(was == now or (was not in new and now not in old) for _, (was, now) in pairs):
-        return [("changed", at) for at, (was, now) in pairs if was != now]
-    if max(len(before), len(after)) > _LONG:
-        return None  # their ends apart, they may be compared by position
-    if [form for form in after if form in old] == before:
-        return [("added", at) for at, form in enumerate(after) if form not in old]
-    if [form for form in before if form in new] == after:
-        return [("removed", at) for at, form in enumerate(before) if form not in new]
-    return None
 
 
 def _build_difference(tail: Sequence[Any], was: Any, now: Any, element: bool = False) -> Difference:
@@ -129,27 +111,3 @@ def _write_typed_text(value: Any) -> str:
 
 def _count_leaves(form: Form) -> int:
     return 1 if isinstance(form, str) else sum(map(_count_leaves, form.values() if isinstance(form, dict) else form))
-
-
-def _count_common(left: list[Form], right: list[Form]) -> int:
-    """Return how many elements two lists have in common before the first that differs."""
-    return next((index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now), min(len(left), len(right)))
-
-
-def _find_differing_paths(forms: Sequence[Form], aligned: bool) -> list[tuple[str, list[Any], list[Any]]]:
-    """Return the kind of each difference that DeepDiff finds, with its path on the two sides.
-
-    ``aligned`` lets elements of a list move up where one is taken out; else the second is compared with the second.
-    """
-    from deepdiff import DeepDiff  # its import takes longer than all else where no table or list differs
-
-    before, after = forms
-    tree = DeepDiff(
-        before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False, zip_ordered_iterables=not aligned
-    )  # fmt: skip
-    paths = [
-        (_KINDS[name], level.path(output_format="list"), level.path(output_format="list", use_t2=True))
-        for name, levels in tree.items()
-        for level in levels
-    ]
-    return sorted(paths, key=lambda row: (row[1], row[0]))
