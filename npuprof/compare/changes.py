@@ -11,7 +11,7 @@ from npuprof.catalog import values
 from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import SECTIONS, Event, Origin, Path, Record, Step
+from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,32 +179,29 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
     """Return changes of settings with their origins."""
-    elements = cache(_map_element_origins)
-    find_known_steps = cache(_list_known_steps)
+    elements, find_last_step = cache(_map_element_origins), cache(_find_last_step)
+    layers = {profile.name: place for place, profile in enumerate(after.lineage)}
 
     def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
         origin = elements(config, change.setting, change.tail).get(repr(value)) if change.element else None
         return origin or config.origin(change.setting, change.tail)
 
     def trace_change(change: Change) -> Change:
+        place = change.setting, change.tail
         was = None if change.kind == "added" else find_value_origin(before, change, change.before)
-        if change.kind != "removed":
-            now = find_value_origin(after, change, change.after)
-            if isinstance(change.before, list) and isinstance(change.after, list):
-                gone = _find_last_step(before, change, find_known_steps(after, change.setting))
-                new = _find_last_step(after, change, find_known_steps(before, change.setting))
-                was, now = gone or was, new or (None if gone and gone.layer == "append" else now)
-        elif change.element and was:
-            now = _find_removal_origin(after, change, was, find_known_steps(before, change.setting))
-        else:
-            now = _find_unset_origin(after, change)
+        if change.kind == "removed":
+            now = find_last_step(after, before, *place)
+            if change.element and was and now and layers.get(now.profile, len(layers)) < layers.get(was.profile, 0):
+                now = None  # what stands below it did not remove it
+            return change._replace(origins=(was, now))
+        now = find_value_origin(after, change, change.after)
+        if isinstance(change.before, list) and isinstance(change.after, list):
+            gone, new = find_last_step(before, after, *place), find_last_step(after, before, *place)
+            was, now = gone or was, new or (None if gone and gone.layer == "append" else now)
         return change._replace(origins=(was, now))
 
-    traced = [trace_change(change) for change in changes]
-    new = [change.origins[1] for change in traced if change.element and change.kind == "added"]
-    added = {(origin.profile, origin.path): origin for origin in new if origin}
     edits = _find_edited_parents(before, after)
-    return [_place_parents(_place_replacement(change, added), edits) for change in traced]
+    return [_place_parents(trace_change(change), edits) for change in changes]
 
 
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
@@ -224,36 +221,19 @@ def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
     return change._replace(extends=edit)
 
 
-def _place_replacement(change: Change, added: Mapping[tuple[str, Path], Origin]) -> Change:
-    """Return the removal of a list element with the place of the added one that replaces it, if the list has one there."""
-    was, now = change.origins
-    if not (change.element and change.kind == "removed" and was and was.path and now):
-        return change
-    return change._replace(origins=(was, added.get((now.profile, (*now.path, was.path[-1])), now)))
-
-
-def _list_known_steps(config: Config, setting: str) -> set[tuple[str, Step]]:
-    """Return the steps that touch a setting, each with its preset."""
-    return {(event.origin.profile, event.step) for event in config.history(setting)}
-
-
-def _find_step_origin(event: Event, change: Change) -> Origin | None:
-    """Return where a step clears or writes the place of a change; None if it does neither."""
-    step = event.step
-    if step.op == "unset":
-        return event.origin if step.tail == change.tail[: len(step.tail)] else None
-    is_there = values.find_value(change.setting, step.value, change.tail)[0]
-    return event.origin._replace(path=(*event.origin.path, *change.tail)) if is_there else None
-
-
-def _find_last_step(config: Config, change: Change, known: set[tuple[str, Step]]) -> Origin | None:
-    """Return the last step that decides the place of a change and that the other side does not have."""
-    new = (
-        _find_step_origin(event, change)
-        for event in reversed(config.history(change.setting))
-        if (event.origin.profile, event.step) not in known
-    )
-    return next(filter(None, new), None)
+def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> Origin | None:
+    """Return the last step that clears or writes a place and that the other config does not have."""
+    known = {(event.origin.profile, event.step) for event in other.history(setting)}
+    for event in reversed(config.history(setting)):
+        if (event.origin.profile, event.step) in known:
+            continue
+        step = event.step
+        if step.op == "unset":
+            if step.tail == tail[: len(step.tail)]:
+                return event.origin
+        elif values.find_value(setting, step.value, tail)[0]:
+            return event.origin._replace(path=(*event.origin.path, *tail))
+    return None
 
 
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
@@ -264,32 +244,3 @@ def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, 
         if isinstance(leaf, values.Leaf):
             origins.setdefault(repr(leaf.value), leaf.origin)
     return origins
-
-
-def _find_unset_origin(config: Config, change: Change) -> Origin | None:
-    """Return the ``unset`` that cleared a key; None if there is none."""
-    for event in reversed(config.history(change.setting)):
-        if event.step.op == "unset" and (origin := _find_step_origin(event, change)):
-            return origin
-    return None
-
-
-def _find_removal_origin(after: Config, change: Change, was: Origin, known: set[tuple[str, Step]]) -> Origin | None:
-    """Return what removed an element of a list: the step that wrote it, or one that clears or replaces the list after that step.
-
-    None if the step that wrote it is gone. ``known`` are the steps of the other side.
-    """
-    places = {profile.name: place for place, profile in enumerate(after.lineage)}
-    lowest = places.get(was.profile)
-    for event in reversed(after.history(change.setting)):
-        origin = _find_step_origin(event, change)
-        if origin is None:
-            continue
-        preset = origin.profile
-        if event.step.op != "unset" and (preset, origin.layer) == (was.profile, was.layer):
-            return origin
-        is_apart = lowest is not None and preset != was.profile
-        is_later = places.get(preset, len(places)) > (lowest or 0) if is_apart else (preset, event.step) not in known
-        if event.step.op != "append" and is_later:
-            return origin
-    return None
