@@ -104,7 +104,7 @@ def test_an_edit_of_a_base_is_one_block_with_the_edited_lines_for_fifty_dependen
     key, risk, place = "modify_mixlist.black-list.to-add", "[numerics, performance]", "profiles/base.toml"
     names = ["base", *jobs, *layers]
     assert run("diff", "--rev", "HEAD~1...HEAD").out == (
-        f'- 51 presets: {key} "Cast"  {risk}  via {last}:{place}:8, before {first}:{place}:8\n'
+        f'- 51 presets: {key} "Cast"  {risk}  via {last}:{place}:6, before {first}:{place}:8\n'
         f'- 51 presets: {key} "Softmax"  {risk}  via {last}:{place}:6, before {first}:{place}:9\n'
         f'+ 51 presets: {key} "BatchMatMul"  {risk}  via {last}:{place}:8\n'
         f"~ 51 presets: hccl_timeout 1800 → 600 s  [distributed]  via {last}:{place}:4, before {first}:{place}:4\n"

@@ -147,35 +147,20 @@ LONG = "/" + "x" * 3000
         (
             f"{LONG}1",
             f"{LONG}2",
-            f'`dump_path …{"x" * 40}1" (2,962 more characters before) → …{"x" * 40}2" (2,962 more characters before)`',
+            f'`dump_path …{"x" * 40}1"… (3,004 characters) → …{"x" * 40}2"… (3,004 characters)`',
         ),
-        ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (2,705 more characters)`'),
-        (None, LONG, f'`dump_path "/{"x" * 298}… (2,703 more characters)`'),
+        ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (3,005 characters)`'),
+        (None, LONG, f'`dump_path "/{"x" * 298}… (3,003 characters)`'),
         ("/a", f"/b{'x' * 296}", f'`dump_path "/a" → "/b{"x" * 296}"`'),
     ],
 )
-def test_a_long_value_is_cut_in_its_row_and_whole_below(before: str | None, after: str, row: str, repo: Repo, run) -> None:
+def test_a_long_value_is_cut_in_its_row(before: str | None, after: str, row: str, repo: Repo, run) -> None:
     texts = [f'[options]\ndump_path = "{side}"\n' if side else "[options]\nhccl_timeout = 9\n" for side in (before, after)]
     repo.commit({"base": texts[0]})
     repo.commit({"base": texts[1]})
     text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
     assert row in text
-    cut = "more characters" in row
-    assert text.count(f'+ dump_path = "{after}"\n') == cut, "nothing is lost"
-    assert text.count("<summary><code>dump_path</code> in full</summary>") == cut
     assert max(len(line) for line in text.splitlines() if line.startswith("|")) < 900
-
-
-def test_long_values_that_many_share_are_whole_once_and_give_way_to_changes(repo: Repo, run) -> None:
-    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 2000}"\n' for number in range(30)}
-    repo.commit({**many})
-    repo.commit({name: text.replace("/x", "/y") for name, text in many.items()})
-    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
-    assert len(text) <= 60_000
-    assert all(f"<code>job/{number:03}</code>" in text for number in range(30)), "changes first"
-    told = text.count("in full</summary>")
-    assert 0 < told < 30
-    assert text.endswith(f"\nLeft out: {30 - told} values in full (`npuprof diff --rev HEAD~1..HEAD` shows them).\n")
 
 
 @pytest.mark.parametrize("kind", ["own", "shared", "broken", "new"])

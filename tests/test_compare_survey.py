@@ -90,32 +90,6 @@ def test_parents_found_without_parsing_miss_none_of_the_parsed_ones(text: str) -
     assert found is None or set(found) >= set(tomllib.loads(text)["profile"]["extends"]), text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("[options]\nhccl_timeout = 1\n", []),
-        ('profile.extends = ["a", "b"]\n', ["a", "b"]),
-        ("[profile]\r\n'extends'=[\r\n  'a',\r\n\t\"b\" ,\r\n]\r\n", ["a", "b"]),
-        ('[profile]\nextends = []\ndescription = "it extends nothing"\n', []),
-        ('[profile]\nextends = ["it\'s", "b"]\n', ["it's", "b"]),
-        ('[profile]\nextends = ["a"]\n[options]\ndump_path = "c:\\\\dir"\n', ["a"]),
-        ('[profile]\ndescription = \'extends = ["z"]\'\nextends = ["a"]\n', ["z", "a"]),
-        # what takes a parser
-        ('[profile]\nextends = [ # ]\n"a"]\n', None),
-        ('[profile]\nextends = ["""a"""]\n', None),
-        ('[profile]\nextends = ["a\\tb"]\n', None),
-        ('[profile]\nextends = "a"\n', None),
-        ('[profile]\ndescription = "it extends nothing"\n', None),
-        ('[profile]\n"\\u0065xtends" = ["a"]\n', None),
-        ('[profile]\n"\\U00000065xtends" = ["a"]\n', None),
-        ('[profile]\n"\\x65xtends" = ["a"]\n', None),
-    ],
-)
-def test_only_what_is_plain_is_read_without_a_parser(text: str, expected: list[str] | None) -> None:
-    assert sides.read_plain_parents(text.encode()) == expected
-
-
 # -- what a change reaches -----------------------------------------------------------------------------------------
 
 

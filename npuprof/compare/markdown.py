@@ -22,7 +22,6 @@ from npuprof.compare.spans import (
     format_listed_span,
     format_short_sentence,
     join_fitting,
-    list_full_values,
     list_names,
     shorten_text,
     show_place,
@@ -43,12 +42,11 @@ _RESERVE = 200
 
 
 class _Piece(NamedTuple):
-    """A part of a page: its text, its number of changes, how many of them it leaves out, and whether it is a value in full."""
+    """A part of a page: its text, its number of changes, and how many of them it leaves out."""
 
     text: str
     changes: int
     cut: int = 0
-    full: bool = False
 
 
 def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
@@ -65,16 +63,13 @@ def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
 def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: str) -> str:
     """Return the sentence that counts what is not on a page; an empty text if all is."""
     changes = sum(piece.cut for piece in shown) + sum(piece.changes for piece in others)
-    parts = sum(not piece.full for piece in others)
-    places = f" in {format_count(parts, 'part')}" if parts else ""
-    counts = [f"{format_count(changes, 'change')}{places}"] if changes or parts else []
-    counts += [f"{format_count(len(others) - parts, 'value')} in full"] if len(others) > parts else []
-    return f"\nLeft out: {' and '.join(counts)} ({format_code_span(command)} shows them).\n" if counts else ""
+    places = f" in {format_count(len(others), 'part')}" if others else ""
+    return f"\nLeft out: {format_count(changes, 'change')}{places} ({format_code_span(command)} shows them).\n" if changes or others else ""
 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
-    """Return changes as a table: sign, change, risk, cause; values that have no room there follow, folded."""
-    return _format_table(changes, page, None)[0] + "".join(list_full_values(changes).values())
+    """Return changes as a table: sign, change, risk, cause."""
+    return _format_table(changes, page, None)[0]
 
 
 def _format_table(changes: Sequence[Change], page: Page, room: int | None) -> tuple[str, int]:
@@ -90,8 +85,7 @@ def _format_table(changes: Sequence[Change], page: Page, room: int | None) -> tu
 
 def format_shared_changes(wide: Sequence[Fold], page: Page) -> str:
     """Return changes that presets share as tables, by cause, each with its presets."""
-    full = list_full_values(fold.change for fold in wide)
-    return "".join([*(piece.text for piece in _list_groups(wide, page)), *full.values()])
+    return "".join(piece.text for piece in _list_groups(wide, page))
 
 
 def _rank_change(change: Change) -> int:
@@ -113,16 +107,13 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         headline = f"\n**{len(names)} presets**: {format_listed_span(shorten_text(line))}\n"
         pieces.append(_Piece(headline + _format_reach(names, page), 0))
     singles = []
-    every = [fold.change for fold in wide]
     for pair in touched:
         own = [change for change in pair.changes if pair.status != "changed" or identify_change(change) not in shared]
         own.sort(key=_rank_change)
-        every += own
         if piece := _format_single(pair, own, common, page):
             rank = min(map(_rank_change, own), default=len(RISKS) + 2) if pair.status == "changed" else len(RISKS) + 2
             singles.append((not is_broken(pair), rank, pair.name, piece))
-    pieces += [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
-    return pieces + [_Piece(text, 0, full=True) for text in list_full_values(every).values()]
+    return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
 
 
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:

@@ -14,10 +14,8 @@ from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 from npuprof.system.patterns import lazy_pattern
 
-_EXTENDS = lazy_pattern(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
-_NAMES = lazy_pattern(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
-_NAME = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
-_ESCAPE = lazy_pattern(rb"\\[uUx]")
+_TEXT = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
+_NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, texts of several lines
 
 
 class WorkTree:
@@ -111,13 +109,7 @@ class StoreSide:
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:
-    """Return the names that the text of a preset may extend, found without parsing; None where that takes a parser.
-
-    Too many names do no harm: what looks like ``extends`` may occur in a comment or inside another text.
-    """
-    if _ESCAPE.search(text):
-        return None  # the key itself may be written with it
-    bodies = _EXTENDS.findall(text)
-    if not all(map(_NAMES.fullmatch, bodies)) or (b"extends" in text and not bodies):
+    """Return the names that the text of a preset may extend: all its texts, if it can extend any; None where that takes a parser."""
+    if any(mark in text for mark in _NOT_PLAIN):
         return None
-    return [name[1:-1].decode(errors="replace") for body in bodies for name in _NAME.findall(body)]
+    return [name[1:-1].decode(errors="replace") for name in _TEXT.findall(text)] if b"extends" in text else []
