@@ -97,7 +97,7 @@ TYPED = [
     ("log gone", 2, "no commit has a profile 'gone'", "npuprof list"),
     ("log draft", 2, "commit it first: npuprof commit draft"),
     ("diff bert gone", 2, "no preset 'gone'"),
-    ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "npuprof diff NAME@HEAD"),
+    ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "NAME@HEAD"),
     ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
     ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from shlex import quote
 from typing import Any
 
@@ -178,10 +177,10 @@ class Diff(Verb):
 
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         if self.raw:
-            before, after = workspace.profile(left), workspace.profile(right)
+            after, before = workspace.profile(right), workspace.profile(left)
             changes = tuple(compare_documents(before.document, after.document))
             return survey.Survey(left, right, (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),))
-        old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
+        new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
         pair, told = _leave_out_untold(pairs.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
         self._around = around._replace(remarks=(*around.remarks, *told))
@@ -233,24 +232,7 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", f"nothing to compare {preset!r} with", why, "name a second preset")])
     name, at, _ = preset.partition("@")
-    if not at and name not in workspace.store.names() and not preset.startswith((".", "/", "~")):
-        _refuse_revision(workspace, preset)
     return (preset, name) if at else (f"{preset}@HEAD", preset)
-
-
-def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
-    """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
-    from npuprof.store.gitstore import revisions
-
-    ends = [end for end in re.split(r"\.{2,3}", word) if end]
-    if not re.search(r"\.\.|[~^]", word):
-        try:
-            revisions.find_repository(workspace.store).resolve_commit(word)
-        except NpuprofError:
-            return
-    hint = f"npuprof diff --rev {word} compares the whole store"
-    hint += f", npuprof diff NAME@{word} one preset" if len(ends) == 1 else ", npuprof diff A B two presets"
-    raise NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", "", hint)])
 
 
 def _label_commit(text: str, commit: str) -> str:
@@ -315,23 +297,19 @@ def _answer_ranks(verb: Diff, groups: list[Processes], unread: list[Finding]) ->
         return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code, problems=unread)
     configs = [group.config for processes in groups for group in processes.groups]
     forms: Forms = {
-        "text": lambda: "".join(_format_processes(verb, processes, bool(unread)) for processes in groups) + _format_unread(unread),
+        "text": lambda: "".join(_format_processes(verb, processes) for processes in groups),
         "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, verb.everything)),
         "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, verb.everything)),
         "json": lambda: {
             "schema": "npuprof.ranks/1",
             "presets": [_build_fields(processes) for processes in groups],
-            "unread": _list_places(unread),
+            "unread": list(dict.fromkeys(finding.where.file for finding in unread if finding.where is not None)),
         },
     }
     return Answer(forms, remarks, code, problems=unread)
 
 
-def _format_unread(unread: list[Finding]) -> str:
-    return "".join(f"\ncannot be read, and not compared: {escape_controls(path)}\n" for path in _list_places(unread))
-
-
-def _format_processes(verb: Diff, processes: Processes, is_damaged: bool) -> str:
+def _format_processes(verb: Diff, processes: Processes) -> str:
     from npuprof.compare.plain import format_pair_text
     from npuprof.runs import ranks
 
@@ -343,8 +321,7 @@ def _format_processes(verb: Diff, processes: Processes, is_damaged: bool) -> str
             lines += [f"  {line}" for line in format_pair_text(group.pair, verb.everything, verb.coloured).splitlines()]
             lines += [f"  {line}" for line in ranks.format_differences(group.told, "record")]
             lines += [f"  {line}" for line in ranks.format_differences(group.environment, "environment")]
-    none = "no record that can be read" if is_damaged else "no record"
-    lines += ["", f"{none}: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
+    lines += ["", f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
     endings = ranks.list_endings(processes.groups)
     lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
     return "".join(f"{line}\n" for line in lines)
@@ -376,11 +353,6 @@ def _list_differences(differences: dict[str, tuple[str | None, str | None]]) -> 
     return [{"name": name, "before": old, "after": new} for name, (old, new) in differences.items()]
 
 
-def _list_places(unread: Iterable[Finding]) -> list[str]:
-    """Return the paths of what cannot be read."""
-    return list(dict.fromkeys(finding.where.file for finding in unread if finding.where is not None))
-
-
 def _compare_around(before: Config, after: Config) -> Around:
     """Return what else differs between two records: variables that no preset set, who started them. Raises NpuprofError."""
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
@@ -396,9 +368,8 @@ def _compare_around(before: Config, after: Config) -> Around:
         return Around()
     left, right = read
     endings = [ranks.describe_ending(fields) for fields in read]
-    commands = [records.read_command(fields) for fields in read]
     remarks = [f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []
-    first, second = commands
+    first, second = (records.read_command(fields) for fields in read)
     if first and second and first.is_other(second):
         remarks.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -13,7 +13,7 @@ from npuprof.catalog.values import load_form
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.compare.changes import find_unit_and_risk
-from npuprof.document.keys import format_toml_value
+from npuprof.document.keys import format_full_key, format_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Page, wrap_paragraph
@@ -126,92 +126,80 @@ def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised
 
 def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:
     """Return label and value of what is true of a record, in the order to read."""
-    facts: list[tuple[str, str]] = []
-
-    def fact(label: str, value: str) -> None:
-        if value:
-            facts.append((label, value))
-
-    fields = record._asdict()
-    kind = record.kind + (f", protobuf field .{record.field} ({_FIELDS[record.field]})" if fields.get("field") else "")
-    fact("kind", kind)
-    if section == "options" and record.field is None:
-        fact("field", "none: no current adapter reads the key")
-    fact("values", ", ".join(map(format_toml_value, record.choices)) if fields.get("choices") else "")
-    low, high = fields.get("minimum"), fields.get("maximum")
-    fact("range", f"{'' if low is None else low} to {'' if high is None else high}".strip() if low is not None or high is not None else "")
-    fact("unit", fields.get("unit", ""))
-    fact("default", _describe_default(fields, text))
-    if section == "options":
-        _add_option_facts(fact, record, text)
-    else:
-        fact("products", ", ".join(fields.get("products", ())))
-        fact("not on", ", ".join(fields.get("products_not", ())))
-        for value, families in fields.get("value_products", {}).items():
-            fact("products", f"{value}: {', '.join(families)} only")
-        for family, (least, most) in fields.get("product_range", {}).items():
-            fact("range", f"{least} to {most} on {family}")
-        fact("twin of", fields.get("session_option") or fields.get("twin") or "")
-        fact("risk", ", ".join(find_unit_and_risk(f"{section}.{record.name}")[1]))
-        fact("may be set by", _SETTERS.get(fields.get("freeze", ""), ""))
-        fact("instead", fields.get("advice", ""))
-        if section == "env":
-            _add_variable_facts(fact, record, text)
-        fact("precedence", str(text.get("precedence", "")))
-        fact("requires", ", ".join(fields.get("requires", ()) or text.get("requires", ())))
-        fact("conflicts", ", ".join(fields.get("conflicts", ()) or text.get("conflicts", ())))
-    for value, doubt in fields.get("doubtful_values", {}).items():
-        fact("doubtful", f"{value}: {doubt}")
-    fact(
-        "deprecated",
-        f"yes{' since ' + fields['deprecated_since'] if fields.get('deprecated_since') else ''}" if fields.get("deprecated") else "",
-    )
-    fact("use instead", fields.get("replaced_by") or fields.get("replacement") or "")
-    if fields.get("path_characters"):
-        fact("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them")
-    fact("doubt", text.get("doubt", ""))
-    return facts
+    fields = {name: value for name, value in {**text, **record._asdict()}.items() if _says_something(name, value)}
+    field = f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})" if "field" in fields else ""
+    low, high = fields.get("minimum", ""), fields.get("maximum", "")
+    facts = [
+        ("kind", f"{record.kind}{field}"),
+        ("field", "none: no current adapter reads the key" if section == "options" and not field else ""),
+        ("values", ", ".join(map(format_toml_value, fields.get("choices", ())))),
+        ("range", f"{low} to {high}".strip() if (low, high) != ("", "") else ""),
+        ("unit", fields.get("unit", "")),
+        ("default", _describe_default(record._asdict(), text)),
+        ("also written", load_form(fields["structure"]).shape if "structure" in fields else ""),
+        ("pattern", fields.get("pattern", "")),
+        ("example", format_toml_value(text["example"]) if "example" in text else ""),
+        ("scenarios", ", ".join(fields.get("scenarios", ()))),
+        *_list_platform_facts(fields),
+        *_list_usage_facts(section, record, fields),
+        *(("doubtful", f"{value}: {doubt}") for value, doubt in fields.get("doubtful_values", {}).items()),
+        ("deprecated", _describe_since(fields, "deprecated")),
+        ("use instead", fields.get("replaced_by") or fields.get("replacement") or ""),
+        ("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them" if "path_characters" in fields else ""),
+        ("doubt", text.get("doubt", "")),
+    ]
+    return [(label, value) for label, value in facts if value]
 
 
-def _add_variable_facts(fact: Callable[[str, str], None], variable: catalog.Variable, text: dict[str, Any]) -> None:
-    fact("read by", ", ".join(text.get("read_by", ())) or variable.framework)
-    fact("read as", variable.otherwise or find_reading(variable).why)
-    fact("keys", ", ".join(variable.items))
-    fact("since", str(text.get("since", "")))
-    fact("until", variable.until)
-    fact("no effect", variable.dead)
-    fact("overwritten", str(text.get("overwritten_by", "")))
+def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield on which products and in which releases a record and its values are read."""
+    yield "products", ", ".join(fields.get("products", ()))
+    yield "not on", ", ".join(fields.get("products_not", ()))
+    for value, families in fields.get("value_products", {}).items():
+        yield "products", f"{value}: {', '.join(families)} only"
+    for family, (low, high) in fields.get("product_range", {}).items():
+        yield "range", f"{low} to {high} on {family}"
+    if "product_count" in fields:
+        low, high = fields.get("default_count") or (2, 100)
+        counts = [f"{few} to {many} on {family}" for family, (few, many) in fields["product_count"].items()]
+        yield "count", f"{low} to {high} size profiles; {', '.join(counts)}"
+    if "states" in fields:
+        yield "releases", _describe_releases(fields["states"])
+    for surface, states in fields.get("surface_states", {}).items():
+        yield "releases", f"{_SURFACES[surface]}: {_describe_releases(states)}"
+    yield "listed", ", ".join(fields.get("listed", ()))
+    since, until = fields.get("choices_since", {}), fields.get("choices_until", {})
+    for value in {**since, **until}:
+        spans = [f"{since[value]} on" if value in since else "", f"gone in {until[value]}" if value in until else ""]
+        yield "releases", f"{value}: {', '.join(filter(None, spans))}"
 
 
-def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, text: dict[str, Any]) -> None:
-    if option.structure:
-        fact("also written", load_form(option.structure).shape)
-    fact("pattern", option.pattern)
-    fact("example", format_toml_value(text["example"]) if "example" in text else "")
-    fact("scenarios", ", ".join(option.scenarios))
-    fact("products", ", ".join(option.products))
-    for value, families in option.value_products.items():
-        fact("products", f"{value}: {', '.join(families)} only")
-    for family, (low, high) in option.product_range.items():
-        fact("range", f"{low} to {high} on {family}")
-    if option.product_count:
-        low, high = option.default_count or (2, 100)
-        counts = [f"{few} to {many} on {family}" for family, (few, many) in option.product_count.items()]
-        fact("count", f"{low} to {high} size profiles; {', '.join(counts)}")
-    fact("releases", _describe_releases(option.states))
-    for surface, states in option.surface_states.items():
-        fact("releases", f"{_SURFACES[surface]}: {_describe_releases(states)}")
-    fact("listed", ", ".join(option.listed))
-    for value, since in option.choices_since.items():
-        fact("releases", f"{value}: {since} on" + (f", gone in {option.choices_until[value]}" if value in option.choices_until else ""))
-    for value in option.choices_until:
-        if value not in option.choices_since:
-            fact("releases", f"{value}: gone in {option.choices_until[value]}")
-    fact("counts for", _LEVELS.get(option.level, ""))
-    fact("elsewhere", ", ".join(f"{_SURFACES[surface]} {name}" for surface, name in option.spelling.items() if surface in _SURFACES))
-    fact("environment", ", ".join(catalog.load_env_twins().get(option.name, ())))
-    fact("risk", ", ".join(option.risk))
-    fact("no effect", f"since {option.no_effect_since}" if option.no_effect_since else "yes" if option.no_effect else "")
+def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield who reads a record, what else means the same, and what a change of it puts at risk."""
+    yield "twin of", fields.get("session_option") or fields.get("twin") or ""
+    yield "counts for", _LEVELS.get(fields.get("level", ""), "")
+    spellings = fields.get("spelling", {}).items()
+    yield "elsewhere", ", ".join(f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES)
+    yield "environment", ", ".join(catalog.load_env_twins().get(record.name, ()) if section == "options" else ())
+    yield "risk", ", ".join(find_unit_and_risk(format_full_key(section, record.name))[1])
+    yield "may be set by", _SETTERS.get(fields.get("freeze", ""), "")
+    yield "instead", fields.get("advice", "")
+    if section == "env":
+        yield "read by", ", ".join(fields.get("read_by", ())) or record.framework
+        yield "read as", record.otherwise or find_reading(record).why
+        yield "keys", ", ".join(record.items)
+        yield "since", str(fields.get("since", ""))
+        yield "until", record.until
+    yield "no effect", fields.get("dead") or _describe_since(fields, "no_effect")
+    yield "overwritten", str(fields.get("overwritten_by", ""))
+    yield "precedence", str(fields.get("precedence", ""))
+    yield "requires", ", ".join(fields.get("requires", ()))
+    yield "conflicts", ", ".join(fields.get("conflicts", ()))
+
+
+def _describe_since(fields: dict[str, Any], name: str) -> str:
+    """Return since when something is true of a record: ``yes`` if nobody knows, an empty text if it is not true."""
+    return f"since {fields[f'{name}_since']}" if f"{name}_since" in fields else "yes" if fields.get(name) else ""
 
 
 def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:

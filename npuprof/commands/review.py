@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
 #: How messages tell the commit at which a store is read.
 _COMMIT = lazy_pattern(r" at [0-9a-f]{7,64}\b")
-#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in bytes.
-_SUMMARY_LIMIT = 1_000_000
+#: GitHub takes a summary of 1 MiB, and a log is no place for more either: characters, of up to four bytes.
+_SUMMARY_LIMIT = 250_000
 
 
 @dataclass
@@ -163,10 +163,7 @@ class Review(Verb):
         def format_page(limit: int) -> str:
             return format_review_page(diff, survey, faults, limit)
 
-        page, limit = format_page(_SUMMARY_LIMIT), _SUMMARY_LIMIT
-        while len(page.encode(errors="surrogateescape")) > _SUMMARY_LIMIT:
-            limit = limit * 3 // 4
-            page = format_page(limit)
+        page = format_page(_SUMMARY_LIMIT)
         self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
         if states is not None:
             self._leave_out_known(check, job, states, found)
