@@ -212,10 +212,11 @@ class Fix(Record):
 #: Longer words, quoted texts and lists in a message or a hint are cut; shorter ones may be a path, or a line to be pasted.
 _LONGEST_IN_MESSAGE = 200
 _LONGEST_IN_HINT = 2000
+_LONGEST_IN_TALK = 400
 _SHORTENED = 77
 
 
-def _shorten_values(text: str, longest: int) -> str:
+def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
     """Return a message with long values cut to their first characters: words, quoted texts and lists in brackets."""
     if len(text) <= longest:
         return text
@@ -246,8 +247,8 @@ class Finding(Record):
         self, code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
         profiles: tuple[str, ...] = (), where: Place | None = None, severity: str = "error", fix: Fix | None = None,
     ) -> None:  # fmt: skip
-        message, why = _shorten_values(message, _LONGEST_IN_MESSAGE), _shorten_values(why, _LONGEST_IN_HINT)
-        super().__init__(code, message, why, _shorten_values(hint, _LONGEST_IN_HINT), origin, key, profiles, where, severity, fix)
+        message, why = shorten_values(message, _LONGEST_IN_MESSAGE), shorten_values(why, _LONGEST_IN_HINT)
+        super().__init__(code, message, why, shorten_values(hint, _LONGEST_IN_HINT), origin, key, profiles, where, severity, fix)
 
     @property
     def path(self) -> str | None:

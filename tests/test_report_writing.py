@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -291,22 +290,6 @@ def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path:
         pass
     os.close(handle)
     assert {path for path in tmp_path.iterdir() if path.name != "home"} == {held, *others, tmp_path / f".npuprof-{'b' * 16}.new"}
-
-
-def test_what_a_killed_run_left_in_hundreds_of_folders_goes_and_the_limit_of_open_files_stays(tmp_path: Path) -> None:
-    folders = [tmp_path / "many" / f"{number:03}" for number in range(locks.MOST_LOCKS * 3)]
-    for folder in folders:
-        folder.mkdir(parents=True)
-        (folder / f".npuprof-{'0' * 16}.new").write_text("x")
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (locks.MOST_LOCKS * 2, limits[1]))
-        with locks.lock_folders(str(folder) for folder in folders[1:]), locks.lock_folders(str(folder) for folder in folders):
-            pass
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (locks.MOST_LOCKS * 2, limits[1])
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert list((tmp_path / "many").rglob(".npuprof-*")) == []
 
 
 def test_a_folder_locked_twice_by_one_run_waits_for_nobody(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from npuprof.compare.changes import find_unit_and_risk
 from npuprof.document.keys import format_full_key, format_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
-from npuprof.report.tables import Page, wrap_paragraph
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
 _LEVELS = {
@@ -50,7 +49,7 @@ class Option(Verb):
         ruled = [rule for rule in catalog.load_rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
         advised = [advice["text"] for advice in catalog.load_advice() if name in advice["options"]]
         return Answer({
-            "text": lambda: Page(lambda columns: "\n".join(_format_record(section, record, ruled, advised, columns)) + "\n"),
+            "text": lambda: "\n".join(_format_record(section, record, ruled, advised)) + "\n",
             "json": lambda: _build_fields(section, record, ruled, advised),
         })  # fmt: skip
 
@@ -108,9 +107,10 @@ def _says_something(field: str, value: Any) -> bool:
     return value is not None and value not in ("", (), {}) and (value is not False or field.startswith("default"))
 
 
-def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str], columns: int) -> list[str]:
+def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> list[str]:
     text = catalog.find_record_texts(section, record.name)
-    lines = [f"{catalog.PREFIXES[section]}{record.name}: {text['summary']}", "", *wrap_paragraph(text.get("doc", ""), columns), ""]
+    title = f"{catalog.PREFIXES[section]}{record.name}: {text['summary']}"
+    lines = [title, "", f"    {text['doc']}", ""] if text.get("doc") else [title, ""]
     lines += [f"  {label:<12} {value}" for label, value in _list_facts(section, record, text)]
     if text.get("value_docs"):
         width = max(map(len, text["value_docs"]))
@@ -120,8 +120,8 @@ def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised
     if ruled:
         lines += ["", "  rules", *(f"    {rule.code}  {rule.what}" for rule in ruled)]
     for advice in advised:
-        lines += ["", *wrap_paragraph(f"advice: {advice}", columns)]
-    return [*lines, "", *wrap_paragraph(f"source: {'; '.join(text['source'])}", columns)]
+        lines += ["", f"    advice: {advice}"]
+    return [*lines, "", f"    source: {'; '.join(text['source'])}"]
 
 
 def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:

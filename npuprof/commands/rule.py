@@ -9,7 +9,7 @@ from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
-from npuprof.report.tables import Page, Table, wrap_paragraph
+from npuprof.report.tables import Table
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ class Rule(Verb):
             raise NpuprofError([Finding("NP902", f"there is no code {self.code!r}", "", hint)])
         return Answer(
             {
-                "text": lambda: Page(lambda columns: _format_page(page, columns)),
+                "text": lambda: _format_page(page),
                 "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()},
             }
         )
@@ -89,16 +89,16 @@ def _build_team_page(rule: TeamRule) -> pages.Page:
     return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
 
 
-def _format_page(page: pages.Page, columns: int) -> str:
+def _format_page(page: pages.Page) -> str:
     lines = [f"{page.code} ({page.severity}): {page.title}", ""]
-    lines += [*wrap_paragraph(f"Why: {page.why}", columns), *wrap_paragraph(f"Try: {page.fix}", columns)]
+    lines += [f"    Why: {page.why}", f"    Try: {page.fix}"]
     for label, files, context in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
         asking = "".join(f" --{name} {value}" for name, value in context.items())
         for name, text in files.items():
             lines += ["", f"  {name}.toml {label}{f' with{asking}' if asking else ''}:"]
             lines += [f"    {line}".rstrip() for line in text.strip("\n").split("\n")]
     if page.source:
-        lines += ["", *wrap_paragraph(f"source: {'; '.join(page.source)}", columns)]
+        lines += ["", f"    source: {'; '.join(page.source)}"]
     return "\n".join(lines) + "\n"
 
 

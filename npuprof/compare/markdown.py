@@ -23,7 +23,6 @@ from npuprof.compare.spans import (
     format_short_sentence,
     join_fitting,
     list_names,
-    shorten_text,
     show_place,
 )
 from npuprof.model import Finding
@@ -104,7 +103,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
             verdicts.setdefault(line, []).append(pair.name)
     common = {line: names for line, names in verdicts.items() if len(names) > 1}
     for line, names in common.items():
-        headline = f"\n**{len(names)} presets**: {format_listed_span(shorten_text(line))}\n"
+        headline = f"\n**{len(names)} presets**: {format_listed_span(line)}\n"
         pieces.append(_Piece(headline + _format_reach(names, page), 0))
     singles = []
     for pair in touched:
@@ -156,7 +155,7 @@ def _format_single(pair: Pair, own: list[Change], common: Container[str], page: 
     table, cut = _format_table(own, page, page.limit // 3) if own else ("", 0)
     out += f"\n{table}" if own else ""
     if verdicts:
-        out += "\n" + "".join(f"- {format_listed_span(shorten_text(line))}\n" for line in verdicts)
+        out += "\n" + "".join(f"- {format_listed_span(line)}\n" for line in verdicts)
     return _Piece(f"{out}\n</details>\n", len(own), cut)
 
 
@@ -266,7 +265,7 @@ def _name_author(finding: Finding) -> str:
 
 def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:
     """Return a fault of a preset, in a line that is the same for other presets with that fault."""
-    message = format_listed_span(shorten_text(finding.message.removeprefix(f"{name} ") if name else finding.message))
+    message = format_listed_span(finding.message.removeprefix(f"{name} ") if name else finding.message)
     place = show_place(finding.origin, page) if finding.origin else format_listed_span(finding.place) if finding.place else ""
     return _Fault(f"{before}{finding.code} {message}", place, finding.hint, name)
 
@@ -292,7 +291,7 @@ def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
     if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
         shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
     hint = alike[0].hint
-    return f"{shown}\n" + (f"  try: {format_listed_span(shorten_text(hint))}\n" if hint else "")
+    return f"{shown}\n" + (f"  try: {format_listed_span(hint)}\n" if hint else "")
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:

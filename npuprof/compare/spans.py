@@ -118,12 +118,6 @@ def format_short_sentence(change: Change) -> str:
     return f"{scope}{change.key} {' → '.join(shown)}"
 
 
-def shorten_text(text: str) -> str:
-    """Return a text with its end cut where it is long, and counted."""
-    limit = 2 * VALUE_LIMIT
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
-
-
 def _shorten(text: str, start: int) -> str:
     """Return at most as much of a text as a row has room for, from a place on."""
     if len(text) <= VALUE_LIMIT:

@@ -11,10 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from npuprof.report.tables import Markdown, Page, Table
+    from npuprof.report.tables import Markdown, Table
 
-    #: What a form of an answer is: text, bytes, a table, a page, pieces that are printed as they come, or the fields of a JSON answer.
-    Text: TypeAlias = str | bytes | Table | Page | Markdown | Iterable[str] | dict[str, Any]
+    #: What a form of an answer is: text, bytes, a table, Markdown, pieces printed as they come, or the fields of a JSON answer.
+    Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
     #: How each format writes an answer; only the one that was asked for is called.
     Forms = Mapping[str, Callable[[], Text]]
 

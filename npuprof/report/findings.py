@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, __version__
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
-from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text, shorten_words
+from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system.patterns import lazy_pattern
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
@@ -23,43 +24,27 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF n
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     """Return findings with their source lines, why and what to try."""
-    sources = _Sources()
-    return "".join(_format_finding(finding, coloured, sources) for finding in findings)
+    split_text = lru_cache(1)(_split_text)  # findings of one file mostly follow each other, and may be thousands
+    return "".join(_format_finding(finding, coloured, split_text) for finding in findings)
 
 
-class _Sources:
-    """The lines of the text that was asked for last: findings of one file mostly follow each other, and may be thousands."""
-
-    def __init__(self) -> None:
-        self._mark: object = None
-        self._lines: list[str] = []
-
-    def read_line(self, finding: Finding, number: int, column: int) -> tuple[str, str] | None:
-        """Return the line a finding cites, before a column and from there on, None where there is none to show."""
-        if not number:
-            return None
-        mark = id(finding.origin.document) if finding.origin is not None else finding.path
-        if mark != self._mark:
-            self._mark, self._lines = mark, _split_source(finding)
-        if number > len(self._lines):
-            return None
-        line = self._lines[number - 1].rstrip("\r")
-        if len(line) > 400:
-            return None
-        shown = hide_secrets(finding.path or "", line)
-        if shown == line:
-            return line[: column - 1], line[column - 1 :]
-        same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(shown))
-        end = column - 1 if column - 1 <= same else max(same, len(shown) - len(line) + column - 1)
-        return shown[:end], shown[end:]
+def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], list[str]]) -> tuple[str, str] | None:
+    """Return the line a finding cites and the part of it before the column, None if there is none to show."""
+    number, column = finding.position
+    path = finding.path or ""
+    lines = split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
+    if not lines[number - 1 : number] or len(lines[number - 1]) > 400:
+        return None
+    line = lines[number - 1].rstrip("\r")
+    shown = hide_secrets(path, line)
+    same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(line))
+    return shown, shown[: min(max(column - 1, 0), same)]
 
 
-def _split_source(finding: Finding) -> list[str]:
-    if finding.origin is not None:
-        return finding.origin.document.text.split("\n")
-
+def _split_text(path: str, text: str | None) -> list[str]:
+    """Return the lines of a text, or of the file at a path if there is none."""
     try:
-        return read_plain_file(finding.path or "").decode(errors="replace").split("\n")
+        return (read_plain_file(path).decode(errors="replace") if text is None else text).split("\n")
     except (OSError, ValueError):
         return []
 
@@ -81,34 +66,28 @@ def _build_hint(finding: Finding) -> str:
     return f"{finding.hint} ({there})" if finding.hint else there
 
 
-def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
+def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str, str | None], list[str]]) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     place = finding.place
-    place = f"{paint_text(_format_words(place), '1', coloured)}: " if place else ""
-    lines = [f"{place}{severity} {finding.code}: {_format_words(finding.message)}"]
-    line, column = finding.position
-    source = sources.read_line(finding, line, column)
-    if source is not None:
-        number = str(line)
-        caret = " " * measure_width(escape_controls(source[0])) + "^"
+    place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
+    lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
+    if source := _read_source_line(finding, split_text):
+        number = str(finding.line)
+        caret = " " * measure_width(escape_controls(source[1])) + "^"
         lines += [
-            f"  {number} | {escape_controls(''.join(source))}",
+            f"  {number} | {escape_controls(source[0])}",
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:
-        lines.append(f"  why: {_format_words(finding.why)}")
+        lines.append(f"  why: {escape_controls(finding.why)}")
     if hint := _build_hint(finding):
-        lines.append(f"  try: {_format_words(hint)}")
+        lines.append(f"  try: {escape_controls(hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
         shown = [author, *heirs] if author in finding.profiles else heirs
-        lines.append(f"  in:  {count_rest(list(map(_format_words, shown)), 8)}")
+        lines.append(f"  in:  {count_rest(list(map(escape_controls, shown)), 8)}")
     return "\n".join(lines) + "\n"
-
-
-def _format_words(text: str) -> str:
-    return escape_controls(shorten_words(text))
 
 
 def build_finding_dict(finding: Finding) -> dict[str, Any]:

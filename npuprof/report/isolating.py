@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, shorten_values
 from npuprof.report import output
-from npuprof.report.text import escape_controls, escape_lines, shorten_words
+from npuprof.report.text import escape_controls, escape_lines
 
 
 @contextmanager
@@ -32,13 +32,9 @@ def isolate_faults(path: str, problems: list[Finding], preset: str = "") -> Iter
 
 
 def _build_finding(error: Exception, path: str, is_preset: bool) -> Finding:
-    code = "NP001" if is_preset else "NP801"
-    if isinstance(error, RecursionError):
-        return Finding(code, "the file is nested too deeply to be read", "Nothing in it was read.", "flatten it")
-    if isinstance(error, MemoryError):
-        return Finding(code, "the file is not read: there is not enough memory for it", "Nothing in it was read.", "split it")
-    if isinstance(error, OSError):
-        return Finding(code, f"the file is not read: {output.describe_os_error(error, path)}", "Nothing in it was read.")
-    what = escape_controls(shorten_words(f"{type(error).__name__}: {error}"))
+    if isinstance(error, (RecursionError, MemoryError, OSError)):
+        reason = output.describe_os_error(error, path) if isinstance(error, OSError) else "it is nested too deeply, or too large"
+        return Finding("NP001" if is_preset else "NP801", f"the file is not read: {reason}", "Nothing in it was read.")
+    what = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
     why = "This is a bug in npuprof, not in your file. The other files were read."
     return Finding("NP831", what, why, "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof.model import NpuprofError
@@ -18,10 +17,8 @@ try:
 except ImportError:  # no locks there: what is written is still compared with what was read
     fcntl = None  # type: ignore[assignment]
 
-#: More files than this are not locked by one run, nor more folders where the system lets it open few files; all are compared.
+#: More files or folders than this are not locked by one run; all are compared.
 MOST_LOCKS = 100
-#: So many files a run may open beside the folders that it locks.
-_OTHER_FILES = 2 * MOST_LOCKS + 56
 
 #: How long a lock is waited for silently, in seconds.
 PATIENCE = 10.0
@@ -53,11 +50,8 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     """
     locks: list[tuple[int, tuple[int, int]]] = []
     wanted = sorted({os.path.realpath(folder or ".") for folder in folders})
-    most, restore = _make_room(len(wanted)) if len(wanted) > MOST_LOCKS else (MOST_LOCKS, None)
     try:
-        for folder in wanted:
-            if len(locks) >= most:
-                break
+        for folder in wanted[:MOST_LOCKS]:
             lock = _lock_folder(folder)
             if lock is not None:
                 locks.append(lock)
@@ -67,30 +61,6 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
         for handle, key in locks:
             _held.discard(key)
             os.close(handle)
-        if restore is not None:
-            restore()
-
-
-def _make_room(count: int) -> tuple[int, Callable[[], None] | None]:
-    """Let this process open more files, as far as the system lets it, so that many folders can be locked at a time.
-
-    Return how many can, and what takes that back. A tree of scripts has hundreds of folders, and in one that is not locked nobody
-    could tell what a killed run left from what a living one has under way.
-    """
-    try:
-        import resource
-    except ImportError:  # no locks there either
-        return MOST_LOCKS, None
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = len(_held) + count + _OTHER_FILES
-    restore = None
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        room = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (room, hard))
-            restore = functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-            soft = room
-    return count if soft == resource.RLIM_INFINITY else max(MOST_LOCKS, soft - _OTHER_FILES - len(_held)), restore
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:

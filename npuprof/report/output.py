@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.text import escape_controls, escape_terminal_text, shorten_words
+from npuprof.model import Finding, NpuprofError, Record, shorten_values
+from npuprof.report.text import escape_controls, escape_terminal_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,22 +33,12 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
     except (OSError, ValueError) as error:
         what = f"cannot read {path}: {describe_os_error(error, path)}"
         if isinstance(error, UnfitFileError):
-            hint = suggest_handing_over(path)
+            hint = HAND_OVER
         raise NpuprofError([Finding("NP003", what, "", hint)]) from None
 
 
-def suggest_handing_over(path: str) -> str:
-    """Return what to do with a path that is no file: a pipe that the shell opens is read, one that npuprof would wait at is not."""
-    try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):
-            import shlex
-
-            return f"let the shell open it: <(cat {shlex.quote(path)}) in its place, or - < {shlex.quote(path)} where - is taken"
-    except (OSError, ValueError):
-        pass
-    return "name a file; what a pipe holds can be given as standard input"
-
-
+#: What to do with a path that is no file: a pipe that the shell opens is read, one that npuprof would wait at is not.
+HAND_OVER = "name a file; what a pipe holds can be given as standard input (-), or opened by the shell: <(cat PIPE)"
 #: How pipes that a shell hands over begin, of which that was looked at: it can be read from them once.
 _AHEAD: dict[str, bytes] = {}
 #: The standard input that was looked at: who calls from Python may put another in its place.
@@ -245,7 +235,7 @@ def fit_to_stderr(text: str) -> str:
 
 def tell_remark(text: str) -> None:
     """Say a remark of npuprof; of its lines all but the first are indented, so that no name in it can begin one."""
-    lines = [escape_controls(shorten_words(line)) for line in text.split("\n  ")]
+    lines = [escape_controls(shorten_values(line)) for line in text.split("\n  ")]
     write_to_stderr("npuprof: " + "\n  ".join(lines))
 
 

@@ -1,4 +1,4 @@
-"""One table, as each back end writes it: aligned text, a layout that fits a terminal, Markdown, HTML. Pages of prose for the first two."""
+"""One table, as each back end writes it: aligned text, a layout that fits a terminal, Markdown, HTML."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from itertools import zip_longest
 
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
-from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines, wrap_words
+from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines
 from npuprof.system.patterns import lazy_pattern
 
-#: How wide a paragraph is where no terminal is narrower.
-PAGE_COLUMNS = 96
 _BOLD, _YELLOW = "1", "33"
 _PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
 #: Characters that Markdown may take for markup.
@@ -143,20 +141,6 @@ def _format_markdown_cell(cell: str) -> str:
     return _MARKS.sub(r"\\\1", escape_controls(cell))
 
 
-class Page(Record):
-    """A page with paragraphs: ``write`` returns it for so many columns, so that a terminal wraps nothing that was wrapped."""
-
-    write: Callable[[int], str]
-
-    def format_plain(self, coloured: bool) -> str:
-        """Return the page as a pipe or a file gets it."""
-        return self.write(PAGE_COLUMNS)
-
-    def format_terminal(self, coloured: bool) -> str:
-        """Return the page for the columns of the terminal."""
-        return self.write(min(PAGE_COLUMNS, find_width()))
-
-
 class Markdown(Record):
     """A page in Markdown, and its pieces: of each whether it is prose.
 
@@ -176,8 +160,3 @@ class Markdown(Record):
         from npuprof.report.markdown import format_markdown_page
 
         return format_markdown_page(self.parts, self.show_link, coloured)
-
-
-def wrap_paragraph(text: str, columns: int = PAGE_COLUMNS) -> list[str]:
-    """Return prose as lines of at most so many columns, each indented."""
-    return wrap_words(text, columns, "  ")

@@ -7,9 +7,6 @@ from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
 
-_LONGEST_WORD = 400
-_LONGEST_TEXT = 6000
-
 
 class Code(str):
     """A cell that is literal text: in Markdown and HTML it is set as code."""
@@ -40,14 +37,6 @@ def measure_width(text: str) -> int:
 def count_rest(names: Collection[str], most: int = 3) -> str:
     """Return names as a text, the first ones and how many more there are."""
     return ", ".join(list(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def shorten_words(text: str) -> str:
-    """Return a text for a message with what somebody wrote and nobody reads to its end cut, and marked: long words, and very long texts."""
-    if len(text) <= _LONGEST_WORD:
-        return text
-    text = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda match: f"{match[0][:200]}...{match[0][-40:]}", text)
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:4000]} ... {text[-1500:]}"
 
 
 def escape_controls(text: str) -> str:

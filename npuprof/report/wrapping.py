@@ -9,10 +9,7 @@ from npuprof.report.text import measure_width
 from npuprof.system.patterns import lazy_pattern
 
 #: Characters between any two of which a line may end: Chinese and Japanese ones. Korean has words.
-_FREE = (
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\u3105-\u312f\u3190-\u31ff"
-    "\u3200-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"
-)
+_FREE = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"
 #: Marks that begin no line, and those that end none.
 _CLOSING = (
     "\u2014\u2019\u201d\u2026\u3001\u3002\u3009\u300b\u300d\u300f\u3011\u3015\u30fb\u30fc"
@@ -47,20 +44,6 @@ def split_words(text: str) -> list[str]:
 def split_parts(text: str) -> list[str]:
     """Return the pieces of a word that is too long for a line: the parts of names and values, ended by a sign."""
     return [part for piece in split_words(text) for part in _PART.findall(piece)]
-
-
-def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
-    """Return prose as lines of at most so many columns, each indented, where its words allow that; blanks count as one."""
-    lines: list[str] = []
-    current, used = indent, measure_width(indent)
-    for piece in split_pieces(" ".join(text.split())):
-        size = measure_width(piece)
-        if used + size > width and current != indent:
-            lines.append(current)
-            piece = piece.lstrip()
-            current, used, size = indent, measure_width(indent), measure_width(piece)
-        current, used = current + piece, used + size
-    return [*lines, current] if current != indent else lines
 
 
 def find_width() -> int:
@@ -108,40 +91,17 @@ def _wrap_line(line: str, plain: str, width: int) -> list[str]:
 def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
     """Return a cited line and the one below it as so many columns hold them, the caret still under what it points at.
 
-    Both are as they were where the line below has no caret.
+    Both are as they were if the line below has no caret, or characters are not one column wide.
     """
     head, caret = _CITED.match(line), _CARET.fullmatch(below)
-    if head is None or caret is None:
+    if head is None or caret is None or not line.isascii():
         return line, below
     before, blanks, sign = caret.groups()
-    room = max(width - head.end(), _LEAST_ROOM)
+    text, room = line[head.end() :], max(width - head.end(), _LEAST_ROOM)
     first = 0 if len(blanks) + 1 < room - len(_MORE) else len(blanks) - room // 2
-    opening = _MORE if first else ""
-    text, skipped = _drop_columns(line[head.end() :], first + len(opening))
-    if measure_width(text) > room - len(opening):
-        text = _take_columns(text, room - len(opening) - len(_MORE)) + _MORE
-    skipped -= len(opening)
-    return head[0] + opening + text, before + blanks[skipped:] + sign
-
-
-def _drop_columns(text: str, columns: int) -> tuple[str, int]:
-    """Return a text without its first columns, and how many they were: no character is cut in two."""
-    used = 0
-    for place, char in enumerate(text):
-        if used >= columns and measure_width(char):
-            return text[place:], used
-        used += measure_width(char)
-    return "", used
-
-
-def _take_columns(text: str, columns: int) -> str:
-    """Return the beginning of a text that so many columns hold."""
-    used = 0
-    for place, char in enumerate(text):
-        used += measure_width(char)
-        if used > columns:
-            return text[:place]
-    return text
+    shown = (_MORE + text[first + len(_MORE) :] if first else text)[:room]
+    shown = shown[: -len(_MORE)] + _MORE if first + room < len(text) else shown
+    return head[0] + shown, before + blanks[first:] + sign
 
 
 def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: bool = False) -> list[int] | None:

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import (
+    HAND_OVER,
     UnfitFileError,
     describe_os_error,
     is_handed_over,
     peek_handed_over,
     peek_standard_input,
     read_plain_file,
-    suggest_handing_over,
     tell_remark,
 )
 from npuprof.report.text import count_rest
@@ -115,7 +115,7 @@ def find_kind(path: str) -> Kind | None:
             head = read_plain_file(path, _HEAD, whole=False)
     except OSError as error:
         what = f"cannot read {path}: {describe_os_error(error, path)}"
-        hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
+        hint = HAND_OVER if isinstance(error, UnfitFileError) else "check the path and its permissions"
         raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
 

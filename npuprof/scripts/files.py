@@ -9,7 +9,7 @@ from functools import partial
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, is_stream, name_special_file, read_plain_file, suggest_handing_over
+from npuprof.report.output import HAND_OVER, describe_os_error, is_stream, name_special_file, read_plain_file
 from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
@@ -51,7 +51,7 @@ def _suggest_path(file: str) -> str:
     from npuprof.store import spec
 
     if is_stream(file):
-        return suggest_handing_over(file)
+        return HAND_OVER
     with suppress(NpuprofError):
         if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
             return f"for a preset: npuprof check {file}"

@@ -16,9 +16,9 @@ from typer.core import TyperCommand, TyperGroup
 from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.commands.framework.verb import require_single_values
-from npuprof.model import Finding, NpuprofError, __version__
+from npuprof.model import Finding, NpuprofError, __version__, shorten_values
 from npuprof.report import output
-from npuprof.report.text import escape_lines, format_count, shorten_words
+from npuprof.report.text import escape_lines, format_count
 
 if TYPE_CHECKING:
     from npuprof.commands.framework.registry import Names
@@ -110,7 +110,7 @@ def run_words(words: list[str], runner: Runner) -> int:
         told = io.StringIO()
         show(file=told)
         told.writelines(f"{line}\n" for line in explain_usage(error, words))
-        output.write_to_stderr(escape_lines("\n".join(map(shorten_words, told.getvalue().rstrip("\n").split("\n")))))
+        output.write_to_stderr(escape_lines("\n".join(map(shorten_values, told.getvalue().rstrip("\n").split("\n")))))
         return int(code)
     return result if isinstance(result, int) else 0
 

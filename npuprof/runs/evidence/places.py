@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
+from npuprof.report.output import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system.patterns import lazy_pattern
 
@@ -144,7 +144,7 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
         handed = is_handed_over(path)
         mode = os.stat(path).st_mode
         if not handed and (name := name_special_file(mode)):
-            raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
+            raise _build_unread_error(path, f"it is {name}, not a file", HAND_OVER)
         with open(path, "rb") as file:
             ahead = take_ahead(path) if handed else b""
             source = _rejoin(ahead, file)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof.model import shorten_values
 from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table as TextTable
-from npuprof.report.text import Markup, count_rest, escape_controls, format_count, paint_text, shorten_words
+from npuprof.report.text import Markup, count_rest, escape_controls, format_count, paint_text
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
 _TITLE = "What is wrong in the scripts"
@@ -74,7 +75,7 @@ def _list_endings(table: Table, most: int) -> list[str]:
 
 
 def _show(text: str) -> str:
-    return escape_controls(shorten_words(text))
+    return escape_controls(shorten_values(text))
 
 
 def format_report_page(report: Report) -> str:
@@ -106,9 +107,9 @@ def _format_table_part(table: Table) -> str:
 
 def _format_cell(cell: Any) -> str:
     if not isinstance(cell, tuple) or len(cell) <= _MOST_NAMES:
-        return shorten_words(_shorten_cell(cell))
+        return shorten_values(_shorten_cell(cell))
     return Markup(f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>")
 
 
 def _escape(text: str) -> str:
-    return escape_html(shorten_words(text))
+    return escape_html(shorten_values(text))
