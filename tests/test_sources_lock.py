@@ -269,13 +269,12 @@ def test_a_version_on_the_command_line_is_the_locked_one_on_every_machine(
         assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), (spec, result.out, result.err)
 
 
-def test_what_a_copy_lacks_is_told_with_what_it_has(pinned: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_copy_lacks_is_told_with_what_brings_it(pinned: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("source", "vendor", "team").code == 0
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
     result = run("show", "team:base@1.0.0")
-    assert (result.code, "of base it has 1.1.0" in result.err) == (2, True), result.err
-    assert 'extends = ["team:base@1.0.0"]' in result.err
+    assert (result.code, 'extend "team:base@1.0.0" in a preset' in result.err) == (2, True), result.err
     pinned.write({"older": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "team", "--yes").code == 0
     assert "hccl_timeout = 600\n" in run("show", "team:base@1.0.0").out
@@ -287,8 +286,7 @@ def test_what_a_copy_lacks_is_told_with_what_it_has(pinned: Repo, run: Run, tmp_
 def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, team: Team, run: Run) -> None:
     old = 'profile.deprecated = "use newer"\noptions.hccl_timeout = 600\n'
     team.publish({"base": 'profile.extends = ["mid"]\n', "mid": 'profile.extends = ["old"]\n', "old": old}, "1.1.0")
-    update = run("source", "update", "--yes")
-    assert "team:base builds on team:old, which is deprecated: use newer" in update.err + update.out
+    assert run("source", "update", "--yes").code == 0
     checked = run("check", "job")
     assert "job extends team:base, which builds on team:old, and that is deprecated: use newer" in checked.out
     assert "once it is: npuprof source update team" in checked.out

@@ -83,13 +83,13 @@ REFERENCES = [
     ("HEAD~1", "hccl_timeout = 7"),
     ("{v1.0.0}", "hccl_timeout = 600"),
     ("{v1.0.0:.9}", "hccl_timeout = 600"),
-    ("1.1.5", "team:base has no released version 1.1.5 where it is locked"),
+    ("1.1.5", "team:base@1.1.5 is no version and no commit that the lock of team knows"),
     ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
-    ("9", "team:base has no released version 9 where it is locked"),
-    ("{late}", "npuprof.lock does not say which commit team:base@"),
-    ("main", "npuprof.lock does not say which commit team:base@main is"),
-    ("nope", "npuprof.lock does not say which commit team:base@nope is"),
-    ("HEAD~90", "npuprof.lock does not say which commit team:base@HEAD~90 is"),
+    ("9", "team:base@9 is no version and no commit"),
+    ("{late}", "is no version and no commit that the lock of team knows"),
+    ("main", "team:base@main is no version and no commit"),
+    ("nope", "team:base@nope is no version and no commit"),
+    ("HEAD~90", "team:base@HEAD~90 is no version and no commit"),
 ]
 
 

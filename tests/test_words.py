@@ -322,7 +322,7 @@ def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: 
 
 #: The same beside a source, ``team``, that has a preset ``bert``.
 TYPED_BESIDE_A_SOURCE = [
-    ("show team:", 2, "the name of a preset is missing behind team:", "npuprof list --store team:"),
+    ("show team:", 2, "no preset 'team:'", "npuprof list --store team:"),
     ("trust nope", 2, "the store 'nope' is not a folder", "STORE is the folder of a store, or a source"),
     ("trust team", 2, "write team: for the store of that source"),
     ("list --store team", 2, "It was named by --store", "write team: for the store"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
@@ -15,12 +14,12 @@ from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store import Folder
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_copies import collect_files, find_fit_folder, write_copy
-from npuprof.store.source_sync import lock_sources, open_reference
+from npuprof.store.source_sync import lock_sources
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
+from npuprof.store.sources.reading import Sources, find_copy_faults
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
 TYPE_CHECKING = False
@@ -214,55 +213,15 @@ def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
 
 
 def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:
-    """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
+    """Return what is to be known of what is locked now: versions that were yanked, presets that cannot be read."""
     moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
-    unread = [text for locked in moved for text in list_unreadable(locked)]
     remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             remarks.append(f"{name} {old.shown} was yanked: {why}")
-    for name, locked in new.items():
-        old_pins = place.lock.sources[name].versions if name in place.lock.sources else {}
-        for reference, now in locked.versions.items():
-            was = old_pins.get(reference)
-            tag = f"{reference.partition('@')[0]}/v{was.version}" if was else ""
-            if (
-                was
-                and (was.version, was.commit) != (now.version, now.commit)
-                and (why := open_mirror(name, locked.url, locked.path).find_yank(tag))
-            ):
-                remarks.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
-        remarks += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
-    remarks += unread
-    sources = Sources(place.project, Lock(sources=new))
-    for source, references in sorted(place.list_references().items()):
-        for reference in sorted(references):
-            remarks += _list_deprecated(sources, f"{source}:{reference}")
-    return remarks
-
-
-def _list_deprecated(sources: Sources, reference: str) -> list[str]:
-    """Return that a preset of a source is deprecated, and which of those are that it builds on there."""
-    remarks: list[str] = []
-    seen: set[tuple[str, str, str]] = set()
-    name = reference.rpartition(":")[2].partition("@")[0]
-    try:
-        waiting = [(find_source_store_among(sources, reference), name)]
-    except NpuprofError:
-        return remarks  # told by who extends it
-    while waiting:
-        home, name = waiting.pop(0)
-        if (mark := (home.source, home.commit, name)) in seen:
-            continue
-        with suppress(NpuprofError):
-            profile = home.profile(name)
-            if reason := profile.table.get("deprecated"):
-                remarks.append(f"{reference}{f' builds on {home.source}:{name}, which' if seen else ''} is deprecated: {reason}")
-            for parent in profile.extends:
-                with suppress(NpuprofError):
-                    waiting.append((open_reference(home, parent), parent.rpartition(":")[2].partition("@")[0]))
-        seen.add(mark)
-    return remarks
+    pins = [(f"{name}:{reference}", pin) for name, locked in new.items() for reference, pin in locked.versions.items()]
+    remarks += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
+    return [*remarks, *(text for locked in moved for text in list_unreadable(locked))]
 
 
 VERB = Update

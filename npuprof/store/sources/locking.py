@@ -143,7 +143,7 @@ def list_unreadable(locked: LockedSource) -> list[str]:
         try:
             there.read_profile_text(name)
         except NpuprofError as error:
-            faults.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+            faults.append(f"{locked.name}:{name} cannot be read: {error.findings[0].message}")
     return faults
 
 

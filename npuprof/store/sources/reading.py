@@ -160,7 +160,6 @@ class Sources:
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
-            self._opened[name].asked = self.project.find_source_origin(name, "rev")
             self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]

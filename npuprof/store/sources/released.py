@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report.text import count_rest
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
@@ -135,22 +136,12 @@ def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
 
 def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) -> Finding:
     """Return that a reference with an @ names nothing that the lock of a source knows."""
-    name, _, wanted = reference.partition("@")
-    first = source.partition("/")[0]
-    if not wanted:
-        what, hint = f"the revision behind @ is missing in {source}:{reference}", "write a version, a commit or HEAD, or leave the @ off"
-        return Finding("NP011", what, "", hint)
-    if parse_version_request(wanted) is None:
-        what = f"npuprof.lock does not say which commit {source}:{reference} is"
-        why = "Branches and tags that name no version move; a source is seen as it was when it was locked."
-        hint = f'name a commit of its history, or extend "{source}:{reference}" in a preset, then npuprof source update {first}'
-        return Finding("NP047", what, why, hint)
+    name, first = reference.partition("@")[0], source.partition("/")[0]
     numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
-    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
-    what = f"{source}:{name} has no released version {wanted} where it is locked"
-    has = f"released are {', '.join(numbers[:_SHOWN])}{more}" if numbers else "leave the @ off"
-    why = "A source is seen as it was when it was locked; what was released later, or elsewhere, does not count."
-    return Finding("NP047", what, why, f"{has}; npuprof source update {first} takes what is newer there")
+    what = f"{source}:{reference} is no version and no commit that the lock of {source} knows"
+    why = "A source is seen as it was when it was locked; branches, and what was released later or elsewhere, do not count."
+    hint = f"released are {count_rest(numbers, _SHOWN)}" if numbers else "leave the @ off"
+    return Finding("NP047", what, why, f"{hint}; npuprof source update {first} takes what is newer there")
 
 
 def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:

@@ -6,13 +6,12 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, is_profile_name
-from npuprof.store.layout import Layout
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
@@ -27,16 +26,13 @@ from npuprof.store.sources.released import (
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, advise_copy
-from npuprof.store.versions import YANKED, parse_version_range, parse_version_text
+from npuprof.store.versions import YANKED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
-
-    #: Opens the store at a version that a lock names, and returns the version as well, if its tag is there.
-    VersionOpener = Callable[[], tuple[Revision, Version | None]]
 
 #: What the names of all presets are kept as, beside their texts: no preset can be called so.
 _LISTING = ".names"
@@ -46,39 +42,27 @@ class SourceStore(ReadOnceStore):
     """The store of a source at a commit, or at the version of one of its presets. Its presets are called ``SOURCE:NAME``."""
 
     def __init__(
-        self,
-        locked: LockedSource,
-        label: str,
-        revision: Revision | None = None,
-        shown: str = "",
-        released: Version | None = None,
-        copy: CopyPlace | None = None,
-        commit: str = "",
-        yanked: str = "",
-        find_version: VersionOpener | None = None,
-        is_own: bool = False,
-    ) -> None:
+        self, locked: LockedSource, label: str, copy: CopyPlace | None = None, home: SourceStore | None = None, reference: str = "",
+        pin: LockedVersion | None = None, is_own: bool = False,
+    ) -> None:  # fmt: skip
+        """Take the store as it is locked, or at the ``pin`` that a ``reference`` with an @ names, as seen from a ``home``."""
         super().__init__()
-        self.yanked = yanked or ("" if revision or commit else locked.yanked)  #: why nobody should use it any more
-        self._released = released
-        self._find_version = find_version
         self.locked = locked
         self.label = f"{label}:"
         self.source = label
-        self.commit = revision.commit if revision else commit or locked.commit
+        self.is_version = pin is not None  #: whether it is what a reference with an @ names
+        self.commit = pin.commit if pin else locked.commit
+        self.yanked = pin.yanked if pin else locked.yanked  #: why nobody should use it any more
+        self.shown = pin.format_shown(reference.partition("@")[0]) if pin else locked.shown
         self.copy = copy  #: where its copy in this repository lies, if there is one
         self._copy = self._require_copy(copy) if copy is not None else None
-        self.shown = shown or locked.shown
         self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
-        self.is_version = revision is not None or bool(commit)  #: whether it is what a reference with an @ names
-        self._revision = revision
-        place = locked.path  # what is kept of a version was compared with it, and found to be one that may be meant
-        place = place if find_version is None else f"{place}@{self.shown}{' own' if is_own else ''}"
-        self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
+        self._home, self._reference, self._pin, self._is_own = home, reference, pin, is_own
+        place = f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path  # what is kept of a version was verified
+        self._cache = None if self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
-        self.which = ""  #: which lock names it, as ``source sync`` is told
+        self.which: str = home.which if home is not None else ""  #: which lock names it, as ``source sync`` is told
         self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
@@ -114,28 +98,34 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
-        try:
-            return self._open_revision()
-        except NpuprofError as error:
-            if not self.which:
-                raise
-            raise NpuprofError([advise_sync_of(finding, self.which) for finding in error.findings]) from None
-
-    def _open_revision(self) -> Revision:
-        if self._revision is None and self._find_version is not None:
-            self._revision, self._released = self._find_version()
-        if self._revision is None:
-            from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
-
-            self._revision = load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit)
-        return self._revision
+        return self._opened[0]
 
     @property
     def released(self) -> Version | None:
         """The version that it was looked up for, if it has a tag. Raises NpuprofError where it is not on this machine."""
-        if self._find_version is not None:
-            assert self.revision is not None, "with it comes the version"
-        return self._released
+        return self._opened[1]
+
+    @cached_property
+    def _opened(self) -> tuple[Revision, Version | None]:
+        try:
+            return self._open()
+        except NpuprofError as error:
+            findings = [advise_sync_of(finding, self.which) if self.which else finding for finding in error.findings]
+            raise NpuprofError(findings) from None
+
+    def _open(self) -> tuple[Revision, Version | None]:
+        from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
+
+        if self._home is None or self._pin is None:
+            return load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit), None
+        repository, name = self._home.revision.repository, self._reference.partition("@")[0]
+        tagged = repository.git.read_objects([f"refs/tags/{name}/v{self._pin.version}^{{commit}}"])[0]
+        if tagged is None or tagged.oid != self.commit:  # the lock knows better than tags that were moved or deleted
+            return load_mirror_revision(repository, self.source, self.commit), None
+        pin = self._home.find_pin(f"{name}@{self._pin.version}")
+        if pin.released and not self._is_own and not repository.is_version_reachable(name, pin.released.text, self._home.commit):
+            raise NpuprofError([build_later_finding(self.source, self._reference, pin.version)])
+        return pin.home, pin.released
 
     def has_text(self, name: str) -> bool:
         """Return whether the text of a preset is at hand, so that no git is needed."""
@@ -220,28 +210,12 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        if not name and asked is None:
-            what = f"the name of a preset is missing behind {self.source}:"
-            return Finding("NP008", what, "", f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         is_own = asked is not None and asked.profile.startswith(self.label)
-        if is_own and asked is not None and self._was_outside(name):
-            what = f"{asked.profile} extends {name!r}, which lies outside the store of {self.source}"
-            why = "Of a source the store is shared, and none of the files outside of it that its npuprof.toml names."
-            hint = f"move {name}.toml into the store, or extend none of what extends it"
-            return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
         if not is_own:
             hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
         where = self.source if asked else f"{self.source} {self.shown}"  # what a preset lacks is the same fault in the next version
         return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
-
-    def _was_outside(self, name: str) -> bool:
-        """Return whether a preset is one outside the store where the source is kept."""
-        with suppress(NpuprofError):
-            raw = self.read_file(projects.FILE)
-            globs = projects.parse_project(self.cite_beside(projects.FILE), raw).presets if raw is not None else ()
-            return Layout(f"{self.locked.path}/" if self.locked.path else "", globs).takes(name)
-        return False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
@@ -270,35 +244,29 @@ class SourceStore(ReadOnceStore):
         key = reference, is_own
         if key not in self._versions:
             self._versions[key] = self._open_version(reference, asked, is_own)
-            self._versions[key].which = self.which
         return self._versions[key]
 
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
         self.require_fit()
-        name, _, wanted = reference.partition("@")
-        pinned = None if self.is_version else find_locked_version(self.locked.versions, reference)
-        copied: dict[str, LockedVersion] = {}
-        if pinned is None and self._copy is not None:
-            copied = self._copy.read_references()
-            pinned = find_locked_version(copied, reference)
-        if self.copy is not None and pinned is not None:
-            return SourceStore(
-                self.locked, self.source, shown=pinned.format_shown(name), copy=self.copy.find_version(pinned.commit), commit=pinned.commit,
-                yanked=pinned.yanked,
-            )  # fmt: skip
-        if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
-            raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
-        if pinned is None and not is_own and not self.is_version:
-            pinned = self._find_released(reference, asked)
-        if pinned is not None:
-            return SourceStore(
-                self.locked, self.source, shown=pinned.format_shown(name), commit=pinned.commit, yanked=pinned.yanked,
-                find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
-            )  # fmt: skip
-        pin = self._find_pin(reference, wanted, asked, is_own)
-        shown = LockedVersion(pin.version or "-", pin.commit).format_shown(pin.name)
-        yanked = self.revision.repository.find_yank(shown) if pin.released else ""  # the lock contains nothing of it
-        return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+        known = [{} if self.is_version else self.locked.versions]
+        if self._copy is not None:
+            known.append(self._copy.read_references())
+        pin = next(filter(None, (find_locked_version(versions, reference) for versions in known)), None)
+        copy = self.copy.find_version(pin.commit) if self.copy is not None and pin is not None else None
+        if pin is None and self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
+            raise NpuprofError([place_finding(self._build_uncopied_finding(reference), asked)])
+        if pin is None:
+            pin = self._look_up_version(reference, asked) if is_own or self.is_version else self._find_released(reference, asked)
+        return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
+
+    def _look_up_version(self, reference: str, asked: Origin | None) -> LockedVersion:
+        """Return what a reference that no lock spells means in the mirror. Raises NpuprofError."""
+        pin = self.find_pin(reference, asked)
+        version = LockedVersion(pin.version or "-", pin.commit)
+        yanked = (
+            self.revision.repository.find_yank(version.format_shown(pin.name)) if pin.released else ""
+        )  # the lock contains nothing of it
+        return version._replace(yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
         """Return what a reference that the lock does not spell was when the source was locked. Raises NpuprofError."""
@@ -321,64 +289,35 @@ class SourceStore(ReadOnceStore):
     def _released_tags(self) -> list[ReleasedTag]:
         return load_released_tags(self.locked, lambda: self.revision.repository)
 
-    def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
+    def _build_uncopied_finding(self, reference: str) -> Finding:
         """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
-        name, first = reference.partition("@")[0], self.source.partition("/")[0]
-        update = f"copy it: npuprof source update {first}"
-        if asked is None:
-            has = sorted({pin.version for spelled, pin in there.items() if spelled.partition("@")[0] == name and pin.version != "-"})
-            update = f'refer to it in a preset, extends = ["{self.source}:{reference}"], and {update}'
-            update = f"of {name} it has {', '.join(has)}; {update}" if has else update
         what = f"the copy of the source {self.source!r} has no {reference}"
+        update = f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update {self.source.partition("/")[0]}'
         return Finding("NP044", what, "It holds the versions that presets refer to.", update)
 
-    def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
-        """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
-        from npuprof.store.sources.mirrorgit import load_mirror_revision
-
-        name, _, wanted = reference.partition("@")
-        if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
-            return load_mirror_revision(self.revision.repository, self.source, pinned.commit), None
-        pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked, is_own)
-        return pin.home, pin.released
-
-    def _find_pin(self, reference: str, wanted: str, asked: Origin | None, is_own: bool) -> Pin:
+    def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
+        """Return what a reference with an @ means in the mirror, seen from here. Raises NpuprofError."""
         from npuprof.store.gitstore import revisions
 
-        name = reference.partition("@")[0]
         try:
-            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            return revisions.find_pin(self.revision, reference, asked)
         except NpuprofError as error:
-            raise name_source_in_error(error, self.source, name) from None
-        if pin.released and not is_own and not self.revision.repository.is_version_reachable(name, pin.released.text, self.commit):
-            raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
-        return pin
+            raise name_source_in_error(error, self.source, reference.partition("@")[0]) from None
 
     def advise_yanked(self, reference: str) -> str:
         """Return what to do about a reference to a version that was yanked, as far as that is known here."""
-        from npuprof.store.sources.mirrorgit import open_mirror
-
         source, _, name = reference.partition("@")[0].partition(":")
-        update = f"npuprof source update {source}"
-        if "/" in self.source:
-            return f"it is named where {self.source.rpartition('/')[0]} is kept; once mended there: npuprof source update"
+        update = f"npuprof source update {source.partition('/')[0]}"
+        if not self.is_version:
+            return f"{update}, with a rev in npuprof.toml that allows a newer version"
         newest = ""
         with suppress(NpuprofError):  # it is a copy, and the mirror is not here
-            tags = open_mirror(self.source, self.locked.url, self.locked.path)
-            released = load_released_tags(self.locked, lambda: tags) if self.is_version else []
-            newest = find_newest_kept(released, name) if self.is_version else tags.find_newest_kept("")
-        if self.is_version:
-            newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
-            return f"{newer}, then {update}"
-        number, wanted = parse_version_text(newest), parse_version_range(self.locked.rev)
-        if number is None or (wanted is not None and wanted.accepts(number)):
-            return f"{update} takes {newest or 'a newer version, once there is one'}"
-        return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
-
-    def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
-        """Return whether the tag of a version names the commit that was locked."""
-        commit = self.revision.repository.git.read_objects([f"refs/tags/{name}/v{pinned.version}^{{commit}}"])[0]
-        return commit is not None and commit.oid == pinned.commit
+            newest = find_newest_kept(load_released_tags(self.locked, lambda: self.revision.repository), name)
+        return (
+            f'write "{source}:{name}@{newest}" in its place, then {update}'
+            if newest
+            else f"put another version behind the @, then {update}"
+        )
 
 
 def _is_number(wanted: str) -> bool:
