@@ -77,6 +77,7 @@ class Library:
         cann: str | None = None,
         product: str | None = None,
         target: str | None = None,
+        versions: Mapping[str, str] | None = None,
         mixins: Sequence[str | os.PathLike[str]] = (),
         set: Mapping[str, Any] | None = None,
         unset: Sequence[str] = (),
@@ -84,15 +85,16 @@ class Library:
         """Return the preset that a spec names, resolved.
 
         ``name`` is what the command takes: a preset, ``preset@REVISION``, ``preset+overlay``, or the path of a TOML file. ``cann``
-        (a release, ``"9.0.0"``), ``product`` (a family, a line, or a soc_version) and ``target`` (one of ``TARGETS``, or ``"env"``)
-        decide which overrides match. ``mixins`` are laid over the preset in their order; then come ``set``, values by key
-        (``{"hccl_timeout": 600, "env.HCCL_ALGO": "..."}``, in the unit of the option), and ``unset``, a list of keys.
+        (a release, ``"9.0.0"``), ``product`` (a family, a line, or a soc_version), ``target`` (one of ``TARGETS``, or ``"env"``) and
+        ``versions`` (releases by framework, ``{"torch_npu": "7.3"}``) decide which overrides match. ``mixins`` are laid over the preset
+        in their order; then come ``set``, values by key (``{"hccl_timeout": 600, "env.HCCL_ALGO": "..."}``, in the unit of the option),
+        and ``unset``, a list of keys.
 
         Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
         """
         spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
-        workspace = spec.Workspace(self._path, _build_context(cann, product, target), in_python=True)
+        workspace = spec.Workspace(self._path, _build_context(cann, product, target, versions), in_python=True)
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
@@ -120,6 +122,7 @@ def loads(
     cann: str | None = None,
     product: str | None = None,
     target: str | None = None,
+    versions: Mapping[str, str] | None = None,
     set: Mapping[str, Any] | None = None,
     unset: Sequence[str] = (),
     store: Library | None = None,
@@ -136,7 +139,7 @@ def loads(
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
     home = store.store if store else None
     _require(is_utf8(text), "text must hold whole characters: it holds half of one, which UTF-8 has no bytes for")
-    workspace = spec.Workspace(None, _build_context(cann, product, target), in_python=True)
+    workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
     if home is not None:
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
@@ -279,10 +282,12 @@ def _check_preset(store: Library, name: str) -> Sequence[Finding]:
         return error.findings
 
 
-def _build_context(cann: str | None, product: str | None, target: str | None) -> Context:
+def _build_context(cann: str | None, product: str | None, target: str | None, versions: Mapping[str, str] | None) -> Context:
     for name, value in (("cann", cann), ("product", product), ("target", target)):
         _require(value is None or isinstance(value, str), f"{name} must be a str, not {type(value).__name__}")
-    return spec.build_context(cann, product, target)
+    good = versions is None or (isinstance(versions, Mapping) and all(isinstance(text, str) for item in versions.items() for text in item))
+    _require(good, 'versions must be a dict of releases by framework, each a str: versions={"torch_npu": "7.3"}')
+    return spec.build_context(cann, product, target, versions or {})
 
 
 def _build_changes(values: Mapping[str, Any] | None, unset: Sequence[str]) -> Sequence[Any]:

@@ -290,15 +290,26 @@ class Finding(Record):
 
 
 class Context(Record):
-    """What a resolution is asked for: a CANN release, a product, a render target. None means not asked."""
+    """What a resolution is asked for: a CANN release, a product, a render target, releases of frameworks. None means not asked."""
 
     cann: str | None = None
     product: str | None = None
     target: str | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def find_value(self, axis: str) -> str | None:
+        """Return what is asked for on an axis: ``cann``, ``product``, ``target`` or a framework."""
+        return dict(self.versions).get(axis) or {"cann": self.cann, "product": self.product, "target": self.target}.get(axis)
 
     def describe(self) -> str:
-        """Return what was asked for beside the target: ``cann 9.0.0, product atlas-a2``, or ``any``."""
-        return ", ".join(f"{name} {value}" for name, value in (("cann", self.cann), ("product", self.product)) if value) or "any"
+        """Return what was asked for beside the target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``, or ``any``."""
+        asked = ("cann", self.cann), ("product", self.product), *self.versions
+        return ", ".join(f"{name} {value}" for name, value in asked if value) or "any"
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return what was asked for as the fields of a JSON object."""
+        fields = {**self._asdict(), "versions": dict(self.versions)}
+        return {name: value for name, value in fields.items() if value}
 
 
 class Step:

@@ -18,37 +18,35 @@ NOTHING = Context()
 A3, A2 = "atlas-a3", "atlas-a2"
 
 
-def points(match: dict[str, Any], asked: Context = NOTHING, claimed: tuple[str, ...] | None = None) -> list[tuple[tuple[Any, ...], str]]:
+def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[Any, ...], str]]:
     wanted = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()}
-    found = contexts.list_override_points(Override(wanted, (), "override 1"), asked, claimed)
+    found = contexts.list_override_points(Override(wanted, (), "override 1"), asked)
     return [
-        ((context.cann, context.product, context.target), ", ".join(f"{word} {text}" for word, text in words)) for context, words in found
+        ((context.cann, context.product, context.target, *context.versions), ", ".join(f"{word} {text}" for word, text in words))
+        for context, words in found
     ]
 
 
 @pytest.mark.parametrize(
-    ("match", "asked", "claimed", "expected"),
+    ("match", "asked", "expected"),
     [
-        ({"product": A3}, NOTHING, None, [((None, A3, None), "product atlas-a3")]),
-        ({"product": "Ascend910B2"}, NOTHING, None, [((None, "Ascend910B2", None), "product Ascend910B2")]),
-        ({"product": "atlas-z9"}, NOTHING, None, [((None, "atlas-z9", None), "product atlas-z9")]),
-        ({"product": [A3, A2]}, NOTHING, None, [((None, A3, None), "product atlas-a3"), ((None, A2, None), "product atlas-a2")]),
-        ({"product": []}, NOTHING, None, []),
-        ({"cann": ">=8.0,<9"}, NOTHING, None, [(("8.5.0", None, None), "cann >=8.0,<9")]),
-        ({"cann": ">=8.0,<9"}, NOTHING, ("8.0.0", "8.0.1", "9.0.0"), [(("8.0.0", None, None), "cann >=8.0,<9")]),
-        ({"cann": ">=8.0,<9"}, NOTHING, (), [(("8.5.0", None, None), "cann >=8.0,<9")]),
-        ({"cann": ">=8.0,<9"}, NOTHING, ("9.0.0",), []),
-        ({"cann": "<20.1"}, NOTHING, None, []),
-        ({"cann": "no range"}, NOTHING, None, []),
-        ({"cann": ["8.0.0", "no range", "9.0.0"]}, NOTHING, None, [
+        ({"product": A3}, NOTHING, [((None, A3, None), "product atlas-a3")]),
+        ({"product": "Ascend910B2"}, NOTHING, [((None, "Ascend910B2", None), "product Ascend910B2")]),
+        ({"product": "atlas-z9"}, NOTHING, [((None, "atlas-z9", None), "product atlas-z9")]),
+        ({"product": [A3, A2]}, NOTHING, [((None, A3, None), "product atlas-a3"), ((None, A2, None), "product atlas-a2")]),
+        ({"product": []}, NOTHING, []),
+        ({"cann": ">=8.0,<9"}, NOTHING, [(("8.5.0", None, None), "cann >=8.0,<9")]),
+        ({"cann": "<20.1"}, NOTHING, []),
+        ({"cann": "no range"}, NOTHING, []),
+        ({"cann": ["8.0.0", "no range", "9.0.0"]}, NOTHING, [
             (("8.0.0", None, None), "cann 8.0.0"), (("9.0.0", None, None), "cann 9.0.0"),
         ]),
-        ({"target": ["session", "keras"]}, NOTHING, None, [
+        ({"target": ["session", "keras"]}, NOTHING, [
             ((None, None, "session"), "target session"), ((None, None, "keras"), "target keras"),
         ]),
-        ({"scenario": "training"}, NOTHING, None, [((None, None, None), "")]),
+        ({"scenario": "training"}, NOTHING, [((None, None, None), "")]),
         (
-            {"target": "session", "cann": ["8.0.0", "9.0.0"], "product": [A3, A2]}, NOTHING, None,
+            {"target": "session", "cann": ["8.0.0", "9.0.0"], "product": [A3, A2]}, NOTHING,
             [
                 (("8.0.0", A3, "session"), "product atlas-a3, cann 8.0.0, target session"),
                 (("9.0.0", A3, "session"), "product atlas-a3, cann 9.0.0, target session"),
@@ -56,16 +54,19 @@ def points(match: dict[str, Any], asked: Context = NOTHING, claimed: tuple[str, 
                 (("9.0.0", A2, "session"), "product atlas-a2, cann 9.0.0, target session"),
             ],
         ),
+        ({"torch_npu": [">=7.3", "2.7.1"]}, NOTHING, [
+            ((None, None, None, ("torch_npu", "26.1.0")), "torch_npu >=7.3"),
+            ((None, None, None, ("torch_npu", "7.2.0")), "torch_npu 2.7.1"),
+        ]),
         # what was asked for stays
-        ({"product": A3}, Context(None, A2, None), None, [((None, A2, None), "")]),
-        ({"cann": ["8.0.0", "9.0.0"]}, Context("8.5.0", None, None), None, [(("8.5.0", None, None), "")]),
-        ({"target": "session", "product": A3}, Context(None, None, "keras"), None, [((None, A3, "keras"), "product atlas-a3")]),
+        ({"torch_npu": ">=7.3"}, Context(versions=(("torch_npu", "7.1.0"),)), [((None, None, None, ("torch_npu", "7.1.0")), "")]),
+        ({"product": A3}, Context(None, A2, None), [((None, A2, None), "")]),
+        ({"cann": ["8.0.0", "9.0.0"]}, Context("8.5.0", None, None), [(("8.5.0", None, None), "")]),
+        ({"target": "session", "product": A3}, Context(None, None, "keras"), [((None, A3, "keras"), "product atlas-a3")]),
     ],
 )  # fmt: skip
-def test_an_override_names_contexts(
-    match: dict[str, Any], asked: Context, claimed: tuple[str, ...] | None, expected: list[tuple[tuple[Any, ...], str]]
-) -> None:
-    assert points(match, asked, claimed) == expected
+def test_an_override_names_contexts(match: dict[str, Any], asked: Context, expected: list[tuple[tuple[Any, ...], str]]) -> None:
+    assert points(match, asked) == expected
 
 
 BLOCK = "[[override]]\nmatch = {{ {} }}\noptions.hccl_timeout = {}\n"

@@ -140,10 +140,11 @@ class Variable(Record):
     ``numbered`` as of an option. ``otherwise`` is what its reader does with any other value, where it goes on. ``executes`` is how it
     affects what is executed or loaded, False if it does not. ``reader`` is the function that reads it, of ``readers.toml``.
 
-    ``framework`` reads it, the first one where several do, in a way of ``reads.toml``; ``dead`` says that no current release does. A
-    ``set_env.sh`` in a folder with a word of ``overwritten_in`` in its path gives it another value. A text of kind ``pairs`` is made of
-    ``items``, which are ``joined`` by a separator, each a key and a value with ``pair`` between them; it may begin with one of the words
-    in ``first``. ``unknown`` is what its reader does with another key. Programs of all kinds have a ``common_name``.
+    ``framework`` reads it, the first one where several do, in a way of ``reads.toml``: its releases from ``since`` to ``until``, both
+    included; ``dead`` says that no current one does. A ``set_env.sh`` in a folder with a word of ``overwritten_in`` in its path gives it
+    another value. A text of kind ``pairs`` is made of ``items``, which are ``joined`` by a separator, each a key and a value with ``pair``
+    between them; it may begin with one of the words in ``first``. ``unknown`` is what its reader does with another key. Programs of all
+    kinds have a ``common_name``.
     """
 
     name: str
@@ -183,6 +184,7 @@ class Variable(Record):
     reads: str = ""
     otherwise: str = ""
     dead: str = ""
+    since: str = ""
     until: str = ""
     overwritten_in: tuple[str, ...] = ()
     joined: str = ""

@@ -21,7 +21,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
     sys.path.insert(0, str(HERE.parent.parent))
 
 from npuprof.catalog import condition  # noqa: E402
-from npuprof.catalog.releases import parse_release_version  # noqa: E402
+from npuprof.catalog.releases import parse_framework_version, parse_release_version  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 
 #: The files of environment variables, in the order of every output.
@@ -39,7 +39,7 @@ _PROSE_FIELDS = {
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
     "deprecated_unless", "empty_unless", "unread_while", "born_on", "read_by", "overwritten_by", "audience",
 }  # fmt: skip
-_KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
+_KEPT_FIELDS = {"options": {"env"}, "env": {"separator", "since"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -75,6 +75,7 @@ def build_parts() -> dict[str, Any]:
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
     parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
+    parts["frameworks"] = {name: _index_framework(record) for name, record in _read_toml_file("frameworks.toml").items()}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
@@ -114,6 +115,16 @@ def _read_variables() -> dict[str, Any]:
         name: {**record, "framework": framework}
         for framework in FRAMEWORKS
         for name, record in _read_toml_file(f"env/{framework}.toml").items()
+    }
+
+
+def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the releases of a framework with what sorts them, and its packages with the release that each belongs to."""
+    packages = {package: release for release, names in record.get("packages", {}).items() for package in names}
+    return {
+        "documented": record.get("documented", False),
+        "releases": {name: parse_framework_version(name) for name in record["releases"]},
+        "packages": {name: (parse_framework_version(name), release) for name, release in packages.items()},
     }
 
 

@@ -1,19 +1,29 @@
-"""CANN releases in their order, and the ranges a preset names (``>=8.0,<10``)."""
+"""Releases in their order, and the ranges a preset names (``>=8.0,<10``): of CANN, and of the frameworks in ``frameworks.toml``.
+
+An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have a numbering of their own: a range over
+it means the releases that have a package inside.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 from npuprof.catalog import load_built_part
 
+CANN = "cann"
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
 #: A version as something that sorts by date.
 Key = tuple[int, int, int, int, int, int]
 
 _VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
+_PACKAGE_VERSION = r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[.-]?(rc|post)(\d{0,6}))?"
 _FINAL_STAGE = 10**6
+#: After every release that a range can name.
+_FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 
 
@@ -34,6 +44,55 @@ def parse_release_version(version: str) -> Key | None:
     return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
 
 
+def parse_framework_version(version: str) -> Key | None:
+    """Return the version of a framework or its package (``6.0.RC1``, ``2.7.1.post8``) as something that sorts by age, or None."""
+    match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
+    if match is None:
+        return None
+    major, minor, patch, stage, number = match.groups("0")
+    return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
+
+
+def _parse_version(version: str, axis: str) -> Key | None:
+    return parse_release_version(version) if axis == CANN else parse_framework_version(version)
+
+
+@cache
+def list_frameworks() -> tuple[str, ...]:
+    """Return the frameworks whose releases are known."""
+    return tuple(load_built_part("frameworks"))
+
+
+def _find_framework(name: str) -> dict[str, Any]:
+    """Return what is known of the releases of a framework, which is nothing of one by another name (NP006 reports it)."""
+    record: dict[str, Any] = load_built_part("frameworks").get(name, {"releases": {}, "packages": {}, "documented": False})
+    return record
+
+
+def _index_releases(axis: str) -> dict[str, Key]:
+    """Return the releases of an axis with what sorts them, oldest first."""
+    index: dict[str, Key] = load_built_part("releases") if axis == CANN else _find_framework(axis)["releases"]
+    return index
+
+
+def _index_packages(axis: str) -> dict[str, tuple[Key, str]]:
+    """Return the packages of a framework that numbers them in another way, each with what sorts it, and its release."""
+    packages: dict[str, tuple[Key, str]] = {} if axis == CANN else _find_framework(axis)["packages"]
+    return packages
+
+
+def is_known_by_documentation(axis: str) -> bool:
+    """Return whether only the documentation of a framework says since when it reads a variable."""
+    return bool(_find_framework(axis)["documented"])
+
+
+def describe_known_releases(axis: str) -> str:
+    """Return the releases of a framework in words, in all its numberings."""
+    packages = sorted(_index_packages(axis).items(), key=lambda item: item[1][0])
+    listed = f"; packages are {', '.join(name for name, _ in packages)}" if packages else ""
+    return f"releases are {', '.join(load_releases(axis))}{listed}"
+
+
 def find_release_inside(text: str) -> str:
     """Return the release that a text which is none holds, ``9.0.0`` in ``CANN-9.0.0.RC1``: the longest; empty where there is none."""
     match = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
@@ -43,42 +102,65 @@ def find_release_inside(text: str) -> str:
 
 
 @cache
-def load_releases() -> tuple[str, ...]:
+def load_releases(axis: str = CANN) -> tuple[str, ...]:
     """Return the known releases, oldest first."""
-    return tuple(load_built_part("releases"))
+    return tuple(_index_releases(axis))
 
 
 @cache
-def find_release(version: str) -> str | None:
-    """Return the release a user means: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1; None where there is none."""
-    wanted = parse_release_version(version.removeprefix("CANN").strip())
+def find_release(version: str, axis: str = CANN) -> str | None:
+    """Return the release a user means: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None where there is none."""
+    wanted = _parse_version(version.removeprefix("CANN").strip(), axis)
     if wanted is None:
         return None
-    for name in load_releases():
-        if parse_release_version(name) == wanted:
-            return name
-    same = [name for name in load_releases() if (parse_release_version(name) or ())[:3] == wanted[:3]]
+    known = _index_releases(axis)
+    named = [name for name, key in known.items() if key == wanted]
+    named += [release for key, release in _index_packages(axis).values() if key == wanted]
+    if named:
+        return named[0]
+    same = [name for name, key in known.items() if key[:3] == wanted[:3]]
     return same[-1] if same and re.fullmatch(r"\d+\.\d+", version.strip()) else None
 
 
 @cache
-def release_index(release: str) -> int:
+def release_index(release: str, axis: str = CANN) -> int:
     """Return the place of a known release in the order of all."""
-    return load_releases().index(release)
+    return load_releases(axis).index(release)
 
 
 @cache
-def find_releases_in_range(spec: str) -> tuple[str, ...] | None:
+def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
     """Return the known releases inside a range, or None where ``spec`` is no range."""
-    clauses = _parse_range(spec)
+    clauses = _parse_range(spec, axis)
     if clauses is None:
         return None
-    return tuple(
-        name for name, known in load_built_part("releases").items() if all(_is_within_bound(known, op, bound) for op, bound in clauses)
-    )
+    packages = _index_packages(axis)
+    newest = max((key for key, _ in packages.values()), default=None)
+    of_packages = [clause for clause in clauses if newest and clause[1][:2] <= newest[:2]]
+    others = [clause for clause in clauses if clause not in of_packages]
+    matched = {release for key, release in packages.values() if _is_inside(key, of_packages)} if of_packages else None
+    return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, others) and (matched is None or name in matched))
 
 
-def suggest_range(spec: object) -> str:
+def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
+    """Return the releases of a framework from one to another, both included; an empty text is no bound."""
+    bounds = [(op, key) for op, text in ((">=", since), ("<=", until)) if text and (key := parse_framework_version(text))]
+    return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, bounds))
+
+
+def format_release_span(names: Iterable[str], axis: str = CANN) -> str:
+    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
+    wanted = set(names)
+    runs: list[list[str]] = [[]]
+    for name in load_releases(axis):
+        if name in wanted:
+            runs[-1].append(name)
+        elif runs[-1]:
+            runs.append([])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if run)
+
+
+def suggest_range(spec: object, axis: str = CANN) -> str:
     """Return how to write what was meant by a text that is no range of releases, an example where that cannot be told."""
     text = str(spec).strip().replace("=>", ">=").replace("=<", "<=").replace("≥", ">=").replace("≤", "<=")
     if span := re.fullmatch(rf"({_RELEASE})\s*(?:-|\.\.+|to)\s*({_RELEASE})", text):
@@ -90,36 +172,43 @@ def suggest_range(spec: object) -> str:
         text = f">={first},<{int(first.partition('.')[0]) + 1}"
     else:
         text = re.sub(r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", re.sub(r"(?<=[<>=])\s+", "", text))
-    return f'write "{text}"' if find_releases_in_range(text) is not None else 'write ">=8.0,<10"'
+    if find_releases_in_range(text, axis) is not None:
+        return f'write "{text}"'
+    return 'write ">=8.0,<10"' if axis == CANN else f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
 
 
-def is_range_within(inner: str, outer: str) -> bool:
+def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
     """Return whether a range names no release that another does not, releases to come among them; what is no range is only itself."""
-    ranges = _parse_range(inner), _parse_range(outer)
+    ranges = _parse_range(inner, axis), _parse_range(outer, axis)
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
     bounds = [bound for clauses in ranges for _, bound in clauses or ()]
     neighbours = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
-    probes: list[Key] = [*load_built_part("releases").values(), *neighbours, (1, 10**9, 0, 1, 0, 0)]
-    wide = ranges[1]
-    return all(
-        all(_is_within_bound(probe, op, bound) for op, bound in wide)
-        for probe in probes
-        if all(_is_within_bound(probe, op, bound) for op, bound in ranges[0])
-    )
+    known = [set(find_releases_in_range(spec, axis) or ()) for spec in (inner, outer)]
+    return known[0] <= known[1] and all(_is_inside(probe, ranges[1]) for probe in (*neighbours, _FUTURE) if _is_inside(probe, ranges[0]))
 
 
-def _parse_range(spec: str) -> list[tuple[str, Key]] | None:
-    """Return operators and bounds of a range, None where ``spec`` is none."""
+def _parse_range(spec: str, axis: str) -> list[tuple[str, Key]] | None:
+    """Return operators and bounds of a range, None where ``spec`` is none, or a bound belongs to no numbering of a framework."""
     clauses: list[tuple[str, Key]] = []
     for clause in spec.split(","):
         text = clause.strip()
         version = text.lstrip("<>=!")
-        op, bound = text.removesuffix(version) or "==", parse_release_version(version)
-        if op not in _OPERATORS or bound is None:
+        op, bound = text.removesuffix(version) or "==", _parse_version(version, axis)
+        if op not in _OPERATORS or bound is None or _is_between_numberings(bound, axis):
             return None
         clauses.append((op, bound))
     return clauses
+
+
+def _is_between_numberings(bound: Key, axis: str) -> bool:
+    """Return whether a bound is newer than the packages of a framework, and older than its releases."""
+    newest = max((key for key, _ in _index_packages(axis).values()), default=None)
+    return newest is not None and newest[:2] < bound[:2] < next(iter(_index_releases(axis).values()))[:2]
+
+
+def _is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:
+    return all(_is_within_bound(version, op, bound) for op, bound in clauses)
 
 
 def _is_within_bound(version: Key, op: str, bound: Key) -> bool:

@@ -18,14 +18,13 @@ from npuprof.catalog.record_schemas import (
     build_variable_schema,
 )
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
-from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
+from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, RELEASES, SWITCH, TEXT
 from npuprof.model import SCENARIOS, SECTIONS
 
 #: Taplo (Even Better TOML) and Schema Store read no later draft: of 2020-12 they pass over what they do not know.
 DIALECT = "http://json-schema.org/draft-07/schema#"
 _RELEASE = r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
-_CLAUSE = rf"\s*(?:[<>=!]=|[<>])?\s*{_RELEASE}\s*"
-_RANGE: Schema = {"type": "string", "pattern": f"^{_CLAUSE}(?:,{_CLAUSE})*$"}
+_VERSION = r"[vV]?[0-9]+(?:\.[0-9]+){0,2}(?:[.-]?(?:[Rr][Cc]|[Pp][Oo][Ss][Tt])[0-9]*)?"
 _SEGMENT = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 #: What ``extends`` takes: a preset, of another store if need be, at a version or revision if need be.
 _REFERENCE: Schema = {
@@ -66,10 +65,22 @@ def build_profile_schema() -> Schema:
             "keys": _build_keys_schema(),
             "code": build_code_schema(),
             "product": build_product_schema(),
-            "release-range": _RANGE,
+            "release-range": _build_range_schema(_RELEASE),
+            "version-range": _build_range_schema(_VERSION),
             "launcher": build_launcher_schema(),
         },
     }
+
+
+def _build_range_schema(version: str) -> Schema:
+    """Return the schema of a range over versions that match a pattern."""
+    clause = rf"\s*(?:[<>=!]=|[<>])?\s*{version}\s*"
+    return {"type": "string", "pattern": f"^{clause}(?:,{clause})*$"}
+
+
+def _list_framework_ranges() -> dict[str, Schema]:
+    """Return the schema of a range of releases for each framework, by its name."""
+    return {name: {"$ref": "#/definitions/version-range"} for name in releases.list_frameworks()}
 
 
 def build_code_schema() -> Schema:
@@ -83,10 +94,11 @@ def _build_profile_table_schema() -> Schema:
     accepted = table_schema({"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"])
     kinds: dict[str, Schema] = {
         TEXT: {"type": "string"}, NAMES: list_schema({"type": "string"}), SWITCH: {"type": "boolean"}, ACCEPTED: list_schema(accepted),
+        RELEASES: table_schema({"cann": {"$ref": "#/definitions/release-range"}, **_list_framework_ranges()}),
     }  # fmt: skip
     closer: dict[str, Schema] = {
         "scenario": {"enum": list(SCENARIOS)},
-        "cann": _RANGE,
+        "cann": {"$ref": "#/definitions/release-range"},
         "products": list_schema({"$ref": "#/definitions/product"}),
         "extends": list_schema(_REFERENCE),
         "unset": list_schema(keys),
@@ -127,7 +139,8 @@ def _build_override_schema(refs: Schema) -> Schema:
         "scenario": {"enum": list(SCENARIOS)},
         "target": {"enum": list(targets.NAMES)},
     }
-    match = {**table_schema({key: {"anyOf": [axes[key], list_schema(axes[key])]} for key in MATCH_KEYS}), "minProperties": 1}
+    axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges()}
+    match = {**table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}), "minProperties": 1}
     names = list_schema({"$ref": "#/definitions/keys"})
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/definitions/append"}}
     return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from npuprof.model import Origin
     from npuprof.resolve.contexts import Region
 
+#: The flags without which something holds, by the words for that; all others are releases of frameworks.
+_FLAGS = {"where no product is asked for": "--product", "where no release is asked for": "--cann"}
 #: Targets that write presets of every scenario.
 _ANY_SCENARIO = frozenset(("toml", "json", "env"))
 
@@ -45,7 +47,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     if not view.asked.target:
         placed += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
     if not everywhere:  # what is used without naming a product is just that
-        placed = [(finding, tuple(piece for piece in words if piece not in UNASKED)) for finding, words in placed]
+        placed = [(finding, tuple(piece for piece in words if not piece.startswith(UNASKED))) for finding, words in placed]
     findings = [*_merge_places(placed), *here.problems]
     idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
     return [*findings, *_check_idle_overrides(view, sorted(idle), notes)] if everywhere else findings
@@ -128,9 +130,10 @@ def _merge_places(placed: Iterable[Told]) -> list[Finding]:
 
 def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
     """Return a finding as a warning where it holds in none of the products and releases that the preset is meant for."""
-    if finding.severity != "error" or not all(any(piece in UNASKED for piece in place) for place in places):
+    if finding.severity != "error" or not all(any(piece.startswith(UNASKED) for piece in place) for place in places):
         return finding
-    asking = "--product" if all(UNASKED[0] in place for place in places) else "--cann"
+    common = [piece for piece in places[0] if piece.startswith(UNASKED) and all(piece in place for place in places)]
+    asking = _FLAGS.get(common[0] if common else "", "--framework") if common else "--cann"
     hint = f"{finding.hint}; or give {asking} wherever the preset is used"
     return finding._replace(severity="warning", hint=hint.removeprefix("; "))
 
@@ -154,7 +157,7 @@ def _build_dead_finding(view: View, override: Override, origin: Origin) -> Findi
     """Return that an override matches in no context that the preset is meant for."""
     config = view.config
     match = ", ".join(f"{axis} = {format_short_value(names[0] if len(names) == 1 else [*names])}" for axis, names in override.match.items())
-    claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products)}
+    claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products), **config.versions}
     meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
     why = f"{config.name} is meant for {meant or 'the releases that npuprof knows'}: the override never applies."
     hint = "correct the match, remove the override, or name in [profile] what it is for"

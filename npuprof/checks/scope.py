@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -14,6 +13,7 @@ from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Path, did_you_mean
+from npuprof.resolve.claims import VERSIONS
 
 #: The findings that tell what a preset says it is for, not whether it would work there.
 MEANT_CODES = ("NP406", "NP407")
@@ -77,19 +77,25 @@ def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[lis
 def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield what is wrong with the releases and products that ``[profile]`` names."""
     for profile in view.config.lineage:
-        if "cann" in profile.table or "products" in profile.table:
-            for fault, path in _find_claim_faults(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
-                yield view.build_finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
+        for axis, spec in profile.list_ranges().items():
+            path = profile.locate_range(axis)
+            if fault := _find_claim_fault(spec, axis):
+                yield view.build_finding(fault, ".".join(path), profile.origin(*path))
+        for index, name in enumerate(profile.table.get("products", ())):
+            if fault := _find_product_fault(name, "Checks for it cannot be made."):
+                yield view.build_finding(fault, "profile.products", profile.origin("profile", "products", index))
         for index, override in enumerate(profile.overrides):
             for fault, path in find_match_faults(override.match):
                 yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
     yield from _check_scenario(view)
-    cann, product = view.asked.cann, view.asked.product
-    named = view.config.cann
-    if cann and named and cann not in (releases.find_releases_in_range(named) or (cann,)):
-        hint = "widen cann in [profile], or check another release"
-        fault = Fault("NP406", f"the profile is meant for CANN {named}, not for {cann}", "", hint)
-        yield view.build_finding(fault, "profile.cann", view.config.find_profile_origin("cann"))
+    for axis, named in view.config.list_ranges().items():
+        release = view.asked.find_value(axis)
+        if release and release not in (releases.find_releases_in_range(named, axis) or (release,)):
+            what, claim = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
+            hint = f"widen {claim} in [profile], or check another release"
+            fault = Fault("NP406", f"the profile is meant for {what} {named}, not for {release}", "", hint)
+            yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))
+    product = view.asked.product
     meant = view.config.products
     if product and meant and not any(products.may_contain(name, product) or products.may_contain(product, name) for name in meant):
         hint = "add the product to [profile], or check another one"
@@ -109,27 +115,22 @@ def _check_scenario(view: View) -> Iterator[Finding]:
         yield view.build_finding(fault, "profile.scenario", view.config.find_profile_origin("scenario"))
 
 
-@cache
-def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
-    faults: list[tuple[Fault, Path]] = []
-    if cann is not None:
-        if fault := _find_range_fault(cann, ""):
-            faults.append((fault, ("cann",)))
-        elif not releases.find_releases_in_range(cann):
-            what, hint = f"cann = {format_short_value(cann)} holds no known release", f"the newest known is {releases.load_releases()[-1]}"
-            faults.append((Fault("NP402", what, "", hint, severity="warning"), ("cann",)))
-    for index, name in enumerate(meant):
-        if fault := _find_product_fault(name, "Checks for it cannot be made."):
-            faults.append((fault, ("products", index)))
-    return tuple(faults)
+def _find_claim_fault(spec: str, axis: str) -> Fault | None:
+    if (fault := _find_range_fault(spec, "", axis)) or releases.find_releases_in_range(spec, axis) or not releases.load_releases(axis):
+        return fault
+    newest = f"the newest known is {releases.load_releases(axis)[-1]}"
+    hint = newest if axis == releases.CANN else f"{newest}; {releases.describe_known_releases(axis)}"
+    return Fault("NP402", f"{axis} = {format_short_value(spec)} holds no known release", "", hint, severity="warning")
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     """Yield what no job can ever match; a name that stands alone is placed at its key."""
     never = "The override would never take part, without any message."
-    for axis, find_fault in (("product", _find_product_fault), ("cann", _find_range_fault), ("target", _find_target_fault)):
-        for index, name in enumerate(match.get(axis, ())):
-            if fault := find_fault(name, never):
+    finders = {"product": _find_product_fault, "target": _find_target_fault}
+    for axis, wanted in match.items():
+        for index, name in enumerate(wanted if axis != "scenario" else ()):
+            find_fault = finders.get(axis)
+            if fault := find_fault(name, never) if find_fault else _find_range_fault(name, never, axis):
                 yield fault, (axis, index)
 
 
@@ -140,10 +141,10 @@ def _find_product_fault(name: str, why: str) -> Fault | None:
     return Fault("NP403", f"unknown product {name!r}", why, hint, fix=fix)
 
 
-def _find_range_fault(spec: str, why: str) -> Fault | None:
-    if releases.find_releases_in_range(spec) is not None:
+def _find_range_fault(spec: str, why: str, axis: str) -> Fault | None:
+    if releases.find_releases_in_range(spec, axis) is not None or not releases.load_releases(axis):
         return None
-    return Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", why, releases.suggest_range(spec))
+    return Fault("NP402", f"{axis} = {format_short_value(spec)} is no range of releases", why, releases.suggest_range(spec, axis))
 
 
 def _find_target_fault(name: str, why: str) -> Fault | None:
@@ -162,32 +163,23 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         why = "The adapter of that release does not know the key and ignores it silently."
         if scope.surface in option.surface_states:
             why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error where it is set."
-        span = f"it is read in {_format_release_span(readers)}" if readers else "no release reads it"
+        span = f"it is read in {releases.format_release_span(readers)}" if readers else "no release reads it"
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
             hint = f"use {option.replaced_by}; {span}"
-        yield Fault("NP404", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
+        yield Fault("NP404", f"{option.name} is not read in CANN {releases.format_release_span(missing)}", why, hint)
         return
     unknown = [name for name in covered if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
-        what = f"it is not known whether CANN {_format_release_span(unknown)} reads {option.name}"
+        what = f"it is not known whether CANN {releases.format_release_span(unknown)} reads {option.name}"
         yield Fault("NP405", what, why, "narrow cann to where it is certain, or try it there")
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
         early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(since)]
         if early:
-            what = f"{option.name} = {format_short_value(value)} is not known in CANN {_format_release_span(early)}"
+            what = f"{option.name} = {format_short_value(value)} is not known in CANN {releases.format_release_span(early)}"
             yield Fault("NP408", what, f"The value came with {since}.", "write an older value, or narrow cann")
-
-
-def _format_release_span(names: list[str]) -> str:
-    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
-    runs: list[list[str]] = []
-    for name in names:
-        follows = runs and releases.release_index(runs[-1][-1]) + 1 == releases.release_index(name)
-        runs = [*runs[:-1], [*runs[-1], name]] if follows else [*runs, [name]]
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -283,15 +275,38 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
     elif isinstance(value, (str, int, float)):
         yield from find_family_faults(scope, key, record, str(value))
-    if isinstance(record, catalog.Variable) and record.dead:
+    unread = list(_find_variable_release_faults(scope, record)) if isinstance(record, catalog.Variable) else []
+    yield from unread
+    if isinstance(record, catalog.Variable) and record.dead and not dict(scope.versions).get(record.framework):
         yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")
-    elif record.deprecated and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
+    elif record.deprecated and not unread and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
         of_adapter = "the TensorFlow adapter's option " if section == "env" and catalog.find_option(newer) is not None else ""
         yield Fault("NP501", f"{key} is deprecated", "", f"use {of_adapter}{newer}" if newer else "unset it")
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
         yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)
+
+
+def _find_variable_release_faults(scope: Scope, variable: catalog.Variable) -> Iterator[Fault]:
+    """Yield that releases of its framework do not read a variable yet, or any more; of each framework only what the preset is for."""
+    framework, covered = variable.framework, dict(scope.versions).get(variable.framework, ())
+    readers = releases.find_releases_read(variable.since, variable.until, framework) if covered else ()
+    missing = [name for name in covered if name not in readers]
+    if not missing:
+        return
+    bounds = (f"since {variable.since}" if variable.since else "", f"until {variable.until}" if variable.until else "")
+    span = f"{framework} reads it {' '.join(filter(None, bounds))}"
+    hint = f"unset it there, in an [[override]] for other releases, or narrow {framework}"
+    where = f"{framework} {releases.format_release_span(missing, framework)}"
+    if releases.is_known_by_documentation(framework):
+        why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
+        yield Fault("NP405", f"it is not known whether {where} reads env.{variable.name}", why, hint)
+        return
+    others = [name for name in catalog.find_record_texts("env", variable.name).get("read_by", ()) if name != framework]
+    also = f", and so may {', '.join(others)}" if others else ""
+    why = f"{span}{also}; where nothing reads it, it is ignored silently."
+    yield Fault("NP404", f"env.{variable.name} is not read in {where}", why, hint, severity="warning" if others else "error")
 
 
 def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:

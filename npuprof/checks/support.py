@@ -118,7 +118,7 @@ def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open
 
 
 def _format_platform(context: Context) -> str:
-    return " ".join(filter(None, (context.cann, context.product)))
+    return " ".join(filter(None, (context.cann, context.product, *(f"{name} {release}" for name, release in context.versions))))
 
 
 def _build_cell_fields(cell: Cell) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
+from npuprof.resolve.contexts import list_covered_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
+    #: Frameworks, each with releases of it.
+    Versions = tuple[tuple[str, tuple[str, ...]], ...]
     #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
     Told = tuple[Finding, tuple[str, ...]]
 
@@ -56,12 +59,16 @@ if TYPE_CHECKING:
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs."""
+    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs.
+
+    ``versions`` are the releases of the frameworks of which there is something to say.
+    """
 
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
     surface: str = ""
+    versions: Versions = ()
 
 
 @cache
@@ -72,20 +79,22 @@ def _build_scope(
     cann: str | None,
     meant: tuple[str, ...],
     target: str | None,
+    versions: Versions,
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, covered, families, SURFACES.get(target or "", ""))
+    return Scope(scenario, covered, families, SURFACES.get(target or "", ""), versions)
 
 
 def build_asked_scope(context: Context) -> Scope:
     """Return what a value is judged for where nothing is known but what was asked for."""
-    return _build_scope(None, context.cann, context.product, None, (), context.target)
+    versions = tuple((name, (release,)) for name, release in context.versions)
+    return _build_scope(None, context.cann, context.product, None, (), context.target, versions)
 
 
 @cache
-def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...], surface: str) -> Scope:
-    return Scope(scenario, covered, _list_families(named), surface)
+def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...], surface: str, versions: Versions) -> Scope:
+    return Scope(scenario, covered, _list_families(named), surface, versions)
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,9 +147,10 @@ class View:
         self.asked = config.context
         self.region = region
         if region is None:
-            self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products, self.asked.target)
+            asked, versions = self.asked, tuple(list_covered_versions(config).items())
+            self.scope = _build_scope(config.scenario, asked.cann, asked.product, config.cann, config.products, asked.target, versions)
         else:
-            self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface)
+            self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface, region.versions)
         if surface:
             self.scope = self.scope._replace(surface=surface)
         if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (chip := find_chip(config.settings)):

@@ -163,7 +163,7 @@ def _find_rejected(family: Family | None, below: str, injector: Injector) -> dic
     rejected: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
-            require_exportable(injector.resolve_config(f"{below}{leaf.name}"))
+            require_exportable(injector.resolve_config(f"{below}{leaf.name}", {}))
         except NpuprofError as error:
             faults = [fault for fault in error.findings if fault.severity == "error"]
             for draft in leaf.drafts:

@@ -9,6 +9,7 @@ from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
     DEVICES,
+    FRAMEWORKS,
     FRESH,
     JOBS,
     MAX_RUNS,
@@ -93,6 +94,7 @@ class Bisect(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     set_: list[str] = SETS
     unset: list[str] = UNSETS
@@ -107,7 +109,7 @@ class Bisect(Verb):
         parse_tolerance(self.tolerance, 1.0)  # before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
         for end in ends:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
@@ -32,12 +32,13 @@ class Blame(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 
     def run(self) -> Answer:
         """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)

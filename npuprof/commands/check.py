@@ -13,6 +13,7 @@ from npuprof.checks import is_fixable
 from npuprof.commands.framework.parameters import (
     BASELINE,
     COLOR,
+    FRAMEWORKS,
     IGNORE,
     OUTPUT,
     SELECT,
@@ -171,6 +172,7 @@ class Check(JudgingVerb):
     products: list[str] = many(
         "--product", metavar="PRODUCT", text="Check for this product; repeat for a matrix [default: all that the preset supports]"
     )
+    frameworks: list[str] = FRAMEWORKS
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
@@ -242,7 +244,8 @@ class Check(JudgingVerb):
                 accepted += verdict.accepted
         findings += faults
         unresolved += len(faults)
-        if notes and not (self.specs or self.canns or self.products or unresolved):
+        is_whole = not (self.specs or self.canns or self.products or self.frameworks)
+        if notes and is_whole and not unresolved:
             from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
             findings += find_idle_ignores(configs, accepted)
@@ -252,7 +255,6 @@ class Check(JudgingVerb):
                 own = find_project(judged.home)  # what a source says it says of its own presets
                 findings += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
                 findings += find_idle_globs(own.ignores, names)
-        is_whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(findings), unresolved, lambda _: is_whole and not unresolved)
         return Outcome(
             judged,
@@ -288,7 +290,7 @@ class Check(JudgingVerb):
 
     def open_store(self) -> JudgedStore:
         """Return the store that is judged, for the one platform asked for."""
-        return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
+        return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None), versions=self.frameworks))
 
     def _open_for(self, context: Context) -> JudgedStore:
         return JudgedStore(self.store, self.rev, context, self.format in WITH_PLAIN_PATHS)
@@ -358,7 +360,7 @@ class Check(JudgingVerb):
             raise NpuprofError([Finding("NP902", what, "", "name one release and one product")])
         from npuprof.checks.support import build_support_matrix
 
-        contexts = dict.fromkeys(_combine_contexts(self.canns, self.products))
+        contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))
         names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
         settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
@@ -376,13 +378,13 @@ class Check(JudgingVerb):
         return Answer(matrix.build_table(listed), (remark,), code)
 
 
-def _combine_contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
+def _combine_contexts(canns: Sequence[str], products: Sequence[str], frameworks: Sequence[str]) -> list[Context]:
     problems: list[Finding] = []
     contexts: list[Context] = []
     for cann in canns or (None,):
         for product in products or (None,):
             try:
-                contexts.append(spec.build_context(cann, product))
+                contexts.append(spec.build_context(cann, product, versions=frameworks))
             except NpuprofError as error:
                 problems += [finding for finding in error.findings if finding not in problems]
     if problems:

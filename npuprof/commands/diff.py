@@ -7,7 +7,7 @@ import re
 from shlex import quote
 from typing import Any
 
-from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -64,6 +64,7 @@ class Diff(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 
@@ -79,7 +80,7 @@ class Diff(Verb):
         store against the last commit.
         """
         self._unread = []
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product), unread=self._unread)
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks), unread=self._unread)
         if self.rev is not None or not self.specs:
             if self.link is not None and not _is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
@@ -93,7 +94,9 @@ class Diff(Verb):
 
     def compare_revisions(self) -> Survey:
         """Return what differs in the store between the revisions asked for. Raises NpuprofError."""
-        return self._compare_revisions(open_workspace(self.store, spec.build_context(self.cann, self.product)), self.rev or "HEAD")
+        return self._compare_revisions(
+            open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks)), self.rev or "HEAD"
+        )
 
     def answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return what differs as the answer; exit 2 where not all could be told."""
@@ -420,6 +423,10 @@ def _tell_context(fields: dict[str, Any], config: Config) -> tuple[str, ...]:
     """Return that a preset was resolved for something else than a run, where it was."""
     context = fields.get("context") or {}
     flags = [f"--{name} {context[name]}" for name in ("cann", "product") if context.get(name) and not getattr(config.context, name)]
+    from npuprof.runs.records import read_versions
+
+    versions = read_versions(context).items()
+    flags += [f"--framework {name}={release}" for name, release in versions if not config.context.find_value(name)]
     return (f"the run was for {' '.join(flags)}, which resolves {config.name} for the same",) if flags else ()
 
 

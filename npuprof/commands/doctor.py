@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
+from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.commands.resolving import resolve_asked
 from npuprof.model import Finding, NpuprofError, Record
@@ -53,6 +53,7 @@ class Doctor(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     set_: list[str] = SETS
     unset: list[str] = UNSETS

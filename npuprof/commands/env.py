@@ -5,7 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.commands.framework.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST
+from npuprof.commands.framework.parameters import (
+    CANN,
+    FRAMEWORKS,
+    MIXINS,
+    NO_CHECK,
+    NO_PERSONAL,
+    PRODUCT,
+    SETS,
+    SPEC,
+    STORE,
+    STRICT_SECTIONS,
+    TRUST,
+)
 from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
@@ -50,6 +62,7 @@ class Env(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS

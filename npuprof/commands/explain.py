@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, values
-from npuprof.commands.framework.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
@@ -40,6 +40,7 @@ class Explain(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
@@ -50,7 +51,7 @@ class Explain(Verb):
         """Return who set a value, whom it overruled, its default and meaning, and the rules that read it. Raises NpuprofError."""
         config = resolve_shown(self, not self.no_personal)
         own = self.key.removeprefix("profile.")
-        if own in PROFILE_KEYS and own not in config.settings:
+        if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
             return _explain_profile_key(config, own)
         key, tail = _parse_key(config, self.key)
         last = self._find_last_change(config, key, tail)
@@ -93,7 +94,7 @@ def _explain_profile_key(config: Config, name: str) -> Answer:
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
         value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
-    meaning = PROFILE_KEYS[name].help
+    meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)
     lines = [f"{config.name}: profile.{name} {state}", *([f"  set by       {_describe_author(origin)}"] if origin else [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE, TRUST
+from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE, TRUST
 from npuprof.commands.framework.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -38,6 +38,7 @@ class Inject(Verb):
     dry_run: bool = flag("--dry-run", text="Show the change without writing it")
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     store: str | None = STORE
     trust: bool = TRUST
 
@@ -67,7 +68,7 @@ class Inject(Verb):
             return answer._replace(problems=(*problems, *answer.problems))
         if self.check:
             return check_blocks([self.file], injector, self.spec)
-        request = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)
+        request = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product, ",".join(self.frameworks))
         return inject_block(request, injector, Writing(self.force, self.dry_run), self.replace)
 
     def _refuse_beside_replace(self) -> None:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from npuprof import catalog
-from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument, number
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
@@ -51,6 +51,7 @@ class Log(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 
@@ -60,7 +61,7 @@ class Log(Verb):
         from npuprof.store.gitstore import revisions
         from npuprof.store.sources.reading import find_source_store
 
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
 
         key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
+from npuprof.commands.framework.parameters import COLOR, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
@@ -48,6 +48,7 @@ class Migrate(Verb):
     cann: str = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release")
     since: str | None = FROM
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     format: str = formats("text", "json")
     dry_run: bool = flag("--dry-run", text="Show the change without writing it")
     no_check: bool = WRITE_ANYWAY
@@ -60,7 +61,7 @@ class Migrate(Verb):
         if self.everything == bool(self.specs):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
-        context = spec.build_context(self.cann, self.product)
+        context = spec.build_context(self.cann, self.product, versions=self.frameworks)
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof import renderers
-from npuprof.commands.framework.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
+from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
 from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
@@ -42,6 +42,7 @@ class Render(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     set_: list[str] = SETS
     unset: list[str] = UNSETS

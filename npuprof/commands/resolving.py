@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         store: str | None
         cann: str | None
         product: str | None
+        frameworks: list[str]
         mixin: list[str]
         set_: list[str]
         unset: list[str]
@@ -65,7 +66,7 @@ def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool
 
     Raises NpuprofError.
     """
-    workspace = open_workspace(verb.store, spec.build_context(verb.cann, verb.product, target), reads_runs)
+    workspace = open_workspace(verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs)
     changes: list[Step] = []
     if verb.set_ or verb.unset:
         from npuprof.store.one_time import parse_assignments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from io import StringIO
 
-from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE
+from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.compare import pairs, plain
 from npuprof.compare.sides import compute_blob_id
@@ -48,6 +48,7 @@ class Restore(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     output: str | None = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
 
     def run(self) -> Answer:
@@ -55,7 +56,7 @@ class Restore(Verb):
 
         What that changes is told; with ``dry_run`` nothing is written. Raises NpuprofError, and writes nothing then.
         """
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"
@@ -105,7 +106,7 @@ class Restore(Verb):
             return _read_checked_out(then, name), []
         config = workspace.resolver.resolve_profile(profile)
         notes = []
-        if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
+        if any(member.overrides for member in config.lineage) and not (self.cann or self.product or self.frameworks):
             notes.append("overrides for single products or releases are not in a flat preset; --cann and --product pick them")
         return format_flat_preset(config).encode(), notes
 

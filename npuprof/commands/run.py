@@ -12,6 +12,7 @@ import sys
 from npuprof.catalog import record_names
 from npuprof.commands.framework.parameters import (
     CANN,
+    FRAMEWORKS,
     MIXINS,
     NO_CHECK,
     NO_PERSONAL,
@@ -58,6 +59,7 @@ class Run(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
@@ -109,6 +111,7 @@ class Run(Verb):
         request = {
             "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
+            "framework": self.frameworks,
         }  # fmt: skip
         if self.record is not None and self.record_args:
             output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")

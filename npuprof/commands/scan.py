@@ -9,6 +9,7 @@ from npuprof.commands.framework.parameters import (
     BASELINE,
     CANN,
     COLOR,
+    FRAMEWORKS,
     FROM,
     IGNORE,
     OUTPUT,
@@ -54,6 +55,7 @@ class Scan(JudgingVerb):
     paths: list[str] = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     since: str | None = FROM
     statistics: bool = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
     docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
@@ -72,7 +74,7 @@ class Scan(JudgingVerb):
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
         self.refuse_odd_choice()
-        context = spec.build_context(self.cann, self.product)
+        context = spec.build_context(self.cann, self.product, versions=self.frameworks)
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
         findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.framework.parameters import (
+    CANN,
+    COLOR,
+    FRAMEWORKS,
+    MIXINS,
+    NO_PERSONAL,
+    OUTPUT,
+    PRODUCT,
+    SETS,
+    SPEC,
+    STORE,
+    UNSETS,
+    formats,
+)
 from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
@@ -27,6 +40,7 @@ class Show(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS

@@ -11,6 +11,7 @@ from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
     DEVICES,
+    FRAMEWORKS,
     FRESH,
     JOBS,
     MAX_RUNS,
@@ -114,6 +115,7 @@ class Sweep(Verb):
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
@@ -180,7 +182,7 @@ class Sweep(Verb):
         return metrics
 
     def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
         fixed = one_time.parse_assignments(self.set_, self.unset)
 
         def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.commands.resolving import open_workspace
 from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
@@ -46,6 +46,7 @@ class Verify(Verb):
     format: str = formats("text", "json", "github")
     cann: str | None = CANN
     product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
@@ -93,11 +94,11 @@ class Verify(Verb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))
 
     def _refuse_odd_flags(self) -> None:
-        odd = {"--cann": self.cann, "--product": self.product, "--format github": self.format == "github"}
+        odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}
         if flags := [name for name, value in odd.items() if value]:
             what = f"{', '.join(flags)} is for evidence, and --tags has none"
             raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])

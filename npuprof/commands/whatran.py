@@ -130,7 +130,7 @@ def _build_match_fields(match: Match) -> dict[str, Any]:
     return {
         "name": match.name, "matched": match.kind, "in_force": match.fit.in_force if match.fit is not None else None,
         "digest": match.config.digest, "preset_digest": match.config.preset_digest,
-        "context": {name: value for name, value in match.config.context._asdict().items() if value},
+        "context": match.config.context.build_fields(),
         "asked": list(match.asked), "versions": list(match.versions), "commits": match.count,
         "newest": _build_commit_fields(match.newest), "first": _build_commit_fields(match.oldest), "work_tree": match.in_work_tree,
         "changes_since": [] if match.in_work_tree else changes, "renamed_to": match.renamed or None,

@@ -10,8 +10,8 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
-from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS, Origin, Path, Record
+from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     changes = []
-    for name in INHERITED_KEYS:
+    for name in order_claims(before.claims, after.claims):
         old, new = (None if value == [] else value for value in (find_meta_value(before, name), find_meta_value(after, name)))
         if old == new:
             continue

@@ -9,10 +9,10 @@ from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.compare.spans import COMMENT_LIMIT
 from npuprof.document import keys
-from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.tables import Table
 from npuprof.report.text import Code
+from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Row = tuple[str, dict[int, Any], bool]
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
     rows: list[Row] = []
-    for name in INHERITED_KEYS:
+    for name in order_claims(*(config.claims for config in configs)):
         cells = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
         equal = len(cells) in (0, len(configs)) and all(item == cells[0] for item in cells.values())
         if cells and (everything or not equal):

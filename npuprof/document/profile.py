@@ -49,6 +49,7 @@ class ProfileKey(Record):
 
 
 TEXT, NAMES, SWITCH, ACCEPTED = "text", "a list of names", "true or false", "a list of tables with code and reason"
+RELEASES = "a table of releases by framework"
 #: The keys of ``[profile]`` in the order in which they are written.
 PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
@@ -56,6 +57,9 @@ PROFILE_KEYS = {
     "scenario": ProfileKey(TEXT, '"training"', "What the preset is for.", inherited=True),
     "cann": ProfileKey(TEXT, '">=8.0,<10"', 'CANN releases it is meant for, as ">=8.0,<10"', inherited=True),
     "products": ProfileKey(NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True),
+    "versions": ProfileKey(
+        RELEASES, '{ torch_npu = ">=7.1" }', "Releases of frameworks it is meant for; cann may be among them.", inherited=True
+    ),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
     "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
     "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why nobody should build on it any more, and what to use."),
@@ -71,7 +75,7 @@ PROFILE_KEYS = {
 }
 #: Those that belong to the result.
 INHERITED_KEYS = tuple(name for name, key in PROFILE_KEYS.items() if key.inherited)
-#: What ``match`` of an override may ask for.
+#: What ``match`` of an override may ask for beside the releases of frameworks.
 MATCH_KEYS = ("product", "cann", "scenario", "target")
 #: The tables of a profile file, and the keys of an ``[[override]]``.
 TABLES = ("profile", *SECTIONS, "append", "override")
@@ -103,11 +107,13 @@ class Profile:
     ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
     ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` are the versions that it
     extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
-    ``outdated`` are likewise those of which the store keeps another release as files, and which that is.
+    ``outdated`` are likewise those of which the store keeps another release as files, and which that is. ``named`` are the
+    places of names that have to be those of frameworks, which the catalogue knows.
     """
 
     __slots__ = (
-        "document", "home", "key", "layer", "name", "outdated", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked",
+        "document", "home", "key", "layer", "name", "named", "outdated", "overrides", "problems", "stacked", "steps", "table", "touched",
+        "yanked",
     )  # fmt: skip
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
@@ -120,8 +126,9 @@ class Profile:
         self.yanked: dict[str, Yank] = {}
         self.outdated: dict[str, str] = {}
         self.problems: list[Finding] = []
+        self.named: list[Path] = []
         renew_hints()
-        reader = _Reader(document, self.problems)
+        reader = _Reader(document, self.problems, self.named)
         self.table: dict[str, Any] = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
         self.overrides: tuple[Override, ...] = reader.overrides()
@@ -152,6 +159,14 @@ class Profile:
         """The keys that whoever extends this profile may not change, as written."""
         return tuple(self.table.get("locked", ()))
 
+    def list_ranges(self) -> dict[str, str]:
+        """Return the releases that the profile itself says it is for, of CANN (``cann``) and of frameworks."""
+        return {**({"cann": self.table["cann"]} if "cann" in self.table else {}), **self.table.get("versions", {})}
+
+    def locate_range(self, axis: str) -> Path:
+        """Return where the profile says for which releases of an axis it is."""
+        return ("profile", axis) if axis in self.document.data.get("profile", {}) else ("profile", "versions", axis)
+
     @property
     def ignores(self) -> tuple[Ignore, ...]:
         """The findings that the profile accepts."""
@@ -177,9 +192,10 @@ class Profile:
 
 
 class _Reader:
-    def __init__(self, document: Document, problems: list[Finding]) -> None:
+    def __init__(self, document: Document, problems: list[Finding], named: list[Path]) -> None:
         self.document = document
         self.problems = problems
+        self.named = named
         for name, value in document.data.items():
             if name not in TABLES:
                 meant = next((table for table in TABLES if name.startswith(table)), "")
@@ -232,12 +248,30 @@ class _Reader:
                 good[name] = value
         if "ignore" in good and not self._read_ignores(good["ignore"]):
             del good["ignore"]
+        if "versions" in good:
+            good |= self._read_versions(good.pop("versions"), good.get("cann"))
         for index, name in enumerate(good.get("locked", ())):
             if keys.parse_key(name) is None:
                 self.add_problem(
                     "NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name"
                 )
         return good
+
+    def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
+        """Return what ``versions`` says as keys of ``[profile]``: the range of CANN, and those of frameworks; tell what is wrong."""
+        ranges: dict[str, str] = {}
+        for name, value in table.items():
+            path = ("profile", "versions", name)
+            if not isinstance(value, str):
+                self.add_problem("NP007", f"{name!r} in versions must be text", path, f'write {name} = ">={value}"')
+            elif name == "cann" and value != (cann or value):
+                what = f"cann = {keys.format_toml_value(cann)} and versions.cann = {keys.format_toml_value(value)} contradict each other"
+                self.add_problem("NP007", what, path, "both say for which releases of CANN the preset is: remove one of them")
+            else:
+                ranges[name] = value
+        self.named += [("profile", "versions", name) for name in ranges if name != "cann"]
+        frameworks = {name: value for name, value in ranges.items() if name != "cann"}
+        return {name: ranges[name] for name in ("cann",) if name in ranges} | ({"versions": frameworks} if frameworks else {})
 
     def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
         """Return whether each table of ``ignore`` has a code and a reason, and nothing else; tell what is wrong."""
@@ -298,9 +332,8 @@ class _Reader:
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
-                hint = f"known are {', '.join(MATCH_KEYS)}"
-                self.add_unknown_name(f"unknown key {name!r} in match", (*path, "match", name), MATCH_KEYS, hint)
-            elif _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
+                self.named.append((*path, "match", name))
+            if _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
                 wanted[name] = (value,) if isinstance(value, str) else tuple(value)
                 for scenario in wanted[name] if name == "scenario" else ():
                     if scenario not in SCENARIOS:
@@ -322,6 +355,8 @@ def _is_of_kind(kind: str, value: Any) -> bool:
         return isinstance(value, str)
     if kind == SWITCH:
         return isinstance(value, bool)
+    if kind == RELEASES:
+        return isinstance(value, dict)
     if kind == ACCEPTED:
         return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -230,7 +230,7 @@ def _find_range_change(profile: Profile, config: Config, release: str, made: lis
         return []
     upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
     remaining = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
-    return [PathChange(("profile", "cann"), ",".join([f">={release}", *remaining]))]
+    return [PathChange(profile.locate_range("cann"), ",".join([f">={release}", *remaining]))]
 
 
 _WHY = "A rule on a key that its presets do not set any more is broken in all of them, or binds none, and says nothing of it."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product as combinations
 from typing import NamedTuple
 
@@ -13,9 +13,10 @@ from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Finding, NpuprofError, Record
-from npuprof.resolve import is_override_active
+from npuprof.resolve import is_match_met, is_override_active
+from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
-from npuprof.resolve.contexts import resolve_elsewhere
+from npuprof.resolve.contexts import build_point, list_frameworks_matched, resolve_elsewhere
 from npuprof.resolve.digests import FORM
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
@@ -162,9 +163,12 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
     was, now = before.scenario, after.scenario
     if was != now:
         yield _explain_reach("scenario", was, now, now is None)
-    if before.cann != after.cann:
-        wider = after.cann is None or (before.cann is not None and is_range_within(before.cann, after.cann))
-        yield _explain_reach("cann", before.cann, after.cann, wider)
+    ranges = before.list_ranges(), after.list_ranges()
+    for axis in order_claims(*ranges):
+        inner, outer = (spans.get(axis) for spans in ranges)
+        if inner != outer:
+            wider = outer is None or (inner is not None and is_range_within(inner, outer, axis))
+            yield _explain_reach(axis, inner, outer, wider)
     if sorted(before.products) != sorted(after.products):
         wider = not after.products or (bool(before.products) and _list_covered(before) <= _list_covered(after))
         yield _explain_reach("products", ", ".join(before.products), ", ".join(after.products), wider)
@@ -216,17 +220,23 @@ def compare_everywhere(before: Config, after: Config) -> Iterator[ContextChanges
 
 def _list_contexts(overrides: list[Override]) -> Iterator[Context]:
     """Yield the contexts that overrides may distinguish, the empty one first."""
-    named = {word: {text for override in overrides for text in override.match.get(word, ())} for word in ("product", "cann", "target")}
+    axes = ["product", "cann", "target", *list_frameworks_matched(overrides)]
+    named = {axis: {text for override in overrides for text in override.match.get(axis, ())} for axis in axes}
     strange = sorted(text for text in named["product"] if products.find_product(text) is None)
-    for product, cann, target in combinations(
-        (None, *products.product_names(), *strange) if named["product"] else (None,),
-        (None, *releases.load_releases()) if named["cann"] else (None,),
-        (None, *sorted(named["target"])),
-    ):
-        yield Context(cann, product, target)
+    known = {"product": (*products.product_names(), *strange), "target": tuple(sorted(named["target"]))}
+    values = [(None, *(known.get(axis) or _list_telling_releases(axis, named[axis]))) if named[axis] else (None,) for axis in axes]
+    for combination in combinations(*values):
+        yield build_point(Context(), dict(zip(axes, combination, strict=True)))
+
+
+def _list_telling_releases(axis: str, specs: Iterable[str]) -> list[str]:
+    """Return releases of CANN or a framework of which no two are inside of the same of some ranges."""
+    telling = {tuple(is_match_met(axis, (spec,), name) for spec in specs): name for name in reversed(releases.load_releases(axis))}
+    return [*reversed(telling.values())]
 
 
 def describe_context(context: Context) -> str:
     """Return a context as the end of a sentence; an empty text for the empty one."""
     words = [f"{name} {value}" for name in ("product", "cann", "target") if (value := getattr(context, name))]
+    words += [f"{name} {release}" for name, release in context.versions]
     return f" for {', '.join(words)}" if words else ""

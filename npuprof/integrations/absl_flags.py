@@ -5,6 +5,7 @@ Define them where the script defines its flags, and resolve them once they are p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from absl import flags
@@ -37,7 +38,14 @@ def define_flags(preset: str | None = None, store: str | None = None, flag_value
     flags.register_multi_flags_validator([flag.name for flag in FLAGS], exists, flag_values=values)
 
 
-def resolve_flags(flag_values: Any = None, *, cann: str | None = None, product: str | None = None, check: bool = True) -> Config | None:
+def resolve_flags(
+    flag_values: Any = None,
+    *,
+    cann: str | None = None,
+    product: str | None = None,
+    versions: Mapping[str, str] | None = None,
+    check: bool = True,
+) -> Config | None:
     """Return the preset that the parsed flags ask for, resolved and checked; None where none was asked for, and the script has no default.
 
     A preset that is not there, and what is no ``KEY=VALUE``, absl has refused already as it does any other flag. Raises NpuprofError
@@ -45,4 +53,4 @@ def resolve_flags(flag_values: Any = None, *, cann: str | None = None, product: 
     flags are not parsed yet.
     """
     values = flags.FLAGS if flag_values is None else flag_values
-    return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, check)
+    return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, versions, check)

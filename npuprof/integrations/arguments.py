@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 
 from npuprof.integrations.choice import FLAGS, PRESET, resolve_choice
 from npuprof.model import NpuprofError
@@ -32,7 +33,13 @@ def add_arguments(parser: ArgumentParser, preset: str | None = None, store: str 
 
 
 def resolve_arguments(
-    args: Namespace, parser: ArgumentParser | None = None, *, cann: str | None = None, product: str | None = None, check: bool = True
+    args: Namespace,
+    parser: ArgumentParser | None = None,
+    *,
+    cann: str | None = None,
+    product: str | None = None,
+    versions: Mapping[str, str] | None = None,
+    check: bool = True,
 ) -> Config | None:
     """Return the preset that was asked for on the command line, resolved and checked; None where none was, and the script has no default.
 
@@ -40,7 +47,7 @@ def resolve_arguments(
     any other argument. ``check=False`` leaves the checks out.
     """
     try:
-        return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product, check)
+        return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product, versions, check)
     except NpuprofError as error:
         if parser is None:
             raise

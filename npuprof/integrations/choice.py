@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from npuprof.checks import check_before_export
 from npuprof.model import Finding, NpuprofError, Record
@@ -35,6 +35,7 @@ def resolve_choice(
     store: str | None,
     cann: str | None = None,
     product: str | None = None,
+    versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
     """Return the preset that was asked for, with its changes; None where none was.
@@ -46,7 +47,7 @@ def resolve_choice(
             what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
             raise NpuprofError([Finding("NP902", what, "The values would be lost.", "name one with --npu_preset")])
         return None
-    workspace = spec.Workspace(store, spec.build_context(cann, product, None))
+    workspace = spec.Workspace(store, spec.build_context(cann, product, None, versions or {}))
     if "-" in preset.split("+"):
         raise NpuprofError([Finding("NP902", "'-' is standard input, which belongs to the script", "", "name a preset, or a file")])
     config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))

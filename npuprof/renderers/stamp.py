@@ -31,6 +31,7 @@ _HEAD_LINES = (
             "onto",
             "cann",
             "product",
+            "framework",
             "shell",
         )
     ),

@@ -17,7 +17,7 @@ from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
-from npuprof.resolve.lineages import Lineages
+from npuprof.resolve.lineages import Lineages, list_form_problems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Resolver:
 
     def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()) -> Config:
         """Return a lineage resolved, lowest first; nothing is looked up. Raises NpuprofError as ``resolve_profile`` does."""
-        problems = [problem for member in lineage for problem in member.problems]
+        problems = list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
@@ -195,21 +195,21 @@ def _find_no_profile(reference: str, *_: object) -> Profile:
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
     """Return whether every key of an override's match holds; what was not asked for matches nothing."""
     for name, wanted in override.match.items():
-        value = scenario if name == "scenario" else getattr(context, name)
+        value = scenario if name == "scenario" else context.find_value(name)
         if not is_match_met(name, wanted, value):
             return False
     return True
 
 
 def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
-    """Return whether one key of an override's match holds for a product, a release, a target or a scenario."""
+    """Return whether one key of an override's match holds for a product, a target, a scenario, or a release of CANN or a framework."""
     if value is None:
         return False
     if name == "product":
         return any(products.is_product_covered(pattern, value) for pattern in wanted)
-    if name == "cann":
-        return any(value in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
-    return value in wanted
+    if name in ("target", "scenario"):
+        return value in wanted
+    return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in wanted)
 
 
 def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:

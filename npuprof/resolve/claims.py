@@ -5,7 +5,7 @@ What is laid over a preset, or mixed into it, narrows what it is for and never r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuprof.catalog import products, releases
@@ -29,14 +29,23 @@ class Claim(Record):
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return what a preset is for, by what its parents are for, in the order of ``extends``."""
     combined: Claims = {}
-    for name in INHERITED_KEYS:
-        if name in profile.table:
-            combined[name] = Claim(profile.table[name], profile.origin("profile", name))
+    own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
+    own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
+    for name in order_claims(own, *parents):
+        if name in own:
+            path = profile.locate_range(name.removeprefix(VERSIONS)) if name not in _PLAIN or name == releases.CANN else ("profile", name)
+            combined[name] = Claim(own[name], profile.origin(*path))
             continue
         for claims in parents:
             if name in claims:
                 combined[name] = _narrow_claim(profile, name, combined[name], claims[name]) if name in combined else claims[name]
     return combined
+
+
+def order_claims(*claims: Iterable[str]) -> list[str]:
+    """Return the keys of some claims in the order of every output, each once: that of ``[profile]``, then by the names of frameworks."""
+    names = {name for part in claims for name in part}
+    return [*(name for name in _PLAIN if name in names), *sorted(names.difference(_PLAIN))]
 
 
 def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> Claim:
@@ -45,19 +54,21 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
         return known if known.conflict else second
     if known.value == second.value:
         return known
-    value = _NARROWINGS[name](known.value, second.value)
+    narrow = _NARROWINGS.get(name)
+    value = narrow(known.value, second.value) if narrow else _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
     return known if value == known.value else Claim(value, second.origin)
 
 
-def _narrow_releases(known: str, second: str) -> str:
+def _narrow_releases(known: str, second: str, axis: str) -> str:
     """Return a range that both cover; one of the two where it lies inside the other."""
-    inside = [releases.find_releases_in_range(spec) for spec in (known, second)]
+    inside = [releases.find_releases_in_range(spec, axis) for spec in (known, second)]
     if inside[0] is None or inside[1] is None:
         return known  # no range: said where it stands
-    common = set(inside[0]) & set(inside[1])
-    return known if common == set(inside[0]) else second if common == set(inside[1]) else f"{known},{second}" if common else ""
+    both = f"{known},{second}"
+    common = releases.find_releases_in_range(both, axis)
+    return known if common == inside[0] else second if common == inside[1] else both if common else ""
 
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
@@ -68,15 +79,18 @@ def _narrow_products(known: list[str], second: list[str]) -> list[str]:
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
     "scenario": lambda known, second: "",  # there is nothing between two of them
-    "cann": _narrow_releases,
     "products": _narrow_products,
 }
 _NOTHING_LEFT = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
+#: How the keys of claims begin that are for releases of a framework.
+VERSIONS = "versions."
+_PLAIN = tuple(name for name in INHERITED_KEYS if name != "versions")
 
 
 def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
     sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, second))
-    what = f"{profile.name} would be for {_NOTHING_LEFT[name]}: it is {sides}"
+    nothing = _NOTHING_LEFT.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
+    what = f"{profile.name} would be for {nothing}: it is {sides}"
     why = "What is laid over a preset narrows what it is for, and never replaces it."
     hint = f"take one of them out, or let one of them say nothing of {name}; a preset of its own that extends both can say what it is for"
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))

@@ -11,6 +11,7 @@ from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
 from npuprof.report.text import format_count
+from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.resolve.frozen import FrozenDict, freeze_value
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 #: What a Config offers to whoever uses the library; the rest is for the modules that judge and render it.
 _FOR_USERS = frozenset((
     "abstract", "atc", "cann", "context", "description", "digest", "env", "estimator", "get", "items", "keys", "name", "options", "origins",
-    "preset_digest", "products", "scenario", "values",
+    "preset_digest", "products", "scenario", "values", "versions",
 ))  # fmt: skip
 
 
@@ -208,7 +209,7 @@ class Config(Mapping[str, Any]):
 
     def find_profile_value(self, name: str) -> Any:
         """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""
-        return self.claims[name].value if name in self.claims else None
+        return self.claims[name].value if name in self.claims else (dict(self.versions) or None) if name == "versions" else None
 
     def find_profile_origin(self, name: str) -> Origin | None:
         """Return where the key of ``[profile]`` stands that decides, None where no profile has it."""
@@ -230,6 +231,15 @@ class Config(Mapping[str, Any]):
         """The range of CANN releases the profile is meant for."""
         cann: str | None = self.find_profile_value("cann")
         return cann
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The ranges of releases that the profile is meant for, by framework; that of CANN is ``cann``."""
+        return FrozenDict({name.removeprefix(VERSIONS): claim.value for name, claim in self.claims.items() if name.startswith(VERSIONS)})
+
+    def list_ranges(self) -> dict[str, str]:
+        """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of frameworks."""
+        return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
 
     @property
     def products(self) -> tuple[str, ...]:
@@ -378,5 +388,7 @@ def _format_html(config: Config) -> str:
 def _describe_purpose(config: Config) -> str:
     asked = config.context
     parts = [config.scenario or "", f"CANN {config.cann}" if config.cann else "", ", ".join(config.products)]
-    parts += [f"resolved for {asked.describe()}" if asked.cann or asked.product else "", f"target {asked.target}" if asked.target else ""]
+    parts += [f"{name} {spec}" for name, spec in config.versions.items()]
+    parts += [f"resolved for {asked.describe()}" if asked._replace(target=None) != Context() else ""]
+    parts += [f"target {asked.target}" if asked.target else ""]
     return "; ".join(filter(None, parts))

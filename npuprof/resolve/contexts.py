@@ -7,12 +7,14 @@ many overrides there are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import product as combinations
+from operator import and_
 from typing import NamedTuple
 
 from npuprof.catalog import products, releases, targets
-from npuprof.document.profile import Override
+from npuprof.document.profile import MATCH_KEYS, Override
 from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin
 from npuprof.resolve import is_match_met
 from npuprof.resolve.claims import Claim
@@ -30,68 +32,84 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
         return None
 
 
-def list_override_points(override: Override, asked: Context, claimed: tuple[str, ...] | None = None) -> Iterator[NamedContext]:
-    """Yield the contexts that a match names: what was asked for stays, of a range of releases the newest counts.
+def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
+    """Return the frameworks whose releases overrides match on, each once."""
+    return list(dict.fromkeys(name for override in overrides for name in override.match if name not in MATCH_KEYS))
 
-    Only releases that are ``claimed`` do, if any are.
-    """
-    match = override.match
-    for product, cann, target in combinations(
-        ("",) if asked.product else match.get("product", ("",)),
-        ("",) if asked.cann else match.get("cann", ("",)),
-        ("",) if asked.target else match.get("target", ("",)),
-    ):
-        covered = [name for name in (releases.find_releases_in_range(cann) or ()) if not claimed or name in claimed] if cann else []
-        if cann and not covered:
-            continue
-        context = Context(
-            covered[-1] if cann else asked.cann,
-            product or asked.product,
-            target or asked.target,
-        )
-        yield context, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
+
+def list_override_points(override: Override, asked: Context) -> Iterator[NamedContext]:
+    """Yield the contexts that a match names: what was asked for stays, of a range of releases the newest counts."""
+    axes = ["product", "cann", "target", *list_frameworks_matched([override])]
+    for texts in combinations(*(("",) if asked.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)):
+        words = tuple((axis, text) for axis, text in zip(axes, texts, strict=True) if text)
+        values = {axis: _find_newest(axis, text) for axis, text in words}
+        if all(values.values()):
+            yield build_point(asked, values), words
+
+
+def _find_newest(axis: str, text: str) -> str | None:
+    """Return a product or target as it is named, of a range of releases the newest; None where there is none."""
+    return text if axis in ("product", "target") else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
+
+
+def build_point(asked: Context, values: Mapping[str, str | None]) -> Context:
+    """Return a context with other values on some axes."""
+    plain = {axis: value for axis, value in values.items() if axis in ("product", "cann", "target")}
+    versions = {**dict(asked.versions), **{axis: value for axis, value in values.items() if value and axis not in plain}}
+    return asked._replace(**plain, versions=tuple(sorted(versions.items())))
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
     """Return where the overrides stand that were left out only because no product, or no release, was asked for, by which of the two."""
-    here = {**config.context._asdict(), "scenario": config.scenario}
-    claimed = set(releases.find_releases_in_range(config.cann) or ()) if config.cann else None
+    here = config.context
     unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
-            open_ = [axis for axis in ("product", "cann") if axis in override.match and not here[axis]]
-            met = all(is_match_met(axis, wanted, here[axis]) for axis, wanted in override.match.items() if axis not in open_)
-            if open_ and met and _may_be_asked(config, override, claimed):
-                unasked.setdefault(" and ".join(f"--{axis}" for axis in open_), []).append(profile.origin("override", index))
+            axes = ("product", "cann", *list_frameworks_matched([override]))
+            open_ = [axis for axis in axes if axis in override.match and not here.find_value(axis)]
+            values = {axis: config.scenario if axis == "scenario" else here.find_value(axis) for axis in override.match}
+            met = all(is_match_met(axis, wanted, values[axis]) for axis, wanted in override.match.items() if axis not in open_)
+            if open_ and met and _may_be_asked(config, override):
+                unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(profile.origin("override", index))
     return unasked
 
 
-def _may_be_asked(config: Config, override: Override, claimed: set[str] | None) -> bool:
+def format_flag(axis: str) -> str:
+    """Return the flag that asks for something on an axis."""
+    return f"--{axis}" if axis in ("product", "cann") else f"--framework {axis}=RELEASE"
+
+
+def _may_be_asked(config: Config, override: Override) -> bool:
     """Return whether an override is for products and releases that the preset is for."""
     wanted = override.match.get("product", ())
     if wanted and config.products:
         pairs = [(name, meant) for name in wanted for meant in config.products]
         if not any(products.may_contain(name, meant) or products.may_contain(meant, name) for name, meant in pairs):
             return False
-    spans = [set(releases.find_releases_in_range(spec) or ()) for spec in override.match.get("cann", ())]
-    return not spans or claimed is None or any(span & claimed for span in spans)
+    for axis, spec in config.list_ranges().items():
+        claimed = set(releases.find_releases_in_range(spec, axis) or ())
+        spans = [claimed.intersection(releases.find_releases_in_range(text, axis) or ()) for text in override.match.get(axis, ())]
+        if spans and not any(spans):
+            return False
+    return True
 
 
 #: Where an axis is not asked for, or a preset says nothing of it.
 _OPEN = None
 
-#: The words of what holds only where a preset that is meant for some products, or releases, is used without naming one.
-UNASKED = ("where no product is asked for", "where no release is asked for")
+#: How the words begin of what holds only where a preset that is meant for some products, or releases, is used without naming one.
+UNASKED = "where no "
 
 #: Values of one axis at which the same overrides take part.
 Stretch = tuple[str | None, ...]
+#: A stretch of products, one of CANN releases, and one of the releases of each framework that overrides match on.
+Box = tuple[Stretch, ...]
 
 
 class Point(NamedTuple):
     """Products and releases, a target and a scenario; ``active`` has a bit for each override that takes part there."""
 
-    product: Stretch
-    cann: Stretch
+    box: Box
     target: str | None
     scenario: str | None
     active: int
@@ -100,15 +118,16 @@ class Point(NamedTuple):
 class Region(NamedTuple):
     """Points of one kind with the preset as it is there.
 
-    ``products`` and ``releases`` are those that count there, empty where they are not known, and so the ``surface`` that
-    the targets there write. ``apart`` tells that the products have to be asked for, ``words`` what else has to be, piece by
-    piece; ``plain`` that nothing has to be.
+    ``products`` and ``releases`` are those that count there, empty where they are not known, ``versions`` those of frameworks, and so
+    the ``surface`` that the targets there write. ``apart`` tells that the products have to be asked for, ``words`` what else has to
+    be, piece by piece; ``plain`` that nothing has to be.
     """
 
     config: Config
     scenario: str | None
     products: tuple[str, ...]
     releases: tuple[str, ...]
+    versions: tuple[tuple[str, tuple[str, ...]], ...]
     surface: str
     apart: bool
     words: tuple[str, ...]
@@ -130,9 +149,8 @@ class ContextMap:
             for step in override.steps:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
-        context = config.context
-        self._alike: dict[str | None, Stretch] = {}  # releases by the newest of them, which is looked at for all
-        self._base = (context.product, context.cann, context.target, config.scenario)
+        self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
+        self._alike: dict[tuple[str, str | None], Stretch] = {}  # releases by the newest of them, which is looked at for all
         self.named_targets = frozenset(self._list_named("target"))  #: those that overrides name
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
@@ -178,38 +196,44 @@ class ContextMap:
         return [place for place in range(own) if not any(point.active >> first + place & 1 for point in self._points)]
 
     def _list_points(self) -> list[Point]:
-        product, cann, target, scenario = self._list_axis_values()
-        axes = [self._find_stretches("product", product).items(), self._find_stretches("cann", cann).items()]
+        config = self._config
+        stretches = [self._find_stretches(axis, self._list_axis_values(axis)).items() for axis in self._axes]
+        named = (("target", config.context.target, targets.NAMES), ("scenario", config.scenario, SCENARIOS))
+        target, scenario = (
+            [fixed] if fixed else [_OPEN, *(name for name in self._list_named(axis) if name in known)] for axis, fixed, known in named
+        )
         points = []
-        for (on, families), (by, span) in combinations(*axes):
+        for pairs in combinations(*stretches):
+            box = tuple(tuple(values) for _, values in pairs)
+            everywhere = reduce(and_, (mask for mask, _ in pairs))
             for place, name in combinations(target, scenario):  # each for itself: checks ask for them
-                active = on & by & self._find_active("target", place) & self._find_active("scenario", name)
-                points.append(Point(tuple(families), tuple(span), place, name, active))
+                active = everywhere & self._find_active("target", place) & self._find_active("scenario", name)
+                points.append(Point(box, place, name, active))
         return points
 
-    def _list_axis_values(self) -> list[Sequence[str | None]]:
-        """Return the values of each axis; those that were asked for, or that the preset is for alone, are the only ones of theirs."""
-        config, asked = self._config, self._config.context
-        axes: list[Sequence[str | None]] = []
-        axes.append([asked.product] if asked.product else [_OPEN, *_list_products(config.products, self._list_named("product"))])
-        axes.append([asked.cann] if asked.cann else [_OPEN, *self._list_releases()])
-        for axis, fixed, known in (("target", asked.target, targets.NAMES), ("scenario", config.scenario, SCENARIOS)):
-            axes.append([fixed] if fixed else [_OPEN, *(name for name in self._list_named(axis) if name in known)])
-        return axes
+    def _list_axis_values(self, axis: str) -> list[str | None]:
+        """Return the products, or the releases of CANN or a framework, to look at; what was asked for is the only one."""
+        if asked := self._config.context.find_value(axis):
+            return [asked]
+        if axis == "product":
+            return [_OPEN, *_list_products(self._config.products, self._list_named("product"))]
+        return [_OPEN, *self._list_releases(axis)]
 
     def _list_named(self, axis: str) -> list[str]:
         """Return what overrides name on an axis, each once."""
         return list(dict.fromkeys(text for override in self._overrides for text in override.match.get(axis, ())))
 
-    def _list_releases(self) -> Sequence[str]:
+    def _list_releases(self, axis: str) -> Sequence[str]:
         """Return the releases of the preset's range; where it names none, the newest that each mix of overrides takes part in."""
-        claimed = releases.find_releases_in_range(self._config.cann) if self._config.cann else None
-        if claimed is not None or not self._list_named("cann"):
+        spec = self._config.list_ranges().get(axis)
+        claimed = releases.find_releases_in_range(spec, axis) if spec else None
+        if claimed is not None or not self._list_named(axis):
             return claimed or ()
-        outside = self._find_active("cann", _OPEN)
-        stretches = self._find_stretches("cann", releases.load_releases())
-        self._alike = {values[-1]: tuple(values) for mask, values in stretches.items() if mask != outside}
-        return [newest or "" for newest in self._alike]
+        outside = self._find_active(axis, _OPEN)
+        stretches = self._find_stretches(axis, releases.load_releases(axis))
+        alike = {values[-1]: tuple(values) for mask, values in stretches.items() if mask != outside}
+        self._alike |= {(axis, newest): values for newest, values in alike.items()}
+        return [newest or "" for newest in alike]
 
     def _find_stretches(self, axis: str, values: Iterable[str | None]) -> dict[int, list[str | None]]:
         stretches: dict[int, list[str | None]] = {}
@@ -232,41 +256,49 @@ class ContextMap:
             if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
                 points = [point for point in points if getattr(point, axis) is _OPEN]
         nearest = min(points, key=lambda point: point.active.bit_count())
-        pieces: dict[tuple[str | None, str, Stretch, Stretch], list[str | None]] = {}
+        pieces: dict[tuple[str | None, str, Box], list[str | None]] = {}
         for scenario, target in dict.fromkeys((point.scenario, point.target) for point in points):
-            spans: dict[Stretch, list[str | None]] = {}
-            for product in dict.fromkeys(point.product for point in points):
-                here = [point.cann for point in points if (point.product, point.scenario, point.target) == (product, scenario, target)]
-                spans.setdefault(_join(here), []).extend(product)
-            for span, families in spans.items():
-                surface = "" if unasked else targets.SURFACES.get(target or "", "")
-                if span:
-                    pieces.setdefault((scenario, surface, tuple(families), span), []).append(_OPEN if unasked else target)
+            surface = "" if unasked else targets.SURFACES.get(target or "", "")
+            for box in _join_boxes([point.box for point in points if (point.scenario, point.target) == (scenario, target)]):
+                pieces.setdefault((scenario, surface, box), []).append(_OPEN if unasked else target)
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
         return [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
 
-    def _build_region(
-        self, config: Config, scenario: str | None, surface: str, families: Stretch, span: Stretch, places: Stretch
-    ) -> Region:
-        asked_product, asked_cann, asked_target, claimed = self._base
-        apart = asked_product not in families
-        words = (
-            *(() if asked_cann in span else (f"in CANN {_format_span(_join(self._alike.get(name, (name,)) for name in span))}",)),
-            *(() if asked_target in places else (f"for the target {', '.join(map(str, places))}",)),
-            *(() if scenario == claimed else (f"for {scenario}",)),
-        )
-        # What overrides name beyond what the preset is for counts only where they decide.
-        meant = families if apart or asked_product or self._config.products else ()
-        read = span if asked_cann not in span or asked_cann or self._config.cann else ()
+    def _build_region(self, config: Config, scenario: str | None, surface: str, box: Box, places: Stretch) -> Region:
+        asked, claims = self._config.context, self._config.list_ranges()
+        families, *spans = box
+        apart = asked.product not in families
+        words: list[str] = []
+        versions = list_covered_versions(self._config)
+        for axis, span in zip(self._axes[1:], spans, strict=True):
+            if asked.find_value(axis) not in span:
+                where = "in CANN" if axis == releases.CANN else f"with {axis}"
+                covered = _join(self._alike.get((axis, name), (name,)) for name in span)
+                words.append(f"{where} {releases.format_release_span(_drop_open(covered), axis)}")
+            # What overrides name beyond what the preset is for counts only where they decide.
+            versions[axis] = _drop_open(span if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims else ())
+        words += [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
+        words += [] if scenario == self._config.scenario else [f"for {scenario}"]
+        meant = families if apart or asked.product or self._config.products else ()
         plain = not apart and not words
-        words += _list_unasked(((families, self._config.products), (span, self._config.cann)))
-        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, apart, words, plain)
+        words += self._list_unasked(box)
+        read = versions.pop(releases.CANN, ())
+        return Region(config, scenario, _drop_open(meant), read, tuple(versions.items()), surface, apart, tuple(words), plain)
+
+    def _list_unasked(self, box: Box) -> Iterator[str]:
+        """Yield words for the axes on which the preset names what it is meant for, and nothing of that is here."""
+        claims = {"product": self._config.products, **self._config.list_ranges()}
+        for axis, stretch in zip(self._axes, box, strict=True):
+            if claims.get(axis) and stretch == (_OPEN,):
+                noun = axis if axis == "product" else "release" if axis == releases.CANN else f"release of {axis}"
+                yield f"{UNASKED}{noun} is asked for"
 
     def _is_plain(self, point: Point) -> bool:
-        product, cann, target, scenario = self._base
-        return product in point.product and cann in point.cann and (target, scenario) == (point.target, point.scenario)
+        asked = self._config.context
+        here = all(asked.find_value(axis) in stretch for axis, stretch in zip(self._axes, point.box, strict=True))
+        return here and (asked.target, self._config.scenario) == (point.target, point.scenario)
 
     def _resolve_at(self, point: Point) -> Config | None:
         """Return the preset as it is at a point, None where it cannot be resolved there."""
@@ -280,7 +312,8 @@ class ContextMap:
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
-        resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target))
+        values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
+        resolver = config.resolver.for_context(build_point(config.context, {**values, "target": point.target}))
         try:
             resolved = resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
@@ -297,9 +330,20 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*claimed, *inside]))
 
 
-def _list_unasked(axes: Iterable[tuple[Stretch, object]]) -> tuple[str, ...]:
-    """Return words for the axes, product and release, of which a preset names what it is meant for, and nothing of that is here."""
-    return tuple(words for words, (here, meant) in zip(UNASKED, axes, strict=True) if meant and here == (_OPEN,))
+def list_covered_versions(config: Config) -> dict[str, tuple[str, ...]]:
+    """Return the releases of frameworks that a config is for: the one asked for, else those in the range of the preset."""
+    meant = {axis: releases.find_releases_in_range(spec, axis) or () for axis, spec in config.versions.items()}
+    return meant | {axis: (release,) for axis, release in config.context.versions}
+
+
+def _join_boxes(boxes: list[Box]) -> list[Box]:
+    """Return boxes with those made one that differ in the stretch of one axis only."""
+    for axis in reversed(range(len(boxes[0]))):
+        joined: dict[Box, list[Stretch]] = {}
+        for box in boxes:
+            joined.setdefault((*box[:axis], *box[axis + 1 :]), []).append(box[axis])
+        boxes = [(*rest[:axis], _join(stretches), *rest[axis:]) for rest, stretches in joined.items()]
+    return boxes
 
 
 def _join(stretches: Iterable[Stretch]) -> Stretch:
@@ -308,15 +352,3 @@ def _join(stretches: Iterable[Stretch]) -> Stretch:
 
 def _drop_open(values: Stretch) -> tuple[str, ...]:
     return tuple(value for value in values if value is not None)
-
-
-def _format_span(span: Stretch) -> str:
-    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
-    wanted = set(_drop_open(span))
-    runs: list[list[str]] = [[]]
-    for name in releases.load_releases():
-        if name in wanted:
-            runs[-1].append(name)
-        elif runs[-1]:
-            runs.append([])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if run)

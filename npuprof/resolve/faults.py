@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from npuprof.catalog import releases
 from npuprof.document import keys
-from npuprof.document.profile import Profile
-from npuprof.model import Finding, Step
+from npuprof.document.profile import MATCH_KEYS, Profile
+from npuprof.model import Finding, Path, Step, suggest_name
 
 _NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
+
+
+def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
+    """Yield the places where a profile has to name a framework, and names none that the catalogue knows (NP006)."""
+    for path in profile.named:
+        if path[-1] not in releases.list_frameworks():
+            yield _build_unknown_framework_finding(profile, path)
+
+
+def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
+    others, where = (MATCH_KEYS, "match") if "match" in path else (("cann",), "versions")
+    known = (*others, *releases.list_frameworks())
+    hint, fix = suggest_name(path[-1], known, f"known are {', '.join(known)}")
+    why = "What is not understood would be ignored silently, which is what npuprof is there to prevent."
+    shown = keys.format_key_path("", path).lstrip(".")
+    return Finding("NP006", f"unknown key {path[-1]!r} in {where}", why, hint, profile.origin(*path), shown, (profile.name,), fix=fix)
 
 
 def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:

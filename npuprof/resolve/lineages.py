@@ -29,6 +29,7 @@ PERSONAL = "personal:"
 #: How many presets one may build on.
 MOST_ANCESTORS = 2000
 
+_get_named = attrgetter("named")
 _get_overrides = attrgetter("overrides")
 _get_table = attrgetter("table")
 _get_home = attrgetter("home")
@@ -129,7 +130,7 @@ class Lineages:
 
             problems += [faults.build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
         if problems:
-            raise NpuprofError([*problems, *profile.problems])
+            raise NpuprofError([*problems, *list_form_problems((profile,))])
         return parents
 
     def _settle_versions(self, profile: Profile, lineage: tuple[Profile, ...]) -> tuple[Profile, ...]:
@@ -250,6 +251,17 @@ def identify_preset(profile: Profile) -> str:
 
 
 # -- what is so of any member: no function is called per member, since each preset of a chain of a thousand would pay for all below it
+
+
+def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
+    """Return what is wrong with the form of any member, and the names in it that should be those of frameworks and are none."""
+    members = tuple(lineage)
+    problems = [problem for member in members for problem in member.problems]
+    if any(map(_get_named, members)):
+        from npuprof.resolve import faults
+
+        problems += [problem for member in members for problem in faults.find_unknown_frameworks(member)]
+    return problems
 
 
 def has_overrides(lineage: Iterable[Profile]) -> bool:

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder
+from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_versions
 from npuprof.system.folders import expand_home
 from npuprof.system.patterns import lazy_pattern
 
@@ -204,4 +204,4 @@ def _find_clues(path: str, text: str) -> Iterator[Clue]:
 
 def _describe_context(fields: dict[str, Any]) -> str:
     context = fields.get("context") or {}
-    return ", ".join(f"{name} {context[name]}" for name in ("cann", "product") if context.get(name)) or "any"
+    return Context(context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())).describe()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from npuprof.compare.pairs import Pair, build_preset_pair
-from npuprof.model import Context, NpuprofError, Record
+from npuprof.model import NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
@@ -14,7 +14,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, group_commits, list_commits, list_configs, load_index
-from npuprof.runs.records import list_asked, list_texts
+from npuprof.runs.records import list_asked, list_texts, read_versions
 from npuprof.store import Folder
 from npuprof.store.around import BareStore
 from npuprof.store.gitstore.commits import Commit, load_commits
@@ -235,7 +235,7 @@ class Identifier:
             return None
         try:
             context = clue.record.get("context") or {}
-            workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env"))
+            workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env", read_versions(context)))
             workspace.use_store(self._workspace.store)
             changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
             spec = self._pin(workspace, str(request.get("spec", "")), commit)
@@ -265,7 +265,7 @@ class Identifier:
         parts = [part if part in known else self._find_new_name(part) for part in name.split("+")]
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
-            workspace = Workspace(None, Context(match.config.context.cann, match.config.context.product))
+            workspace = Workspace(None, match.config.context._replace(target=None))
             workspace.use_store(self._workspace.store)
             wanted = renamed or name
             now = workspace.resolve_spec(self._pin(workspace, wanted, "HEAD") if isinstance(self._workspace.store, BareStore) else wanted)

@@ -22,7 +22,7 @@ from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
-from npuprof.model import Context, Finding, NpuprofError, Place, __version__
+from npuprof.model import Finding, NpuprofError, Place, __version__
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
@@ -171,12 +171,12 @@ def build_fields(
         "preset": {
             "name": config.name,
             "description": config.description or None,
-            **{name: config.find_profile_value(name) for name in INHERITED_KEYS},
+            **{name: value for name in INHERITED_KEYS if (value := config.find_profile_value(name)) is not None or name != "versions"},
             "digest": config.digest,
             "preset_digest": config.preset_digest,
             "digest_form": FORM,
         },
-        "context": _describe_context(config.context),
+        "context": config.context._replace(target=None).build_fields(),
         "profiles": describe_profiles(config),
         "command": _describe_command(command, with_arguments),
         "settings": [
@@ -195,10 +195,6 @@ def build_fields(
         "exit": None,
     }  # fmt: skip
     return fields
-
-
-def _describe_context(context: Context) -> dict[str, str]:
-    return {name: value for name, value in context._asdict().items() if value and name != "target"}
 
 
 def describe_profiles(config: Config) -> list[dict[str, Any]]:

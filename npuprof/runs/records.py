@@ -277,6 +277,12 @@ def list_texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
+def read_versions(context: Mapping[str, Any]) -> dict[str, str]:
+    """Return the releases of frameworks in the context of a record, which somebody may have edited."""
+    value = context.get("versions")
+    return {name: text for name, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+
+
 def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a record says was laid over its preset, as it was typed."""
     request = fields.get("asked") or {}

@@ -23,7 +23,9 @@ from npuprof.store import spec
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
-_FACTS = ("variable", "tensorflow", "onto", "cann", "product", "shell", "sections")
+_FACTS = ("variable", "tensorflow", "onto", "cann", "product", "framework", "shell", "sections")
+#: Those of them that say what its preset is resolved for; releases of frameworks are joined by commas.
+CONTEXT_FACTS = ("cann", "product", "framework")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
 #: Names that a rendered block uses and a script has to have.
 _NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
@@ -110,12 +112,16 @@ class Injector:
         self._trusting = trusting
         self._with_unknown = with_unknown
         self._checking = checking
-        self._open_workspace = cache(lambda *facts: open_store(spec.build_context(*(fact or None for fact in facts))))
+        self._open_workspace = cache(
+            lambda cann, product, framework, target: open_store(
+                spec.build_context(cann or None, product or None, target or None, framework.split(",") if framework else ())
+            )
+        )
         self._render = cache(self._render_block)
 
-    def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
-        """Return a preset resolved. Raises NpuprofError."""
-        config = self._open_workspace(cann, product, target).resolve_spec(name)
+    def resolve_config(self, name: str, facts: Mapping[str, str], target: str = "") -> Config:
+        """Return a preset resolved for what a header says. Raises NpuprofError."""
+        config = self._open_workspace(*(facts.get(fact, "") for fact in CONTEXT_FACTS), target).resolve_spec(name)
         if self._checking and target:
             require_exportable(config)
         return config
@@ -126,7 +132,7 @@ class Injector:
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
             raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
-        config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
+        config = self.resolve_config(name, facts, target)
         if target == "env":
             rendered = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
         else:

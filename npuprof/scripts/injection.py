@@ -25,7 +25,7 @@ from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 
 
 class Asked(Record):
-    """What a block is to hold and where: the preset, the target, the line it goes before, the release, the product."""
+    """What a block is to hold and where: the preset, the target, the line it goes before, the release, the product, the frameworks."""
 
     file: str
     spec: str
@@ -33,6 +33,7 @@ class Asked(Record):
     line: int | None
     cann: str | None
     product: str | None
+    framework: str = ""
 
     def list_facts(self, *names: str) -> dict[str, str]:
         """Return those of what a block is to hold that are given, as facts of its header."""
@@ -54,14 +55,14 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
-    facts = asked.list_facts("cann", "product", "target")
+    facts = asked.list_facts(*blocks.CONTEXT_FACTS, "target")
     marked = blocks.find_blocks(file, data)
     waiting = [block for block in marked if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())]
     if asked.line is None and waiting:
         changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | facts), asked.spec) for block in waiting]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
-    injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
+    injector.resolve_config(asked.spec, facts, asked.target or "")  # what is wrong there comes first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
@@ -84,7 +85,7 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
-    plan = plan_replacement(data, asked.spec, injector, asked.list_facts("cann", "product"), modules, before)
+    plan = plan_replacement(data, asked.spec, injector, asked.list_facts(*blocks.CONTEXT_FACTS), modules, before)
     nothing = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
     answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
     return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))

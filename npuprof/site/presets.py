@@ -46,9 +46,9 @@ class Preset(Record):
         own = {name: str(table.get(name, "")) for name in ("description", "owner", "deprecated", "scenario", "cann")}
         config = self.config
         if config is None:
-            return {**own, "products": (), "abstract": False, "digest": ""}
+            return {**own, "versions": {}, "products": (), "abstract": False, "digest": ""}
         resolved = {"scenario": config.scenario or "", "cann": config.cann or "", "products": tuple(config.products)}
-        return {**own, **resolved, "abstract": config.abstract, "digest": config.digest}
+        return {**own, **resolved, "versions": config.versions, "abstract": config.abstract, "digest": config.digest}
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -11,9 +11,9 @@ from npuprof.catalog import values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
-from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import Origin, Path, Record
 from npuprof.resolve import contexts, origins
+from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
 
 #: How long a value may be on a page; the whole is in the file.
@@ -113,7 +113,7 @@ def build_compared_rows(config: Config) -> tuple[SettingRow, ...]:
 
 
 def _build_header_rows(config: Config) -> Iterator[SettingRow]:
-    for name in INHERITED_KEYS:
+    for name in order_claims(config.claims):
         value = find_meta_value(config, name)
         if value is not None and value != []:
             origin = config.find_profile_origin(name)

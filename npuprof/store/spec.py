@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from npuprof import catalog, document, store
 from npuprof.catalog import products, releases, targets
@@ -339,9 +339,16 @@ def _is_one_file(spec: str) -> bool:
     return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
 
 
-def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
-    """Return a context from what a user wrote. Raises NpuprofError for an unknown release, product or target."""
+def build_context(
+    cann: str | None = None, product: str | None = None, target: str | None = None, versions: Mapping[str, str] | Sequence[str] = ()
+) -> Context:
+    """Return a context from what a user wrote: ``versions`` are releases by framework, or texts like ``torch_npu=7.3``; cann is one too.
+
+    Raises NpuprofError for an unknown release, product, target or framework.
+    """
     problems: list[Finding] = []
+    frameworks = _read_versions({"cann": cann} if cann is not None else {}, versions, problems)
+    cann = frameworks.pop("cann", None)
     release = releases.find_release(cann) if cann is not None else None
     if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
@@ -357,7 +364,25 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
-    return Context(release, family, target)
+    return Context(release, family, target, tuple(sorted(frameworks.items())))
+
+
+def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[str], problems: list[Finding]) -> dict[str, str]:
+    """Return the releases of frameworks that a user asked for, with that of CANN as it is written; tell what is wrong."""
+    pairs = given.items() if isinstance(given, Mapping) else [(name, text) for name, _, text in (word.partition("=") for word in given)]
+    names = ("cann", *releases.list_frameworks()) if pairs else ()
+    for name, text in pairs:
+        found = text if name == "cann" else releases.find_release(text, name)
+        if name not in names:
+            hint = did_you_mean(name, names, f"known are {', '.join(names)}")
+            problems.append(Finding("NP902", f"unknown framework {name!r}", "", hint))
+        elif not found:
+            hint = f"write --framework {name}=RELEASE; {releases.describe_known_releases(name)}"
+            problems.append(Finding("NP401", f"unknown {name} release {text!r}", "What a variable does is known release by release.", hint))
+        elif known.setdefault(name, found) != found:
+            what = f"{name} is asked for twice: {known[name]} and {found}"
+            problems.append(Finding("NP902", what, "A preset is resolved for one release of each.", "leave one of them out"))
+    return known
 
 
 def read_profile_file(path: str, home: ProfileSource | None) -> Profile:

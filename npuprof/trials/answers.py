@@ -112,7 +112,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
         "schema": SCHEMA,
         "good": {"name": difference.before.name, "digest": difference.before.digest},
         "bad": {"name": difference.after.name, "digest": difference.after.digest},
-        "context": {name: value for name, value in difference.before.context._asdict().items() if value},
+        "context": difference.before.context.build_fields(),
         "command": command,
         "changes": [build_change_dict(change) for change in difference.changes],
         "units": [list_bits(unit) for unit in bisection.units],

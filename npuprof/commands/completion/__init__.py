@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from npuprof.commands.completion.places import describe_wanted_words, find_place, list_placed_words
 from npuprof.commands.framework.registry import list_verb_names
 from npuprof.commands.framework.verb import Parameter, Verb
-from npuprof.document.profile import PROFILE_KEYS
+from npuprof.document.profile import PROFILE_KEYS, RELEASES
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 from npuprof.system.patterns import lazy_pattern
 
@@ -183,6 +183,12 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         from npuprof.catalog.releases import load_releases
 
         yield from ((name, "") for name in reversed(load_releases()))
+    elif kind == "NAME=RELEASE":
+        from npuprof.catalog.releases import list_frameworks, load_releases
+
+        name, equals, _ = current.partition("=")
+        yield from ((f"{name}={release}", "") for release in reversed(load_releases(name) if equals else ()))
+        yield from ((f"{framework}=", "") for framework in list_frameworks() if not equals)
     elif kind == "PRODUCT":
         from npuprof.catalog import products
 
@@ -269,4 +275,8 @@ def _list_catalogue() -> Iterator[Candidate]:
 
 
 def _list_profile_keys() -> Iterator[Candidate]:
-    yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in PROFILE_KEYS.items())
+    from npuprof.catalog.releases import list_frameworks
+
+    plain = {name: key for name, key in PROFILE_KEYS.items() if key.kind != RELEASES}
+    yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in plain.items())
+    yield from ((f"profile.versions.{name}", f"Releases of {name} it is meant for") for name in list_frameworks())

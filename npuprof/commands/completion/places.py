@@ -11,8 +11,8 @@ from npuprof.document.profile import PROFILE_KEYS
 
 #: What values are called in the help that are no files, whatever they are.
 _NO_FILES = frozenset((
-    "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS", "RISK", "TARGET",
-    "TEXT", "URL", "VERSION", "WHEN",
+    "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME=RELEASE", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS",
+    "RISK", "TARGET", "TEXT", "URL", "VERSION", "WHEN",
 ))  # fmt: skip
 
 

@@ -20,6 +20,9 @@ STORE = option(
 CANN = option("--cann", metavar="RELEASE", text="Select the CANN release, such as 9.0.0 [default: any]")
 FROM = option("--from", metavar="RELEASE", text="Upgrade from this CANN release if a preset or script names none")
 PRODUCT = option("--product", metavar="PRODUCT", text="Select the product or soc_version, such as atlas-a2 [default: any]")
+FRAMEWORKS = many(
+    "--framework", metavar="NAME=RELEASE", text="Select the release of a framework, such as torch_npu=7.3; can be repeated [default: any]"
+)
 MIXINS = many("--with", metavar="SPEC", text="Overlay another preset; can be repeated")
 SETS = many("--set", metavar="KEY=VALUE", text="Override a value for this command; can be repeated")
 UNSETS = many("--unset", metavar="KEY", text="Remove a key for this command; can be repeated")

@@ -70,8 +70,7 @@ def plan_replacement(
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    context = given.get("cann", ""), given.get("product", "")
-    candidates = list(_list_candidates(before, shell, marked, lambda target: injector.resolve_config(spec, *context, target)))
+    candidates = list(_list_candidates(before, shell, marked, lambda target: injector.resolve_config(spec, given, target)))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
