@@ -230,7 +230,7 @@ class _Reader:
                 self.add_unknown_name(
                     f"unknown key {name!r} in [profile]",
                     path,
-                    PROFILE_KEYS,
+                    PROFILE_KEYS if name not in _SAID_ELSEWHERE else (),
                     _SAID_ELSEWHERE.get(name) or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
                 )
             elif key.kind == NAMES and isinstance(value, str) and (names := re.findall(r"[^\s,;]+", value)):
