@@ -61,18 +61,18 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="npu-1"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
-        ('require = "deterministic == 1"\n', "a rule has no code", 1),
-        ('code = "TEAM-1"\n', "a rule has no require", 1),
+        ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
+        ('code = "TEAM-1"\n', "'require' is missing in [rule]", 1),
         (rule("deterministic"), "deterministic stands alone", 3),
         (rule("1 == 1"), "is true or false whatever a preset says", 3),
         (rule("deterministic = 1"), "is not a condition", 3),
         (rule("determinstic == 1"), "'determinstic' is no setting", 3),
         (rule("deterministic == true"), "deterministic holds a whole number, and is compared with true", 3),
         (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
-        (rule("deterministic == 1", severity="fatal"), "severity = 'fatal' is unknown", 4),
-        (rule("deterministic == 1", message=""), "message must be one line of text", 4),
+        (rule("deterministic == 1", severity="fatal"), "'severity' in [rule]: known are error", 4),
+        (rule("deterministic == 1", message=""), "it is not one line of text", 4),
         (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
-        (rule("deterministic == 1") + 'presets = "a"\n', "'presets' in [[rule]] must be a list of texts", 4),
+        (rule("deterministic == 1") + 'presets = "a"\n', "'presets' in [rule] must be a list of texts", 4),
         (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
     ],
 )
@@ -93,7 +93,7 @@ def test_all_faults_of_rules_are_told_at_once() -> None:
 
 
 def test_two_rules_of_one_file_have_two_codes() -> None:
-    with pytest.raises(NpuprofError, match=r"there is a rule team-1 already, in line 2"):
+    with pytest.raises(NpuprofError, match=r"'team-1' is there already, in line 1"):
         parse_project(
             "npuprof.toml", f"[[rule]]\n{rule('deterministic == 1')}[[rule]]\n{rule('deterministic == 1', code='team-1')}".encode()
         )

@@ -14,7 +14,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
 from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store import Folder, find_project_folder, layout
-from npuprof.store.sources.urls import find_url_fault, hide_credentials
+from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system.patterns import lazy_pattern
 
@@ -23,19 +23,10 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Ignore, TeamRule
 
 Entry = TypeVar("Entry")
-#: The keys of a table, each with what its value must be and an example.
-Keys = dict[str, tuple[str, str]]
+#: The keys of a table, each with what its value must be, an example, and, for some, what finds a fault of a value of that kind.
+Keys = dict[str, tuple[Any, ...]]
 
 FILE = layout.FILE
-#: The keys of each table: what a value must be, and an example.
-_KEYS: Keys = {
-    "requires": ("a text", 'requires = ">=0.3"'), "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]'),
-    "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
-}  # fmt: skip
-_SOURCE_KEYS: Keys = {
-    "url": ("a text", 'url = "ssh://git@host/presets.git"'), "path": ("a text", 'path = "profiles"'), "rev": ("a text", 'rev = "^2.1"'),
-    "rules": ("true or false", "rules = true"), "vendor": ("a text", 'vendor = "vendor/team"'),
-}  # fmt: skip
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
@@ -101,13 +92,8 @@ class _Reader:
     def read_project(self) -> Project:
         """Return the project, without what is at fault."""
         good = self._read_table(self._document.data, (), _KEYS)
-        if "requires" in good and parse_version_range(good["requires"]) is None:
-            self._add(f"requires = {good['requires']!r} is no range of versions", ("requires",), 'write requires = ">=0.3"')
-        for index, pattern in enumerate(good.get("presets", ())):
-            if fault := layout.find_glob_fault(pattern):
-                self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
-        self._require_distinct_names(sources)
+        self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
         return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
 
@@ -118,15 +104,11 @@ class _Reader:
             return (), ()
         from npuprof.store.sources import teamrules
 
+        codes = ((table.get("code"), ("rule", index)) for index, table in enumerate(rules))
+        self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
         good_rules = tuple(self._read_entries("rule", rules, teamrules.KEYS, ("code", "require"), teamrules.read_rule))
-        first: dict[str, int] = {}
-        for index, table in enumerate(rules):
-            code = table.get("code")
-            if isinstance(code, str) and code and first.setdefault(code.upper(), index) != index:
-                line = Origin(self._document, ("rule", first[code.upper()], "code")).line
-                self._add(f"there is a rule {code} already, in line {line}", ("rule", index, "code"), "give it another code")
         keys = teamrules.IGNORE_KEYS
-        return good_rules, tuple(self._read_entries("ignore", ignores, keys, tuple(keys), teamrules.read_ignore))
+        return good_rules, tuple(self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore))
 
     def _read_entries(
         self, kind: str, tables: Sequence[dict[str, Any]], known: Keys, required: Iterable[str], read: Callable[..., Entry | None]
@@ -134,27 +116,28 @@ class _Reader:
         """Yield the rules or ignores of a list of tables, without those at fault."""
         for index, table in enumerate(tables):
             before, path = len(self.problems), (kind, index)
-            good = self._read_table(table, path, known)
-            for name in required:
-                if name not in table:
-                    self._add(f"{'an' if kind == 'ignore' else 'a'} {kind} has no {name}", path, f"write {known[name][1]}")
-            entry = read(self._document, path, good, self._add)
+            entry = read(self._document, path, self._read_table(table, path, known, required), self._add)
             if entry is not None and len(self.problems) == before:
                 yield entry
 
-    def _read_table(self, table: dict[str, Any], path: Path, known: Keys) -> dict[str, Any]:
-        """Return the keys of a table that are known and of the right kind."""
-        name_of_table = ".".join(str(part) for part in path if isinstance(part, str))
-        where = f" in [[{name_of_table}]]" if any(isinstance(part, int) for part in path) else f" in [{name_of_table}]" if path else ""
+    def _read_table(self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the keys of a table that are known and have a value as it must be."""
+        where = f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
         good: dict[str, Any] = {}
         for name, value in table.items():
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
                 self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored silently.")
-            elif not _is_of_kind(known[name][0], value):
-                self._add(f"{name!r}{where} must be {known[name][0]}", (*path, name), f"write {known[name][1]}")
+                continue
+            kind, example, *checks = known[name]
+            fault = f" must be {kind}" if not _is_of_kind(kind, value) else ""
+            if fault := fault or next((f": {fault}" for check in checks if (fault := check(value))), ""):
+                self._add(f"{name!r}{where}{fault}", (*path, name), f"write {example}")
             else:
                 good[name] = value
+        for name in required:
+            if name not in table:
+                self._add(f"{name!r} is missing{where}", path, f"write {known[name][1]}")
         return good
 
     def _read_source(self, name: str, table: Any) -> Source | None:
@@ -165,25 +148,19 @@ class _Reader:
         before = len(self.problems)
         if not is_source_name(name):
             self._add(f"{name!r} cannot be the name of a source", path, "use letters, digits, '-' and '_', as in [sources.team]")
-        good = self._read_table(table, path, _SOURCE_KEYS)
-        if "url" not in table:
-            self._add(f"the source {name!r} has no url", path, f"write {_SOURCE_KEYS['url'][1]}")
-        for key, find_fault in _FAULTS.items():
-            if key in good and (fault := find_fault(good[key])):
-                shown = hide_credentials(good[key]) if key == "url" else good[key]
-                self._add(f"{key} = {shown!r}{fault}", (*path, key), f"write {_SOURCE_KEYS[key][1]}")
+        good = self._read_table(table, path, _SOURCE_KEYS, ("url",))
         if len(self.problems) > before:
             return None
         folder = posixpath.normpath(good.get("path", "profiles"))
         return Source(name, **{**good, "path": "" if folder == "." else folder})
 
-    def _require_distinct_names(self, sources: dict[str, Source]) -> None:
-        first: dict[str, str] = {}
-        for name in sources:
-            same = first.setdefault(name.lower(), name)
-            if same != name:
-                what = f"the sources {same!r} and {name!r} differ in case only"
-                self._add(what, ("sources", name), "give one of them another name", "Who reads team:base could mean either.")
+    def _require_distinct(self, named: Iterable[tuple[str, Path]]) -> None:
+        """Find names that differ in case only: who reads team:base could mean either."""
+        first: dict[str, Path] = {}
+        for name, path in named:
+            if (known := first.setdefault(name.lower(), path)) != path:
+                line = Origin(self._document, known).line
+                self._add(f"{name!r} is there already, in line {line}", path, "give one of them another name; case makes no difference")
 
 
 def is_store_path(path: str) -> bool:
@@ -197,8 +174,8 @@ def is_store_path(path: str) -> bool:
 def find_copy_fault(folder: str) -> str:
     """Return why a copy of a source cannot lie in a folder, an empty text where it can."""
     if folder == "." or not is_store_path(folder):
-        return "is no folder below that of npuprof.toml"
-    return "is git's own folder" if ".git" in folder.lower().split("/") else ""
+        return "it is no folder below that of npuprof.toml"
+    return "it is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
 def _is_revision(text: str) -> bool:
@@ -206,17 +183,21 @@ def _is_revision(text: str) -> bool:
     return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
 
 
-def _say(text: str, before: str = " ") -> str:
-    return f"{before}{text}" if text else ""
+def _find_globs_fault(patterns: list[str]) -> str:
+    return next((f"{pattern!r} {fault}" for pattern in patterns if (fault := layout.find_glob_fault(pattern))), "")
 
 
-#: The functions that find what is wrong with a key of a source; an empty text if nothing is.
-_FAULTS: dict[str, Callable[[str], str]] = {
-    "url": lambda url: _say(find_url_fault(url), ": "),
-    "path": lambda path: "" if is_store_path(path) else " is no folder below the top of a repository",
-    "vendor": lambda folder: _say(find_copy_fault(folder)),
-    "rev": lambda rev: "" if _is_revision(rev) else " is no range of versions and no revision",
-}
+_KEYS: Keys = {
+    "requires": ("a text", 'requires = ">=0.3"', lambda text: "" if parse_version_range(text) else "it is no range of versions"),
+    "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', _find_globs_fault),
+    "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
+}  # fmt: skip
+_SOURCE_KEYS: Keys = {
+    "url": ("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
+    "path": ("a text", 'path = "profiles"', lambda path: "" if is_store_path(path) else "it is no folder below the top of a repository"),
+    "rev": ("a text", 'rev = "^2.1"', lambda rev: "" if _is_revision(rev) else "it is no range of versions and no revision"),
+    "rules": ("true or false", "rules = true"), "vendor": ("a text", 'vendor = "vendor/team"', find_copy_fault),
+}  # fmt: skip
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:

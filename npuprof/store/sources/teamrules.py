@@ -20,26 +20,11 @@ if TYPE_CHECKING:
     #: Takes a fault: the message, the place, what to try, and why.
     Add = Callable[[str, Path, str, str], None]
 
-#: The keys of a ``[[rule]]`` and of an ``[[ignore]]``: what a value must be, and an example.
-KEYS = {
-    "code": ("a text", 'code = "TEAM-1"'), "when": ("a text", "when = \"scenario == 'training'\""),
-    "require": ("a text", 'require = "deterministic == 1"'), "message": ("a text", 'message = "training is repeatable"'),
-    "severity": ("a text", 'severity = "warning"'), "presets": ("a list of texts", 'presets = ["production/*"]'),
-}  # fmt: skip
-IGNORE_KEYS = {"code": ("a text", 'code = "NP378"'), "reason": ("a text", 'reason = "one device only"'), "presets": KEYS["presets"]}
 _CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
-    """Return the rule of a table, None if its condition is at fault; ``add`` takes all faults, ``good`` are the keys of the right kind."""
-    if "code" in good and (fault := find_code_fault(good["code"])):
-        add(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {KEYS['code'][1]}", "")
-    if "severity" in good and good["severity"] not in SEVERITIES:
-        hint = did_you_mean(good["severity"], SEVERITIES, f"known are {', '.join(SEVERITIES)}")
-        add(f"severity = {good['severity']!r} is unknown", (*path, "severity"), hint, "")
-    if "message" in good and not (good["message"].strip() and good["message"].isprintable()):
-        add("message must be one line of text", (*path, "message"), f"write {KEYS['message'][1]}", "")
-    _check_globs(path, good, add)
+    """Return the rule of a table, None if its condition is at fault; ``add`` takes all faults, ``good`` are the keys that are right."""
     when, require = (_read_condition(good[name], (*path, name), add) if name in good else None for name in ("when", "require"))
     return require and TeamRule(
         good.get("code", ""), require, when, good.get("message", ""), good.get("severity", "error"),
@@ -47,22 +32,9 @@ def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) ->
     )  # fmt: skip
 
 
-def read_ignore(document: Document, path: Path, good: dict[str, Any], add: Add) -> Ignore:
-    """Return what a table accepts; ``add`` takes all faults, ``good`` are the keys of the right kind."""
-    if "code" in good and (fault := find_acceptance_fault(good["code"])):
-        add(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {IGNORE_KEYS['code'][1]}", "")
-    if "reason" in good and not good["reason"].strip():
-        add("the reason is empty", (*path, "reason"), f"write {IGNORE_KEYS['reason'][1]}", "Who reads it later has to know why.")
-    _check_globs(path, good, add)
-    if "presets" in good and not good["presets"]:
-        add("presets is empty, so nothing is accepted", (*path, "presets"), f"write {KEYS['presets'][1]}", "")
+def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) -> Ignore:
+    """Return what a table accepts; ``good`` are the keys that are right."""
     return Ignore(good.get("code", ""), good.get("reason", ""), Origin(document, path), tuple(good.get("presets", ())))
-
-
-def _check_globs(path: Path, good: dict[str, Any], add: Add) -> None:
-    for index, pattern in enumerate(good.get("presets", ())):
-        if fault := find_name_glob_fault(pattern):
-            add(f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {KEYS['presets'][1]}", "")
 
 
 def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
@@ -78,11 +50,19 @@ def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
     return None if unknown else (text, tree)
 
 
-def find_code_fault(code: str) -> str:
+def _find_line_fault(text: str) -> str:
+    return "" if text.strip() and text.isprintable() else "it is not one line of text"
+
+
+def _find_code_fault(code: str) -> str:
     """Return why a team's rule cannot have a code, an empty text where it can."""
     if _CODE.fullmatch(code) is None:
         return "a code is a letter with letters, digits, '-' and '_' after it"
     return "codes that begin with NP are npuprof's own" if code[:2].upper() == "NP" else ""
+
+
+def _find_globs_fault(patterns: list[str]) -> str:
+    return next((f"{pattern!r} {fault}" for pattern in patterns if (fault := find_name_glob_fault(pattern))), "")
 
 
 def find_name_glob_fault(pattern: str) -> str:
@@ -91,3 +71,22 @@ def find_name_glob_fault(pattern: str) -> str:
         return "is the name of a file: the name of a preset has no .toml"
     plain = f"{pattern[:-2]}*" if pattern == "**" or pattern.endswith("/**") else pattern
     return find_glob_fault(f"{plain}.toml") if plain else "means no preset"
+
+
+#: The keys of a ``[[rule]]`` and of an ``[[ignore]]``: what a value must be, an example, and what finds a fault of one.
+KEYS = {
+    "code": ("a text", 'code = "TEAM-1"', _find_code_fault), "when": ("a text", "when = \"scenario == 'training'\""),
+    "require": ("a text", 'require = "deterministic == 1"'),
+    "message": ("a text", 'message = "training is repeatable"', _find_line_fault),
+    "severity": ("a text", 'severity = "warning"', lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}"),
+    "presets": ("a list of texts", 'presets = ["production/*"]', _find_globs_fault),
+}  # fmt: skip
+IGNORE_KEYS = {
+    "code": ("a text", 'code = "NP378"', find_acceptance_fault),
+    "reason": (
+        "a text",
+        'reason = "one device only"',
+        lambda text: "" if text.strip() else "it is empty; who reads it later has to know why",
+    ),
+    "presets": (*KEYS["presets"], lambda globs: "" if globs else "it is empty, so nothing is accepted"),
+}
