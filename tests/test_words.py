@@ -259,7 +259,7 @@ TYPED = [
     ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
     ("scan bert", 2, "for a preset: npuprof check bert"),
     ("scan nosuch", 2, "check the path"),
-    ("adopt profiles", 0, "there is no script that sets anything"),
+    ("adopt profiles", 0, "nothing in the scripts is written by hand"),
     ("list bert", 2, "npuprof show NAME shows one preset"),
     ("release bert --major", 2, "npuprof release bert-training 2.0.0 gives it"),
     ("yank held", 2, "--why"),

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from npuprof.store import Folder
     from npuprof.store.spec import Workspace
 
-_MOST_TOLD = 10
-
 
 class _Proposal(NamedTuple):
     """The presets that scripts would be moved into: their family, where each goes, its text, and what renders blocks of them."""
@@ -104,7 +102,7 @@ class Adopt(Verb):
             if not self.dry_run:
                 _write(home, new, wanted)
                 trust_carried(home, [Profile(parse_document(name, file.source, texts[name]), home=home) for name, file in new.items()])
-        told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts))
+        told = _Told(texts, below, family, adoption, beside, self.dry_run)
         problems += adoption.faults
         code = 2 if any(problem.severity == "error" for problem in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
@@ -113,8 +111,8 @@ class Adopt(Verb):
 
     def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
         """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
-        family = _build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
-        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
+        family = build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
+        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [])
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         opener = build_opener(home, {name: (file.source, texts[name]) for name, file in new.items()})
         injector = Injector(None, self.trust, opener, with_unknown=True, checking=True)  # (trusted later)
@@ -154,10 +152,6 @@ class Adopt(Verb):
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 
 
-def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str]) -> Family:
-    return build_family(drafts, below, known)
-
-
 def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
     """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
     rejected: dict[str, list[Finding]] = {}
@@ -177,7 +171,7 @@ def _place_in_script(finding: Finding, draft: Draft) -> Finding:
     return finding._replace(origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column))
 
 
-def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
+def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
     """Return where presets go. Raises NpuprofError where the store has one of these names."""
     files: dict[str, NewFile] = {}
     problems: list[Finding] = []
@@ -187,7 +181,7 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
             require_free_name(home, name)
             files[name].require_absent()
         except NpuprofError as error:
-            hint = f"put the new presets below {'another' if under else 'a'} name: --under {'more' if under else 'adopted'}"
+            hint = "put the new presets below another name, as with --under adopted"
             problems += [finding._replace(hint=hint) if finding.code == "NP923" else finding for finding in error.findings]
     if problems:
         raise NpuprofError(list(dict.fromkeys(problems)))
@@ -241,29 +235,22 @@ class _Told:
         adoption: Adoption,
         beside: dict[str, str],
         dry_run: bool,
-        any_script: bool,
     ) -> None:
         self.texts, self.adoption, self.beside, self.dry_run = texts, adoption, beside, dry_run
-        self.any_script = any_script
         leaves = family.leaves if family else []
         self.sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
 
     def format_remarks(self, store: str) -> list[str]:
         """Return the summary: which scripts keep their lines and why, what was made, which scripts take part."""
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
-        if not adopted and not unchanged:
-            nothing = "nothing in the scripts is written by hand that a preset could hold"
-            if not self.any_script:
-                nothing = "there is no script that sets anything: adopt takes scripts, and folders of them"
-            return [*(f"{path}: {what}" for path, what in self.beside.items()), nothing]
         remarks: list[str] = []
-        for path, findings in list(unchanged.items())[:_MOST_TOLD]:
+        for path, findings in unchanged.items():
             script = findings[0]
             line = f":{script.where.line}" if script.where and script.where.line else ""
             remarks.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
-        if len(unchanged) > _MOST_TOLD:
-            remarks.append(f"and {len(unchanged) - _MOST_TOLD} more keep theirs, which --format json lists")
-        remarks += [f"{path}: {what}" for path, what in list(self.beside.items())[:_MOST_TOLD]]
+        remarks += [f"{path}: {what}" for path, what in self.beside.items()]
+        if not adopted and not unchanged:
+            return [*remarks, "nothing in the scripts is written by hand that a preset could hold"]
         if stays := sum(len(script.remarks) for script in adopted):
             remarks.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
         return [*remarks, self._count(store)]

@@ -38,7 +38,7 @@ class Copy(Verb):
         workspace = spec.Workspace(self.store)
         home = workspace.store
         old = workspace.profile(self.spec)
-        file = locate_new_file(home, self.name, old.name)
+        file = locate_new_file(home, self.name)
         text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
         answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
         remarks = list(answer.remarks)

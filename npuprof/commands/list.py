@@ -83,8 +83,6 @@ class List(Verb):
                 presets.append((profile, config))
         if conditions is not None:
             conditions.require_known_names()
-            if not presets and (refused := conditions.list_refused_values()):
-                raise NpuprofError(refused)
         forms: Forms = {
             "text": lambda: (
                 _format_tree([profile for profile, _ in presets])

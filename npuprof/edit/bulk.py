@@ -78,7 +78,7 @@ class Bulk:
         self._conditions.require_known_names()
         if not matched:
             hint = "npuprof list --where tells which presets meet a condition"
-            raise NpuprofError(self._conditions.list_refused_values() or [Finding("NP013", "no preset meets the condition", "", hint)])
+            raise NpuprofError([Finding("NP013", "no preset meets the condition", "", hint)])
         return matched
 
     def _change_preset(self, name: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
 from npuprof.checks import settings
-from npuprof.checks.meaning import UNKNOWN, guess_plain_value, suggest_choice
+from npuprof.checks.meaning import UNKNOWN, guess_plain_value
 from npuprof.document import keys
-from npuprof.model import SCENARIOS, Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.resolve.config import Config
 
 
@@ -39,10 +38,6 @@ class Conditions:
         if self._unset:
             raise NpuprofError([_build_unknown_name_finding(self._unset[0], self._keys)])
 
-    def list_refused_values(self) -> list[Finding]:
-        """Return the values that the conditions ask for and no check accepts, with what to write."""
-        return list(_find_refused_values(self._tree).values())
-
 
 def _parse_condition(text: str) -> Any:
     try:
@@ -55,23 +50,6 @@ def _guess_value(key: str, value: Any, kind: str) -> Any:
     option = catalog.find_option(key)
     guess = settings.guess_option_value(option, value) if option else guess_plain_value(value, kind)
     return None if guess is UNKNOWN else guess
-
-
-def _find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
-    findings: dict[tuple[str, Any], Finding] = {}
-    for word, compared, operand in condition.list_comparisons(tree):
-        key = written_condition.find_compared_key(compared)
-        if not key or operand[0] != "const" or word not in ("==", "in"):
-            continue
-        for value in operand[1] if word == "in" and isinstance(operand[1], tuple) else (operand[1],):
-            hint = next((fault.hint for fault in settings.find_setting_faults(key, value) if fault.code == "NP203"), "")
-            if key == "scenario":
-                hint = suggest_choice(key, value, SCENARIOS)[0] if value not in SCENARIOS else ""
-            hint = re.sub(r"^write (\S+) = (.*)", rf"write '{key} == \2'", hint)
-            if hint:
-                what = f"--where asks for {key} = {keys.format_short_value(value)}, which it never is"
-                findings[key, value] = Finding("NP013", what, "No preset holds it, and no check would take it.", hint)
-    return findings
 
 
 def _build_unknown_name_finding(key: str, set_keys: Collection[str]) -> Finding:

@@ -12,7 +12,6 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.preset_file import (
     BOM,
-    NewFile,
     PresetFile,
     format_difference,
     locate_new_file,
@@ -25,7 +24,6 @@ from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.report.output import read_file_content
 from npuprof.report.writing import Wanted
 from npuprof.store import Folder
-from npuprof.store.layout import Layout
 from npuprof.store.personal import find_personal_file
 from npuprof.store.sources.project import read_project
 from npuprof.store.spec import Workspace
@@ -46,7 +44,10 @@ class Moved:
         if os.path.islink(self.old.path):
             what, why = f"{self.old.source} is a link", "A name that leads to another file is moved by hand."
             raise NpuprofError([Finding("NP920", what, why, "move the link with git mv")])
-        self.new = _locate_new_place(home, old, new)
+        if home.is_outside(old) or home.is_outside(new):
+            what, why = f"{old!r} or {new!r} lies outside the store", "A glob of npuprof.toml names the file."
+            raise NpuprofError([Finding("NP920", what, why, "move the file with git mv, and change what extends it")])
+        self.new = locate_new_file(home, new)
         require_free_name(home, new, besides=old)
         self.new.require_absent()
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
@@ -120,23 +121,6 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], 
     mark = BOM if raw.startswith(BOM) else b""
     wanted = Wanted(os.path.relpath(home.project_file), mark + text.encode(), raw)
     return [wanted], format_difference(project.source, project.text, text)
-
-
-def _locate_new_place(home: Folder, old: str, new: str) -> NewFile:
-    """Return where a preset goes: outside the store where it lies there. Raises NpuprofError where its name leads elsewhere."""
-    file = locate_new_file(home, new, old)
-    if not home.is_outside(old):
-        if home.is_outside(new):
-            what, why = f"{new!r} is a name of presets outside the store", "A glob of npuprof.toml names files there; this one lies in it."
-            raise NpuprofError([Finding("NP920", what, why, "choose another name, or move the file by hand")])
-        return file
-    globs = tuple(f"{new}.toml" if glob == f"{old}.toml" else glob for glob in home.layout.globs)
-    if not Layout(home.layout.prefix, globs).takes(new):
-        what = f"{old!r} lies outside the store, and no glob of npuprof.toml names {new!r}"
-        hint = f'choose a name that fits one ({", ".join(globs)}), or add "{new}.toml" to presets first'
-        raise NpuprofError([Finding("NP920", what, "Its name is its path from the folder of npuprof.toml.", hint)])
-    path = os.path.join(os.path.dirname(home.project_file), f"{new}.toml")
-    return NewFile(path, os.path.relpath(path), os.path.dirname(home.project_file))
 
 
 def _read_text(origin: Origin) -> str:

@@ -144,11 +144,8 @@ class NewFile(Record):
         return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
 
 
-def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
-    """Return where a preset of a name goes in a store, one made of an ``old`` one perhaps.
-
-    Raises NpuprofError where it cannot have one of that name.
-    """
+def locate_new_file(home: store.Folder, name: str) -> NewFile:
+    """Return where a new preset of a name goes in a store. Raises NpuprofError where it cannot have one of that name."""
     require_writable_store(home)
     if not store.is_profile_name(name):
         raise NpuprofError([build_bad_new_name_finding(name)])

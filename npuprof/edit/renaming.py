@@ -47,9 +47,6 @@ def list_pinned_references(document: Document, old: str) -> list[Origin]:
 def rename_in_project(document: Document, old: str, new: str) -> str:
     """Return the text of ``npuprof.toml`` with what names a preset exactly under its new name. Raises NpuprofError."""
     places: dict[Path, str] = {path: new for path, glob in _list_globs(document) if glob == old}
-    for index, glob in enumerate(_list_texts(document.data.get("presets"))):
-        if glob == f"{old}.toml":
-            places["presets", index] = f"{new}.toml"
     return replace_strings(document, places).text
 
 
