@@ -214,7 +214,7 @@ def test_it_is_changed_committed_released_and_restored_like_any_other(team: Repo
 def test_a_new_preset_goes_where_a_glob_says(team: Repo, run: Callable[..., Any]) -> None:
     assert "+++ b/jobs/y/preset.toml" in run("new", "jobs/y/preset", "--extends", "base").out
     assert "+++ b/profiles/jobs/y.toml" in run("new", "jobs/y", "--extends", "base").out
-    assert "there is a preset 'jobs/x/preset' already" in run("new", "jobs/x/preset").err
+    assert "exists already" in run("new", "jobs/x/preset").err
     assert run("commit").out.endswith(" Add jobs/y, jobs/y/preset\n")
 
 

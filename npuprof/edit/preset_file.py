@@ -169,8 +169,8 @@ def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
 
 def answer_new_preset(home: store.Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
     """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and writes nothing then."""
-    require_free_name(home, name)  # before the text is judged, which would be told of a preset that is there
-    file.require_absent()
+    file.require_absent()  # before the text is judged, which would be told of a preset that is there
+    require_free_name(home, name)
     if not no_check:
         judge_change(None, Profile(document.parse_document(name, file.source, text), home=home))
     with lock_folders([home.root]):
