@@ -204,14 +204,13 @@ def test_diffs_that_speak_of_settings_say_what_patches_need(repo: Repo, run: Cal
 
 
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
-def test_a_lock_that_a_killed_git_left_is_named_with_its_repair(repo: Repo, run: Callable[..., object], verb: str) -> None:
+def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Callable[..., object], verb: str) -> None:
     repo.git("config", "--unset", "merge.npuprof.driver")
     lock = repo.folder / ".git/config.lock"
     lock.touch()
     said = run("git", verb)
     assert said.code == 2
-    assert str(lock) in said.err
-    assert "try: if no other git is at work" in said.err
+    assert "could not lock config file .git/config: File exists" in said.err
     lock.unlink()
     assert run("git", verb).code == 0
     assert run("git", "status").code == (verb == "uninstall")

@@ -95,14 +95,14 @@ def test_a_dry_run_only_lists(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("there", "folder", "what", "hint"),
     [
-        ({"profiles/a.toml": ""}, "profiles", "profiles is a store of presets already", "npuprof new NAME"),
-        ({"profiles/a.toml": ""}, "./profiles/", "is a store of presets already", "npuprof new NAME"),
-        ({"profiles/a.toml": ""}, "profiles/base", "profiles/base lies in a store of presets, profiles", "npuprof new NAME"),
-        ({"profiles/deep/a.toml": ""}, "profiles/x/y", "lies in a store of presets, profiles", "npuprof new NAME"),
-        ({}, "profiles", "profiles is what the folder of a store is called", "npuprof init"),
+        ({"profiles/a.toml": ""}, "profiles", "lies in it: profiles", "npuprof list"),
+        ({"profiles/a.toml": ""}, "./profiles/", "lies in it: profiles", "npuprof list"),
+        ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
+        ({"profiles/deep/a.toml": ""}, "profiles/x/y", "lies in it: profiles", "npuprof list"),
+        ({}, "profiles", "lies in it: profiles", "npuprof init ."),
         ({"profiles/.keep": ""}, "profiles/new", "", ""),
         ({"sub/x.toml": ""}, "sub", "", ""),
-        ({}, "sub/profiles", "sub/profiles is what the folder of a store is called", "npuprof init sub"),
+        ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
     ],
 )
 @pytest.mark.parametrize("ci", [(), ("--ci", "none")])

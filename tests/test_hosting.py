@@ -230,11 +230,11 @@ def test_what_passes_is_tried_again_and_nothing_is_written_twice(
 
 
 LASTING = [
-    ([Fault("GET", 401)], "does not know the token"),
-    ([Fault("GET", 502)] * 4, "has a fault of its own (502: fault)"),
-    ([Fault("GET", 429, {"retry-after": "3600"})], "takes no more requests for now"),
-    ([Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})], "takes no more requests for now"),
-    ([Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')], "takes no more requests for now"),
+    ([Fault("GET", 401)], "refuses it (401"),
+    ([Fault("GET", 502)] * 4, "refuses it (502: fault)"),
+    ([Fault("GET", 429, {"retry-after": "3600"})], "refuses it (429"),
+    ([Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})], "refuses it (403"),
+    ([Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')], "secondary rate limit"),
     ([Fault("POST", 422)], "refuses it (422: fault)"),
     ([Fault("GET", 200, text="<html>")], "is not the API of"),
     ([Fault("GET", 200, text='{"id": "x", "login": 3}')], "does not say whose the token is"),

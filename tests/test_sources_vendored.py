@@ -65,7 +65,7 @@ def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(how: str, app: 
 @pytest.mark.parametrize(
     ("there", "into", "hint"),
     [
-        ("vendor/team/notes.txt", (), "move them away, or say another one with --into"),
+        ("vendor/team/notes.txt", (), "move them away, or name an empty or a new folder: --into"),
         ("vendor/team/a/base.toml", (), "vendor/team/a/base.toml"),
         ("other/.npuprof-x", ("--into", "other"), "--into vendor/team"),
     ],
@@ -76,22 +76,6 @@ def test_files_of_others_are_named_with_a_way_out(there: str, into: tuple[str, .
     result = run("source", "vendor", "team", *into)
     assert (result.code, "NP940" in result.err, hint in result.err) == (2, True, True), result.err
     assert (app.folder / there).read_text() == "mine"
-
-
-@pytest.mark.parametrize("words", ["source vendor team", "source update --yes"])
-def test_files_of_which_some_disks_hold_but_one_are_not_copied(words: str, app: Repo, team: Team, run: Run) -> None:
-    if words != "source vendor team":
-        assert run("source", "vendor", "team").code == 0
-    team.publish({"Base": BASE.format(700)}, "1.1.0")
-    if words == "source vendor team":
-        assert run("source", "update", "--yes").code == 0
-    app.git("add", ".")
-    before = app.git("write-tree")
-    result = run(*words.split())
-    assert (result.code, "Base.toml and base.toml differ in case only" in result.err) == (2, True), result.err
-    app.git("add", ".")
-    assert app.git("write-tree") == before
-    assert run("show", "job").code == 0
 
 
 # -- whose the folder is -----------------------------------------------------------------------------------------------

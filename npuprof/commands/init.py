@@ -12,6 +12,7 @@ from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.commands.schema import build_editor_schemas
 from npuprof.edit.schemaline import format_schema_line
 from npuprof.hosting import installed
+from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -21,12 +22,7 @@ from npuprof.system.tree import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
-_ATTRIBUTES = (
-    "# npuprof git install: presets are compared and merged by key",
-    "profiles/**/*.toml diff=npuprof merge=npuprof",
-    "/npuprof.toml merge=npuprof",
-    "/npuprof.lock merge=npuprof",
-)
+_ATTRIBUTES = [f"profiles/**/*.toml {USE}", f"/npuprof.toml {MERGE}", f"/npuprof.lock {MERGE}"]
 _ATTRIBUTES_FILE = ".gitattributes"
 _CI = {
     "github": {
@@ -132,21 +128,9 @@ def _refuse_nested(folder: str) -> None:
     root = _find_store_around(real)
     if not root:
         return
-    outer = os.path.dirname(root)
-    shown = os.path.relpath(outer, os.path.realpath("."))
-    there = bool(os.path.isdir(root) and os.listdir(root))
-    if root == real:
-        what = (
-            f"{folder} is {'a store of presets already' if there else 'what the folder of a store is called, and is made by init itself'}"
-        )
-    else:
-        what = f"{folder} lies in a store of presets, {os.path.relpath(root, os.path.realpath('.'))}"
+    what = f"{folder} is the folder of a store of presets, or lies in it: {os.path.relpath(root, os.path.realpath('.'))}"
     why = "npuprof init FOLDER puts the store into FOLDER/profiles; a store within a store would be presets of both."
-    hint = (
-        "npuprof list shows its presets, npuprof new NAME makes one"
-        if there
-        else f"lay it out beside it: npuprof init{'' if shown == '.' else f' {shown}'}"
-    )
+    hint = f"npuprof list shows its presets; a new store: npuprof init {os.path.relpath(os.path.dirname(root), os.path.realpath('.'))}"
     raise NpuprofError([Finding("NP923", what, why, hint)])
 
 
@@ -228,9 +212,8 @@ def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
     """Add the attributes to those that are there; return what they were, None where there is no file. Raises NpuprofError."""
     raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
     old = (raw or b"").decode(errors="surrogateescape")
-    if _ATTRIBUTES[1] not in old.splitlines():
-        gap = "" if not old or old.endswith("\n") else "\n"
-        files[_ATTRIBUTES_FILE] = f"{old}{gap}" + "".join(f"{line}\n" for line in _ATTRIBUTES)
+    if (text := add_attributes(old, _ATTRIBUTES)) != old:
+        files[_ATTRIBUTES_FILE] = text
     return raw
 
 

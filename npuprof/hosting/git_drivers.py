@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import shlex
 import sys
 
@@ -98,21 +97,21 @@ def _refuse_special_configuration() -> None:
 
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
-    """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
+    """Write a setting, or take it away. Raises NpuprofError."""
     if scope == "--global":
         _refuse_special_configuration()
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
     result = git.try_command("config", scope, *words)
     if result.code:
-        said = result.complaint.decode(errors="replace")
-        locked = re.search(r"could not lock config file (.+): File exists", said)
-        if locked is None:
-            raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
-        path = os.path.join(git.folder, f"{locked[1]}.lock")
-        what = f"git's configuration is locked by {path}"
-        why = "git holds this file while it writes its configuration; one that was killed leaves it behind."
-        hint = f"if no other git is at work, take it away and run this again, which completes what is missing: rm {shlex.quote(path)}"
-        raise NpuprofError([Finding("NP022", what, why, hint)])
+        raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
+
+
+def add_attributes(text: str, lines: list[str]) -> str:
+    """Return the text of a file of attributes with our lines, as it is where all are there."""
+    missing = [line for line in lines if line not in text.replace("\r", "").split("\n")]
+    end = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text or text.endswith("\n") else end
+    return f"{text}{gap}{NOTE}{end}{end.join(missing)}{end}" if missing else text
 
 
 def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, list[str]]:

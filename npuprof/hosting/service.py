@@ -103,18 +103,12 @@ class Service:
     def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
         code, headers = error.code, error.headers
         reason = self._read_message(error)
-        if 300 <= code < 400:
-            return ServiceError(f"{self.name} sends us elsewhere ({code}), where the token does not go")
-        is_limit = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
-        if code == 429 or (code == 403 and is_limit):
-            wait = headers.get("retry-after") or ""
-            seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
-            return ServiceError(f"{self.name} takes no more requests for now ({code})", seconds <= _LONGEST_WAIT, seconds)
-        if code >= 500:
-            return ServiceError(f"{self.name} has a fault of its own ({code}{reason})", passing=True)
-        if code == 401:
-            return ServiceError(f"{self.name} does not know the token ({code}{reason})")
-        return ServiceError(f"{self.name} refuses it ({code}{reason})", refused=code in (403, 404))
+        is_limit = code == 429 or "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+        wait = headers.get("retry-after") or ""
+        seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
+        passing = seconds <= _LONGEST_WAIT if is_limit else code >= 500
+        message = f"{self.name} refuses it ({code}{reason})"
+        return ServiceError(message, passing, seconds if is_limit else 0.0, refused=code in (403, 404) and not is_limit)
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
         """Return what a refusal says for itself, shortened, to stand behind its number."""

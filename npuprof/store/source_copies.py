@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -42,23 +42,7 @@ def collect_files(locked: LockedSource) -> dict[str, bytes]:
     project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
     found = _Collected()
     found.add_store(Sources(project, Lock(sources={locked.name: locked})).open_source(locked.name), "")
-    files = found.list_files()
-    _refuse_twins(locked.name, files)
-    return files
-
-
-def _refuse_twins(name: str, files: Iterable[str]) -> None:
-    """Raise NpuprofError (NP049) where two files of a copy differ in case only: in a mirror both are there, on some disks only one."""
-    seen: dict[str, str] = {}
-    problems: list[Finding] = []
-    for path in sorted(files):
-        if (other := seen.setdefault(path.casefold(), path)) != path:
-            what = f"the source {name!r} cannot be copied: its files {other} and {path} differ in case only"
-            why = "Some file systems hold but one of them, and a clone there would not be what npuprof.lock says."
-            hint = f"let its owners rename one of them; without a copy it is read as it is: npuprof source sync {name}"
-            problems.append(Finding("NP049", what, why, hint))
-    if problems:
-        raise NpuprofError(problems)
+    return found.list_files()
 
 
 class _Part(NamedTuple):
@@ -160,20 +144,14 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
             raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
     if is_inside or is_around:
-        what = f"{folder} is in the store {place.home.label}" if is_inside else f"{folder} contains the store {place.home.label}"
-        what = f"{folder} is the store itself" if is_inside and is_around else what
+        what = f"{folder} and the store {place.home.label} are in one another"
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
     known = read_manifest(top)
     refuse_own_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
         what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
-        way = (
-            "move them away, or say another one with --into"
-            if folder == f"vendor/{source.name}"
-            else f"name an empty or a new folder: --into vendor/{source.name}"
-        )
-        raise NpuprofError([Finding("NP940", what, why, way)])
+        raise NpuprofError([Finding("NP940", what, why, f"move them away, or {hint}")])
     return top
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from npuprof.commands.framework.parameters import EVERYWHERE, STORE
 from npuprof.commands.framework.verb import Verb, flag
 from npuprof.hosting.git_drivers import (
-    NOTE,
+    add_attributes,
     find_attributes,
     list_diff_settings,
     list_settings,
@@ -131,13 +131,9 @@ def _add_attributes(path: str, lines: list[str], below: str) -> bool:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")
-        there = old.replace("\r", "").split("\n")
-        missing = [line for line in lines if line not in there]
-        if not missing:
+        text = add_attributes(old, lines)
+        if text == old:
             return False
-        end = "\r\n" if "\r\n" in old else "\n"
-        gap = "" if not old or old.endswith("\n") else end
-        text = f"{old}{gap}{NOTE}{end}{end.join(missing)}{end}"
         writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape"), known, below)])
     return True
 
