@@ -143,8 +143,8 @@ class Variable(Record):
     ``framework`` reads it, the first one where several do, in a way of ``reads.toml``: its releases from ``since`` to ``until``, both
     included; ``dead`` says that no current one does. A ``set_env.sh`` in a folder with a word of ``overwritten_in`` in its path gives it
     another value. A text of kind ``pairs`` is made of ``items``, which are ``joined`` by a separator, each a key and a value with ``pair``
-    between them; it may begin with one of the words in ``first``. ``unknown`` is what its reader does with another key. Programs of all
-    kinds have a ``common_name``.
+    between them; it may begin with one of the words in ``first``, which is ``first_name`` in a table. ``unknown`` is what its reader
+    does with another key. Programs of all kinds have a ``common_name``.
     """
 
     name: str
@@ -191,6 +191,7 @@ class Variable(Record):
     pair: str = ""
     items: dict[str, Any] = {}
     first: tuple[str, ...] = ()
+    first_name: str = ""
     unknown: str = ""
     common_name: bool = False
 

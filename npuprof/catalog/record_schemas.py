@@ -8,6 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.launchers import FACTS, NUMBERS
+from npuprof.catalog.pairs import find_pairs_form
 from npuprof.catalog.readers import NOT_FOUND, find_habits, find_reading
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
@@ -122,7 +123,7 @@ def build_variable_schema(variable: catalog.Variable) -> Schema:
 
 def _list_taken_facts(variable: catalog.Variable) -> list[str]:
     """Return the facts of a launcher that a variable takes; another rank is doubtful only."""
-    if variable.choices:
+    if variable.choices or variable.kind == "pairs":
         return []
     meant = variable.launcher
     known = NUMBERS if variable.kind in ("int", "float") else FACTS
@@ -132,6 +133,8 @@ def _list_taken_facts(variable: catalog.Variable) -> list[str]:
 
 
 def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
+    if pairs := find_pairs_form(variable.name):
+        return [{"type": "string"}, {"type": "number"}, pairs.schema]
     if find_reading(variable).others:  # the checks judge what a text comes to
         known: list[Schema] = [{"enum": list(variable.choices)}] if variable.choices else []
         return [*known, {"type": "string"}, {"type": "number"}]

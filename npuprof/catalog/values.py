@@ -37,6 +37,10 @@ class NotAListError(Exception):
 
 def find_structure(key: str) -> Structure | None:
     """Return the structured form of a setting, or None."""
+    if key.startswith("env."):
+        from npuprof.catalog.pairs import find_pairs_form
+
+        return find_pairs_form(key.removeprefix("env."))
     option = catalog.find_option(key)
     if option is None or not option.structure:
         return None
@@ -197,10 +201,12 @@ def _parse_text_once(key: str, text: str) -> Any:
 
 
 def build_canonical_value(key: str, value: Any) -> Any:
-    """Return a value such that two that mean the same are equal: structured, unordered lists sorted."""
+    """Return a value such that two that mean the same are equal: structured, unordered lists sorted; of a variable, its text."""
     structure = find_structure(key)
     if structure is None:
         return value
+    if key.startswith("env."):
+        return format_structured_value(structure, value) or value if isinstance(value, dict) else value
     value = parse_structured_value(key, value)
     if structure.unordered:
         return _sort_unordered_lists(value)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from functools import cache
-from itertools import pairwise
 from math import isfinite
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import has_complete_prefix, is_known_variable
 from npuprof.catalog.launchers import FACTS, NUMBERS
+from npuprof.catalog.pairs import find_pair_faults
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
@@ -57,6 +55,8 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
     variable = catalog.find_variable(name)
+    if isinstance(value, dict) and variable is not None and variable.kind == "pairs":
+        return _find_pairs_faults(variable, value)
     if isinstance(value, dict):
         return _find_launcher_faults(name, value, variable)
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
@@ -80,8 +80,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if (reading := find_reading(variable)).others:
         return _find_switch_faults(name, str(value), variable, reading)
     if variable.items:
-        severity = "error" if variable.unknown == "fails" else "warning"
-        return [fault._replace(severity=severity) for fault in _find_pair_faults(variable, str(value))]
+        return _find_pairs_faults(variable, str(value))
     faults = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
     return [fault._replace(why=why) for fault in faults] if why else faults
@@ -216,6 +215,13 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
     return []
 
 
+def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
+    """Return the faults of key-value pairs: errors where the reader rejects them, else warnings."""
+    severity = "error" if variable.unknown == "fails" else "warning"
+    faults = find_pair_faults(variable, value)
+    return [Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity) for path, what, why, hint in faults]
+
+
 def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
     if set(value) != {"launcher"}:
         fact = variable.launcher if variable is not None else "rank"
@@ -242,56 +248,3 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
     if variable.choices or (variable.kind in ("int", "float") and fact not in NUMBERS):
         return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
     return []
-
-
-#: What happens to a key that its reader does not know, by ``unknown`` of the variable.
-_UNKNOWN_KEY = {"fails": "Its reader raises an error for a key that it does not know."}
-
-
-def _find_pair_faults(variable: catalog.Variable, text: str) -> Iterator[Fault]:
-    """Yield the faults in a text of key-value pairs, such as PYTORCH_NPU_ALLOC_CONF."""
-    for place, item in enumerate(_split_items(variable, text)):
-        key, pair, value = (part.strip() for part in item.partition(variable.pair))
-        if not item.strip() or (place == 0 and item.strip() in variable.first):
-            continue
-        rule = variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
-        what = why = hint = ""
-        if rule is None:
-            what, why = f"unknown key {format_short_value(key)}", _UNKNOWN_KEY.get(variable.unknown, "The catalogue does not contain it.")
-            hint = did_you_mean(key, variable.items, f"known are {', '.join(variable.items)}" if variable.unknown == "fails" else "")
-        elif not pair:
-            what, hint = f"{key} has no value", f"write {key}{variable.pair}{_write_example(rule)}"
-        elif taken := _describe_taken_value(rule, value):
-            what, why = f"{key}: {format_short_value(value)} is not accepted", "" if isinstance(rule, dict) else variable.otherwise
-            hint = f"write {key}{variable.pair}{taken}"
-        if hint:
-            yield Fault("NP203", f"env.{variable.name}: {what}", why, hint)
-
-
-def _split_items(variable: catalog.Variable, text: str) -> list[str]:
-    """Return the pairs of a text; a list in brackets is one value."""
-    matches = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
-    cuts = [match.span() for match in matches if match[0] == variable.joined]
-    return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
-
-
-def _describe_taken_value(rule: Any, value: str) -> str:
-    """Return an example of what a key takes, with its range, if it does not take a value; else an empty text."""
-    if not isinstance(rule, dict):
-        same = [word for word in rule if word.lower() == value.lower()]
-        return "" if value in rule else same[0] if same else " or ".join(rule)
-    kind, low, high = rule["kind"], rule.get("min"), rule.get("max")
-    if kind not in ("int", "float"):
-        return ""
-    number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-    is_number = re.fullmatch(f"[-+]?{number}", value) is not None
-    if is_number and (low is None or float(value) >= low) and (high is None or float(value) <= high):
-        return ""
-    return _write_example(rule) + (f", or another number: {format_range(low, high, '')}" if low is not None or high is not None else "")
-
-
-def _write_example(rule: Any) -> str:
-    """Return a value that a key takes."""
-    if not isinstance(rule, dict):
-        return str(rule[0])
-    return {"int": str(rule.get("min", 1)), "float": "0.8"}.get(rule["kind"], "VALUE")

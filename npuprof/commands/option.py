@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.readers import find_reading
-from npuprof.catalog.values import load_form
+from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.compare.changes import find_unit_and_risk
@@ -129,6 +129,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     fields = {name: value for name, value in {**text, **record._asdict()}.items() if _says_something(name, value)}
     field = f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})" if "field" in fields else ""
     low, high = fields.get("minimum", ""), fields.get("maximum", "")
+    form = load_form(fields["structure"]) if "structure" in fields else find_structure(format_full_key(section, record.name))
     facts = [
         ("kind", f"{record.kind}{field}"),
         ("field", "none: no current adapter reads the key" if section == "options" and not field else ""),
@@ -136,7 +137,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         ("range", f"{low} to {high}".strip() if (low, high) != ("", "") else ""),
         ("unit", fields.get("unit", "")),
         ("default", _describe_default(record._asdict(), text)),
-        ("also written", load_form(fields["structure"]).shape if "structure" in fields else ""),
+        ("also written", form.shape if form else ""),
         ("pattern", fields.get("pattern", "")),
         ("example", format_toml_value(text["example"]) if "example" in text else ""),
         ("scenarios", ", ".join(fields.get("scenarios", ()))),

@@ -1,0 +1,165 @@
+"""Variables that hold key-value pairs, such as PYTORCH_NPU_ALLOC_CONF: their texts as tables, and what is wrong with a pair."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from npuprof.catalog import Variable, find_variable
+from npuprof.catalog.shapes import Schema, Structure, map_schema
+from npuprof.document.keys import format_short_value, format_toml_value
+from npuprof.model import Path, did_you_mean
+
+_SWITCHES = {"true": True, "false": False}
+_SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+
+
+@cache
+def find_pairs_form(name: str) -> Structure | None:
+    """Return the structured form of a variable that holds pairs, a table with a key for each; None for any other variable."""
+    variable = find_variable(name)
+    if variable is None or variable.kind != "pairs":
+        return None
+    key, rule = next(iter(variable.items.items()), ("KEY", None))
+    return Structure(
+        shape=f"a table such as {{ {key} = {format_toml_value(_read_value(variable, key, _write_example(rule)))} }}",
+        schema=map_schema(_SCALAR, 0),
+        parse=lambda text: parse_pairs(variable, text),
+        format=lambda table: format_pairs(variable, table),
+        faults=lambda table: [(path, what, hint) for path, what, _, hint in find_pair_faults(variable, table)],
+    )
+
+
+def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
+    """Return the table of a text, None where an item is no pair or a key occurs twice: ``{"max_split_size_mb": 256}``."""
+    table: dict[str, Any] = {}
+    items = _split_items(variable, text)
+    for place, item in enumerate(items):
+        key, pair, value = (part.strip() for part in item.partition(variable.pair))
+        if place == 0 and key in variable.first and not pair:
+            key, value = variable.first_name, key
+        elif not pair or not key:
+            return None
+        table[key] = _read_value(variable, key, value)
+    return table if len(table) == len(items) else None
+
+
+def format_pairs(variable: Variable, table: dict[str, Any]) -> str:
+    """Return the text of a table, in the order of its keys; the word that has no key comes first."""
+    pairs = {key: _write_value(variable, key, value) for key, value in table.items()}
+    first = [pairs.pop(variable.first_name)] if variable.first_name in pairs else []
+    return variable.joined.join([*first, *(f"{key}{variable.pair}{value}" for key, value in pairs.items())])
+
+
+def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[tuple[Path, str, str, str]]:
+    """Return what is wrong with the pairs of a text or a table: the key below the variable (none in a text), what, why, what to write."""
+    if isinstance(value, dict):
+        return [((key,), *fault) for key, item in value.items() if (fault := _find_item_fault(variable, key, item))]
+    faults: list[tuple[Path, str, str, str]] = []
+    for place, item in enumerate(_split_items(variable, value)):
+        key, pair, text = (part.strip() for part in item.partition(variable.pair))
+        is_pair = item.strip() and not (place == 0 and item.strip() in variable.first)
+        if is_pair and (fault := _find_text_fault(variable, key, text if pair else None)):
+            faults.append(((), *fault))
+    return faults
+
+
+def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str, str] | None:
+    """Return what is wrong with an item of a table, why, and what to write there."""
+    rule = list(variable.first) if key == variable.first_name else _find_rule(variable, key)
+    if rule is None and (fault := _find_key_fault(variable, key)):
+        return fault
+    text = "" if isinstance(value, (dict, list)) else _write_value(variable, key, value)
+    is_one = bool(text) and len(_split_items(variable, f"{key}{variable.pair}{text}")) == 1 and variable.pair not in key
+    wanted = _describe_wanted_value(rule, text) if is_one and rule is not None else "" if is_one else _write_example(rule)
+    example = re.sub(r"^[^ ,]+", lambda word: format_toml_value(_read_value(variable, key, word[0])), wanted)
+    return (f"{key}: {format_short_value(value)} is not accepted", _say_why(variable, rule), f"write {key} = {example}") if wanted else None
+
+
+def _find_text_fault(variable: Variable, key: str, text: str | None) -> tuple[str, str, str] | None:
+    """Return what is wrong with a pair of a text, of which the second part may be missing, why, and what to write."""
+    rule = _find_rule(variable, key)
+    if rule is None:
+        return _find_key_fault(variable, key)
+    if text is None:
+        return f"{key} has no value", "", f"write {key}{variable.pair}{_write_example(rule)}"
+    wanted = _describe_wanted_value(rule, text)
+    hint = f"write {key}{variable.pair}{wanted}"
+    return (f"{key}: {format_short_value(text)} is not accepted", _say_why(variable, rule), hint) if wanted else None
+
+
+def _find_key_fault(variable: Variable, key: str) -> tuple[str, str, str] | None:
+    """Return that a key is unknown, if its reader rejects such keys or the key is close to a known one."""
+    is_rejected = variable.unknown == "fails"
+    hint = did_you_mean(key, variable.items, f"known are {', '.join(variable.items)}" if is_rejected else "")
+    why = "Its reader raises an error for a key that it does not know." if is_rejected else "The catalogue does not contain it."
+    return (f"unknown key {format_short_value(key)}", why, hint) if hint else None
+
+
+def _say_why(variable: Variable, rule: Any) -> str:
+    """Return what the reader does with another word; of numbers nothing is known."""
+    return "" if isinstance(rule, dict) else variable.otherwise
+
+
+def _find_rule(variable: Variable, key: str) -> Any:
+    """Return what a key takes: its words, or a table with its ``kind``, ``min`` and ``max``; None for an unknown key."""
+    return variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
+
+
+def _read_value(variable: Variable, key: str, text: str) -> Any:
+    """Return a text as the plain TOML value that is written as this text; the text itself where there is none."""
+    rule = _find_rule(variable, key)
+    is_word = isinstance(rule, (list, tuple))
+    if is_word and text in rule and text.lower() in _SWITCHES:
+        return _SWITCHES[text.lower()]
+    kinds: tuple[type, ...] = (
+        (int,) if is_word or key == variable.first_name else {"int": (int,), "float": (int, float)}.get(rule["kind"] if rule else "", ())
+    )
+    for kind in kinds:
+        try:
+            if str(kind(text)) == text:
+                return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _write_value(variable: Variable, key: str, value: Any) -> str:
+    rule = _find_rule(variable, key)
+    if isinstance(value, bool):
+        words = rule if isinstance(rule, (list, tuple)) else ()
+        return next((word for word in words if word.lower() == str(value).lower()), str(value).lower())
+    return str(value)
+
+
+def _split_items(variable: Variable, text: str) -> list[str]:
+    """Return the pairs of a text; a list in brackets is one value."""
+    matches = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
+    cuts = [match.span() for match in matches if match[0] == variable.joined]
+    return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
+
+
+def _describe_wanted_value(rule: Any, value: str) -> str:
+    """Return an example of what a key takes, with its range, if it does not take a value; else an empty text."""
+    if not isinstance(rule, dict):
+        same = [word for word in rule if word.lower() == value.lower()]
+        return "" if value in rule else same[0] if same else " or ".join(rule)
+    kind, low, high = rule["kind"], rule.get("min"), rule.get("max")
+    if kind not in ("int", "float"):
+        return ""
+    number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    is_number = re.fullmatch(f"[-+]?{number}", value) is not None
+    if is_number and (low is None or float(value) >= low) and (high is None or float(value) <= high):
+        return ""
+    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+    return _write_example(rule) + (f", or another number: {span}" if low is not None or high is not None else "")
+
+
+def _write_example(rule: Any) -> str:
+    """Return a value that a key takes."""
+    if not isinstance(rule, dict):
+        return str(rule[0]) if rule else "VALUE"
+    return {"int": str(rule.get("min", 1)), "float": "0.8"}.get(rule["kind"], "VALUE")
