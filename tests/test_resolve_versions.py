@@ -13,6 +13,7 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.releases import find_release, find_releases_in_range, parse_framework_version
+from npuprof.catalog.schema import build_profile_schema
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
 from npuprof.store import spec
@@ -230,3 +231,93 @@ def test_many_overrides_on_releases_do_not_multiply_the_contexts(monkeypatch: py
     assert [len(here.find_regions([f"env.{name.upper()}_X"])) for name in names] == [
         len(releases.load_releases(name)[::4]) + 1 for name in names
     ]  # fmt: skip
+
+
+#: The example of a preset file, without what it inherits.
+EXAMPLE = """
+[profile]
+description = "BERT-large pre-training, mixed precision, 8 devices"
+scenario = "training"
+cann = ">=8.0,<10"
+products = ["atlas-a2-training", "atlas-a3"]
+owner = "nlp-team"
+locked = ["iterations_per_loop"]
+
+[options]
+precision_mode_v2 = "mixed_float16"
+iterations_per_loop = 100
+profiling_options = { output = "/tmp/profiling", training_trace = "on" }
+
+[env]
+HCCL_EXEC_TIMEOUT = 1800
+RANK_ID = { launcher = "rank" }
+
+[estimator]
+save_checkpoints_steps = 1000
+
+[profile.versions]
+torch_npu = ">=7.1"
+
+[[override]]
+match = { product = "atlas-a3" }
+options = { precision_mode_v2 = "mixed_bfloat16" }
+
+[[override]]
+match = { torch_npu = ">=7.3" }
+env = { PER_STREAM_QUEUE = 1 }
+"""
+
+
+def test_the_example_of_a_preset_has_no_errors_and_resolves_for_a_release() -> None:
+    assert [str(finding) for finding in npuprof.check(npuprof.loads(EXAMPLE)) if finding.severity == "error"] == []
+    config = npuprof.loads(EXAMPLE, cann="9.0.0", product="atlas-a3", versions={"torch_npu": "7.3"})
+    assert (config["precision_mode_v2"], config["env.PER_STREAM_QUEUE"]) == ("mixed_bfloat16", 1)
+    assert config.context.describe() == "cann 9.0.0, product atlas-a3, torch_npu 7.3.0"
+
+
+@pytest.mark.parametrize(
+    ("head", "is_valid"),
+    [
+        ({"versions": {"torch_npu": ">=7.1,<26", "vllm_ascend": "0.9.1rc2", "cann": ">=8.0"}}, True),
+        ({"versions": {"torch_npu": "2.7.1.post8", "mindspore": "v2.5.0"}}, True),
+        ({"versions": {"torch_npu": "6.0.RC1"}}, True),
+        ({"versions": {"torch_npu": "7.x"}}, False),
+        ({"versions": {"torch_npu": 7.1}}, False),
+        ({"versions": {"torchnpu": ">=7.1"}}, False),
+        ({"versions": ">=7.1"}, False),
+    ],
+)
+def test_editors_know_the_releases_of_frameworks(head: dict[str, Any], is_valid: bool) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft7Validator(build_profile_schema())
+    match = {name: spec for name, spec in head["versions"].items() if name != "cann"} if isinstance(head["versions"], dict) else {"cann": 8}
+    assert validator.is_valid({"profile": head}) is is_valid
+    assert validator.is_valid({"override": [{"match": match}]}) is is_valid
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["show", "p", "--framework", "torch_npu=7.3"], "PER_STREAM_QUEUE = 1"),
+        (["env", "p", "--framework=torch_npu=2.9.0"], "export NPUPROF_CONTEXT='torch_npu 7.3.0'"),
+        (["render", "p", "--to", "toml", "--framework", "torch_npu=7.3", "--cann", "9.0.0"], "# context: cann 9.0.0, torch_npu 7.3.0"),
+        (["explain", "p", "profile.versions.torch_npu"], 'profile.versions.torch_npu = ">=7.1"'),
+        (["check", "p", "--cann", "9.0.0", "--cann", "8.5.0", "--framework", "torch_npu=7.3"], "9.0.0 torch_npu 7.3.0"),
+        (["diff", "p", "q"], '~ profile.versions.torch_npu ">=7.1" → ">=7.3"'),
+        (["diff", "p", "q", "p", "--all"], "profile.versions.torch_npu"),
+        (["set", "p", "profile.versions.torch_npu=>=7.2", "--dry-run"], '+torch_npu = ">=7.2"'),
+        (["migrate", "p", "--cann", "8.0.0", "--dry-run"], 'profile.cann ">=8.5" → ">=8.0.0"'),
+        (["scan", "job.sh", "--framework", "torch_npu=7.2"], "env.PER_STREAM_QUEUE is not read in torch_npu 7.2.0"),
+        (["inject", "job.sh", "p", "--framework", "torch_npu=7.3", "--dry-run"], "# framework: torch_npu=7.3"),
+        (["check", "q", "--framework", "torch_npu=7.2"], "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0"),
+    ],
+)
+def test_commands_take_releases_of_frameworks(
+    tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: str
+) -> None:
+    texts = {"p": '[profile.versions]\ncann = ">=8.5"\ntorch_npu = ">=7.1"\n' + NEWER, "q": '[profile.versions]\ntorch_npu = ">=7.3"\n'}
+    build_store(tmp_path / "profiles", texts)
+    (tmp_path / "job.sh").write_text("export PER_STREAM_QUEUE=1\npython train.py\n")
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert expected in done.out + done.err

@@ -297,7 +297,7 @@ def _find_variable_release_faults(scope: Scope, variable: catalog.Variable) -> I
         return
     bounds = (f"since {variable.since}" if variable.since else "", f"until {variable.until}" if variable.until else "")
     span = f"{framework} reads it {' '.join(filter(None, bounds))}"
-    hint = f"unset it there, in an [[override]] for other releases, or narrow {framework}"
+    hint = f"unset it there, or narrow {framework}"
     where = f"{framework} {releases.format_release_span(missing, framework)}"
     if releases.is_known_by_documentation(framework):
         why = f"Its documentation lists it {' '.join(filter(None, bounds))}."

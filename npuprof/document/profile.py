@@ -264,7 +264,7 @@ class _Reader:
             path = ("profile", "versions", name)
             if not isinstance(value, str):
                 self.add_problem("NP007", f"{name!r} in versions must be text", path, f'write {name} = ">={value}"')
-            elif name == "cann" and value != (cann or value):
+            elif name == "cann" and cann not in (None, value):
                 what = f"cann = {keys.format_toml_value(cann)} and versions.cann = {keys.format_toml_value(value)} contradict each other"
                 self.add_problem("NP007", what, path, "both say for which releases of CANN the preset is: remove one of them")
             else:
