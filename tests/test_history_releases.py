@@ -282,7 +282,6 @@ def test_a_renamed_preset_keeps_its_numbers_and_its_versions_their_names(repo: R
     release(run, "old", "1.2.0")
     repo.git("mv", "profiles/old.toml", "profiles/new.toml")
     repo.commit({}, "rename")
-    assert [line.split()[0::2][:2] for line in run("list").out.splitlines()] == [["new", "1.2.0"], ["other", "-"]]
     assert "\npatch: 1.2.1 is next\n  only the name changed, from old\n" in run("release", "new", "--dry-run").out
     assert "would go back" in run("release", "new", "1.1.0").err
     done = run("show", "new@1.2.0")

@@ -574,7 +574,6 @@ def test_the_folder_of_its_log_is_no_difference_of_a_rank(record: Record, tmp_pa
     ("words", "told"),
     [
         ("diff out", "~ hccl_timeout 600 → 700 s"),
-        ("diff out", "cannot be read, and not compared: out/bert.3.run.json"),
         ("diff out --name-only", "out/bert.2.run.json"),
         ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
         ("whatran out", "(bert)\n  bert\n"),

@@ -268,11 +268,11 @@ TYPED = [
     ("show 'bert @1.0.0'", 2, "'bert @1.0.0' holds blanks", "write bert@1.0.0"),
     ("log 'held@ HEAD'", 2, "holds blanks", "write held@HEAD"),
     # a preset where a key stands, and a key where a preset does
-    ("option bert", 2, "it is a preset: npuprof show bert"),
-    ("option hccl_timeout=5", 2, "write hccl_timeout, without a value"),
+    ("option bert", 2, "the catalogue has no 'bert'"),
+    ("option hccl_timeout=5", 2, "did you mean 'hccl_timeout'"),
     ("list profiles", 2, "--store FOLDER another store"),
     ("log bert held", 2, "bert has never set 'held'"),
-    ("option '*timeout*'", 2, "npuprof options timeout lists those"),
+    ("option '*timeout*'", 2, "did you mean 'hccl_timeout'"),
     # what a shell would have said otherwise
     ("scan 'src/**/*.py'", 2, "or name the folder: src"),
     ("log -5 bert", 2, "--number"),

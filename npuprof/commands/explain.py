@@ -12,7 +12,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Path, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
@@ -54,9 +54,8 @@ class Explain(Verb):
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
             return _explain_profile_key(config, own)
         key, tail = _parse_key(config, self.key)
-        last = self._find_last_change(config, key, tail)
-        explanation = _explain_place(config, key, tail, last)
-        return Answer({"text": lambda: _format_explanation(config, explanation), "json": lambda: _build_fields(config, explanation)})
+        place = config, key, tail, self._find_last_change(config, key, tail)
+        return Answer({"text": lambda: _format_explanation(*place), "json": lambda: _build_fields(*place)})
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, where the preset is one of a store under git."""
@@ -65,28 +64,6 @@ class Explain(Verb):
         from npuprof.history.last import find_last_change
 
         return find_last_change(self.spec, self.store, config, key, tail)
-
-
-class Explanation(Record):
-    """What is known of one place of a preset: its value, if it ``is_set``, whom it overruled, and what reads it."""
-
-    key: str
-    tail: Path
-    is_set: bool
-    value: Any
-    overruled: list[tuple[Any, Origin]]
-    cleared: list[Event]
-    default: Any
-    texts: dict[str, Any]
-    rules: list[Rule]
-    team_rules: list[TeamRule]
-    outcomes: dict[str, dict[str, str]]
-    last_change: dict[str, Any] | None
-
-    @property
-    def place(self) -> str:
-        """The key with the path below it, as users write it."""
-        return keys.format_key_path(self.key, self.tail)
 
 
 def _explain_profile_key(config: Config, name: str) -> Answer:
@@ -126,24 +103,23 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     return parsed
 
 
-def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> Explanation:
-    section, name = keys.split_section_and_name(key)
-    is_set, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
-    history = config.history(key)
-    return Explanation(
-        key,
-        tail,
-        is_set,
-        value,
-        origins.find_overruled(config, key, tail) if history else [],
-        [event for event in history if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)],
-        _find_default(config, section, name),
-        catalog.find_record_texts(section, name),
-        [rule for rule in catalog.load_rules() if key in rule.reads],
-        _list_team_rules(config, key),
-        _find_mixlist_outcomes(key, value),
-        last,
-    )
+def _find_value(config: Config, key: str, tail: Path) -> tuple[bool, Any]:
+    """Return whether a place is set, and its value."""
+    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+
+
+def _find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
+    return origins.find_overruled(config, key, tail) if config.history(key) else []
+
+
+def _list_clearing(config: Config, key: str, tail: Path) -> list[Origin]:
+    """Return the origins of the steps that cleared a place."""
+    events = config.history(key)
+    return [event.origin for event in events if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)]
+
+
+def _list_rules(key: str) -> list[Rule]:
+    return [rule for rule in catalog.load_rules() if key in rule.reads]
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
@@ -158,51 +134,52 @@ def _describe_team_rule(rule: TeamRule) -> str:
     return f"{rule.code}: {rule.title} ({rule.origin})" if rule.origin else f"{rule.code}: {rule.title}"
 
 
-def _build_fields(config: Config, explanation: Explanation) -> dict[str, Any]:
+def _build_fields(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> dict[str, Any]:
+    is_set, value = _find_value(config, key, tail)
+    outcomes = _find_mixlist_outcomes(key, value)
     return {
         "schema": "npuprof.explain/1",
         "preset": config.name,
-        "key": explanation.place,
-        "set": explanation.is_set,
-        "value": explanation.value,
-        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, explanation.key, explanation.tail)],
-        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in explanation.overruled],
-        "unset_by": [origins.build_origin_dict(event.origin) for event in explanation.cleared],
-        "default": explanation.default,
-        "rules": [*(rule.code for rule in explanation.rules), *(rule.code for rule in explanation.team_rules)],
-        "last_change": explanation.last_change,
-        "summary": explanation.texts.get("summary"),
-        **({"outcomes": explanation.outcomes} if explanation.outcomes else {}),
+        "key": keys.format_key_path(key, tail),
+        "set": is_set,
+        "value": value,
+        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, key, tail)],
+        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in _find_overruled(config, key, tail)],
+        "unset_by": [origins.build_origin_dict(origin) for origin in _list_clearing(config, key, tail)],
+        "default": _find_default(config, key),
+        "rules": [*(rule.code for rule in _list_rules(key)), *(rule.code for rule in _list_team_rules(config, key))],
+        "last_change": last,
+        "summary": catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary"),
+        **({"outcomes": outcomes} if outcomes else {}),
     }
 
 
-def _format_explanation(config: Config, explanation: Explanation) -> str:
-    state = f"= {keys.format_toml_value(explanation.value)}" if explanation.is_set else "is not set"
-    rows = [("set by", winner) for winner in _describe_winners(config, explanation)]
-    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(origin)}") for lost, origin in explanation.overruled]
-    rows += [("cleared by", _describe_author(event.origin)) for event in explanation.cleared]
-    if explanation.default is not None:
-        rows.append(("default", format_toml_value(explanation.default)))
-    rows += _describe_meaning(explanation)
-    if explanation.outcomes:
+def _format_explanation(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> str:
+    is_set, value = _find_value(config, key, tail)
+    state = f"= {format_toml_value(value)}" if is_set else "is not set"
+    rows = [("set by", winner) for winner in _describe_winners(config, key, tail)]
+    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in _find_overruled(config, key, tail)]
+    rows += [("cleared by", _describe_author(origin)) for origin in _list_clearing(config, key, tail)]
+    default = _find_default(config, key)
+    rows += [("default", format_toml_value(default))] if default is not None else []
+    rows += _describe_meaning(key, value)
+    if outcomes := _find_mixlist_outcomes(key, value):
         from npuprof.catalog.sidecars import describe_mixlist_outcome
 
-        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in explanation.outcomes.items()]
-    rows += [("read by", f"{rule.code}: {rule.what}") for rule in explanation.rules]
-    rows += [("read by", _describe_team_rule(rule)) for rule in explanation.team_rules]
-    if explanation.last_change:
-        rows.append(("last change", _describe_commit(explanation.last_change)))
-    lines = [f"{config.name}: {explanation.place} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
+        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in outcomes.items()]
+    rows += [("read by", f"{rule.code}: {rule.what}") for rule in _list_rules(key)]
+    rows += [("read by", _describe_team_rule(rule)) for rule in _list_team_rules(config, key)]
+    rows += [("last change", _describe_commit(last))] if last else []
+    lines = [f"{config.name}: {keys.format_key_path(key, tail)} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
     return "\n".join(map(escape_controls, lines)) + "\n"
 
 
-def _describe_meaning(explanation: Explanation) -> list[tuple[str, str]]:
-    if not explanation.texts:
+def _describe_meaning(key: str, value: Any) -> list[tuple[str, str]]:
+    texts = catalog.find_record_texts(*keys.split_section_and_name(key))
+    if not texts:
         return []
-    rows = [("meaning", f"{explanation.texts['summary']} {explanation.texts.get('doc', '')}".rstrip())]
-    meaning = (
-        explanation.texts.get("value_docs", {}).get(str(explanation.value)) if not isinstance(explanation.value, (dict, list)) else None
-    )
+    rows = [("meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip())]
+    meaning = texts.get("value_docs", {}).get(str(value)) if not isinstance(value, (dict, list)) else None
     return [*rows, ("this value", meaning)] if meaning else rows
 
 
@@ -217,8 +194,7 @@ def _describe_author(origin: Origin) -> str:
     return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
 
 
-def _describe_winners(config: Config, explanation: Explanation) -> list[str]:
-    key, tail = explanation.key, explanation.tail
+def _describe_winners(config: Config, key: str, tail: Path) -> list[str]:
     there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
     if not there:
         return []
@@ -254,9 +230,10 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
 
 
-def _find_default(config: Config, section: str, name: str) -> Any:
+def _find_default(config: Config, key: str) -> Any:
     from npuprof.checks.view import View
 
+    section, name = keys.split_section_and_name(key)
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
     from npuprof.report.answer import Forms
     from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.versions import TagRef, Version
+    from npuprof.store.versions import Version
 
 _COLUMNS = ("preset", "for", "version", "extends", "description")
 
@@ -104,7 +104,7 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
 
 def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
     """Return a row for each preset; if its source is not on this machine, what its own file says, without digests."""
-    newest = _find_newest_versions(store, set(store.names())) if presets else {}
+    newest = _find_newest_versions(store) if presets else {}
     return [
         {
             "name": profile.name,
@@ -120,8 +120,8 @@ def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceSto
     ]
 
 
-def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, str]:
-    """Return the newest version of each preset that the last commit comes after, pre-releases aside; a former name's counts.
+def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
+    """Return the newest version of each preset that the last commit comes after, pre-releases aside.
 
     There are none where there is no repository, no commit, or git cannot be used.
     """
@@ -131,29 +131,10 @@ def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, st
 
     try:
         repository = revisions.find_repository(store)
-        newest: dict[str, TagRef] = {}
-        for ref in repository.list_annotated_refs("HEAD"):
-            if not ref.text.pre:
-                newest[ref.name] = ref  # the newest of each comes last
-        if newest.keys() - names and (unreleased := names - newest.keys()):
-            newest |= _find_former_versions(repository, unreleased, newest)
+        newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest of each comes last
     except NpuprofError:
         return {}
     return {name: str(ref.text) for name, ref in newest.items()}
-
-
-def _find_former_versions(repository: Repository, names: set[str], known: dict[str, TagRef]) -> dict[str, TagRef]:
-    """Return the newest versions of presets under the names they had before, from before they were renamed."""
-    from npuprof.store.gitstore.repository import find_former_names
-
-    newest: dict[str, TagRef] = {}
-    for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
-        for former in formers:
-            refs = repository.list_annotated_refs(former.commit) if former.name in known else []
-            refs = [ref for ref in refs if ref.name == former.name and not ref.text.pre]
-            if refs and (name not in newest or newest[name].text.order < refs[-1].text.order):
-                newest[name] = refs[-1]
-    return newest
 
 
 def _build_table(rows: list[dict[str, Any]]) -> Table:

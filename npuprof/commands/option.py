@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,28 +64,10 @@ def _find_section(key: str) -> tuple[str, str]:
         if catalog.find_record(section, key):
             return section, key
     names = [name for section in catalog.PREFIXES for name in catalog.record_names(section)]
-    plain = key.lstrip("-")
-    inside = bool(plain) and any(plain.lower() in name.lower() for name in names)
-    if "=" in key and key.partition("=")[0] in names:
-        hint = f"write {key.partition('=')[0]}, without a value"
-    elif (part := key.strip("*?")) != key and part:
-        hint = f"npuprof options {part} lists those with it in their names"
-    elif _is_preset(key):
-        hint = f"it is a preset: npuprof show {key}"
-    else:
-        listed = f"npuprof options {plain} lists those with it in their names" if inside else "npuprof options lists all"
-        hint = did_you_mean(plain, names, listed)
-    raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", hint)])
-
-
-def _is_preset(word: str) -> bool:
-    """Return whether the store around has a preset of a name."""
-    from npuprof.store import find_store
-
-    try:
-        return word in find_store(None, os.environ).names()
-    except NpuprofError:
-        return False
+    plain = key.lstrip("-").strip("*?").partition("=")[0]
+    is_part = any(plain.lower() in name.lower() for name in names)
+    listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"
+    raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed))])
 
 
 def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> dict[str, Any]:

@@ -61,44 +61,33 @@ class Options(Verb):
         """Return what a record has to pass. Raises NpuprofError for a release, a product or a risk that there is not."""
         filters: list[Callable[[str, str], bool]] = []
         if self.deprecated:
-            filters.append(lambda section, name: _is_past(_find_record(section, name)))
+            filters.append(lambda section, name: _is_past(catalog.find_record(section, name)))
         if self.since is not None:
             first = _find_release(self.since)
             filters.append(lambda section, name: section == "options" and _find_first_release(name) >= first)
         if self.product is not None:
             family = _find_family(self.product)
-            filters.append(lambda section, name: _is_supported(_find_record(section, name), family))
+            filters.append(lambda section, name: _is_supported(catalog.find_record(section, name), family))
         if self.risk is not None:
-            known = list_risks()
-            if self.risk not in known:
-                hint = did_you_mean(self.risk, known, f"known are {', '.join(known)}")
-                raise NpuprofError([Finding("NP902", f"--risk {self.risk!r} is unknown", "", hint)])
-            filters.append(lambda section, name: self.risk in getattr(_find_record(section, name), "risk", ()))
+            _require_known("--risk", self.risk, list_risks())
+            filters.append(lambda section, name: self.risk in getattr(catalog.find_record(section, name), "risk", ()))
         if self.framework is not None:
-            readers = {
-                name: {record.framework, *_list_readers(name)}
-                for name in catalog.record_names("env")
-                if (record := _find_record("env", name))
-            }
-            frameworks = sorted(set().union(*readers.values()))
-            if self.framework not in frameworks:
-                hint = did_you_mean(self.framework, frameworks, f"known are {', '.join(frameworks)}")
-                raise NpuprofError([Finding("NP902", f"--framework {self.framework!r} is unknown", "", hint)])
+            readers = {name: _list_readers(name) for name in catalog.record_names("env")}
+            _require_known("--framework", self.framework, sorted(set().union(*readers.values())))
             filters.append(lambda section, name: section == "env" and self.framework in readers[name])
         return filters
 
 
+def _require_known(flag: str, value: str, known: list[str]) -> None:
+    """Raise NpuprofError for a value that a flag does not take."""
+    if value not in known:
+        hint = did_you_mean(value, known, f"known are {', '.join(known)}")
+        raise NpuprofError([Finding("NP902", f"{flag} {value!r} is unknown", "", hint)])
+
+
 def _list_readers(name: str) -> list[str]:
-    """Return the programs that read a variable, as far as its record names several."""
-    readers: list[str] = catalog.find_record_texts("env", name).get("read_by", [])
-    return readers
-
-
-def _find_record(section: str, name: str) -> Any:
-    finders: dict[str, Callable[[str], Any]] = {
-        "options": catalog.find_option, "env": catalog.find_variable, "atc": catalog.find_flag, "estimator": catalog.find_argument,
-    }  # fmt: skip
-    return finders[section](name)
+    """Return the programs that read a variable."""
+    return [getattr(catalog.find_variable(name), "framework", ""), *catalog.find_record_texts("env", name).get("read_by", ())]
 
 
 def _is_past(record: Any) -> bool:
@@ -136,7 +125,7 @@ def _is_supported(record: Any, family: str) -> bool:
 
 def list_risks() -> list[str]:
     """Return what a change of an option may put at risk, sorted."""
-    return sorted({risk for name in catalog.record_names() for risk in getattr(_find_record("options", name), "risk", ())})
+    return sorted({risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())})
 
 
 VERB = Options
