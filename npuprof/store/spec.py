@@ -168,17 +168,12 @@ class Workspace:
         name, at, revision = asked.partition("@")
         if at and " " in asked:
             require_no_blanks(asked)
-        if asked.startswith(BUILTIN):
-            what, why = (
-                f"{verb} takes a preset of this repository, not {asked!r}",
-                "What npuprof ships is read-only, and has no history here.",
-            )
-            name = asked.removeprefix(BUILTIN).partition("@")[0]
-            raise NpuprofError([Finding("NP024", what, why, f"npuprof copy {BUILTIN}{name} {name} makes one of your own")])
-        if is_source_reference(asked):
+        if asked.startswith(BUILTIN) or is_source_reference(asked):
             what = f"{verb} takes a preset of this repository, not {asked!r}"
-            why = "What belongs to a source is made where that comes from."
-            raise NpuprofError([Finding("NP024", what, why, "do it in the repository of the source, then npuprof source update here")])
+            hint = "do it in the repository of the source, then npuprof source update here"
+            if asked.startswith(BUILTIN):
+                hint = f"npuprof copy {name} {name.removeprefix(BUILTIN)} makes one of your own"
+            raise NpuprofError([Finding("NP024", what, "", hint)])
         if asked.endswith(".toml"):
             inside = self.profile(asked).name
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
