@@ -167,7 +167,7 @@ def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(
     release(run, "heir", "2.0.0")
     texts[-1] = block.format(*places[-1], 136)
     ranged.commit({"heir": HEIR.format("base@1", 10) + "".join(texts)}, "the last of them")
-    reason = f"hccl_timeout 68 → 136 s for product {places[-1][0]}, target {places[-1][1]}"
+    reason = f"(product {places[-1][0]}, target {places[-1][1]}) hccl_timeout 68 → 136 s"
     assert f"minor: 2.1.0 is next\n  changed: {reason}\n" in run("release", "heir", "--dry-run").out
 
 
@@ -181,11 +181,11 @@ WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
     ("text", "step", "reason"),
     [
         (WHOLE.replace('"x"', '"y"'), "patch", "only the text changed, no resolved value"),
-        (WHOLE.replace("136", "204"), "minor", "changed: hccl_timeout 136 → 204 s for product atlas-a3"),
+        (WHOLE.replace("136", "204"), "minor", "changed: (product atlas-a3) hccl_timeout 136 → 204 s"),
         (PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'), "major", "may change numerics"),
         (PLAIN + BODY + OVER.format("hccl_timeout = 136") + 'unset = ["hccl_timeout"]\n', "patch", "only the text"),
         (PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(), "major", "a key is gone: hccl_timeout"),
-        (PLAIN + BODY, "minor", "changed: hccl_timeout 136 → 68 s for product atlas-a3"),
+        (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
         (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
         (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major", "locked now, so an heir may break: hccl_timeout"),
         (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),

@@ -15,6 +15,7 @@ from npuprof.history.proposed import load_last_commit, propose_commit
 from npuprof.history.writing import ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
@@ -68,6 +69,10 @@ class Commit(Verb):
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
         writing.require_no_pending_merge(repository)
+        with lock_folders([] if self.dry_run else [repository.top]):
+            return self._commit_changes(workspace, repository)
+
+    def _commit_changes(self, workspace: spec.Workspace, repository: Repository) -> Answer:
         chosen = self._choose_files(workspace, repository)
         with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as after:
             if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):

@@ -9,8 +9,6 @@ from npuprof.model import Context
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
-_MAX_CONTEXTS = 24  # contexts looked at for one preset
-
 
 def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> list[Change]:
     """Return the changes between two configs, and those that only an ``[[override]]`` brings about with the ``scope`` they hold for.
@@ -61,6 +59,6 @@ def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Conte
     for override in overrides:
         if not key or any(step.key == key for step in override.steps):
             for context, words in contexts.list_override_points(override, Context()):
-                if words and len(scopes) < _MAX_CONTEXTS:
+                if words:
                     scopes.setdefault(context, ", ".join(f"{word} {text}" for word, text in words))
     return scopes

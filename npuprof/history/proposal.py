@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product as combinations
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from npuprof.catalog import products, releases
+from npuprof.catalog import products
 from npuprof.catalog.releases import is_range_within
-from npuprof.compare.changes import Change, compare_configs
+from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.pairs import Pair, build_preset_pair
-from npuprof.document.profile import Override, Profile
-from npuprof.model import Context, Finding, NpuprofError, Record
-from npuprof.resolve import is_match_met, is_override_active
+from npuprof.compare.scopes import compare_with_scopes
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
-from npuprof.resolve.contexts import build_point, list_frameworks_matched, resolve_elsewhere
 from npuprof.resolve.digests import FORM
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
@@ -138,24 +136,17 @@ def _raise_number(number: VersionNumber, place: int) -> VersionNumber:
 def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
     """Yield what asks for a step, in the order of contexts; what is the same in all of them once."""
     yield from _explain_purpose(before, after)
-    known: set[str] = set()
-    for context, changes, resolved in compare_everywhere(before, after):
-        where = describe_context(context)
-        if resolved[0] != resolved[1]:
-            yield Reason("major", f"cannot be resolved any more{where}") if resolved[0] else Reason("minor", f"resolves again{where}")
-        for change in changes:
-            if change.setting.startswith("profile.") or (mark := repr((change.key, change.kind, change.before, change.after))) in known:
-                continue
-            known.add(mark)
-            yield _explain_change(change, where)
+    for change in compare_with_scopes(before, after, trace=False):
+        if not change.setting.startswith("profile."):
+            yield _explain_change(change)
 
 
-def _explain_change(change: Change, where: str) -> Reason:
+def _explain_change(change: Change) -> Reason:
     if "numerics" in change.risk:
-        return Reason("major", f"may change numerics: {format_change_sentence(change)}{where}")
+        return Reason("major", f"may change numerics: {format_change_sentence(change)}")
     if change.kind == "removed" and not change.element:
-        return Reason("major", f"a key is gone: {change.key}{where}")
-    return Reason("minor", f"changed: {format_change_sentence(change)}{where}")
+        return Reason("major", f"a key is gone: {change.key}{f' for {change.scope}' if change.scope else ''}")
+    return Reason("minor", f"changed: {format_change_sentence(change)}")
 
 
 def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
@@ -191,52 +182,3 @@ def _list_covered(config: Config) -> set[str]:
 
 def _collect_texts(lineage: Sequence[Profile]) -> list[str]:
     return [profile.document.text.replace("\r\n", "\n") for profile in lineage]
-
-
-class ContextChanges(NamedTuple):
-    """What changes in one context and those like it; ``resolved`` says on which sides the preset can be resolved there."""
-
-    context: Context
-    changes: list[Change]
-    resolved: tuple[bool, bool]
-
-
-def compare_everywhere(before: Config, after: Config) -> Iterator[ContextChanges]:
-    """Yield what changes in one context of each kind: two are of a kind where the same overrides take part on both sides.
-
-    No context is left out: products, releases and targets that no override names are like one that was not asked for.
-    """
-    sides = [(config, [override for profile in config.lineage for override in profile.overrides]) for config in (before, after)]
-    seen: set[tuple[bool, ...]] = set()
-    for context in _list_contexts([override for _, overrides in sides for override in overrides]):
-        active = tuple(is_override_active(override, context, config.scenario) for config, overrides in sides for override in overrides)
-        if active in seen:
-            continue
-        seen.add(active)
-        old, new = (resolve_elsewhere(config, context) for config in (before, after))
-        changes = compare_configs(old, new, trace=False) if old and new else []
-        yield ContextChanges(context, changes, (old is not None, new is not None))
-
-
-def _list_contexts(overrides: list[Override]) -> Iterator[Context]:
-    """Yield the contexts that overrides may distinguish, the empty one first."""
-    axes = ["product", "cann", "target", *list_frameworks_matched(overrides)]
-    named = {axis: {text for override in overrides for text in override.match.get(axis, ())} for axis in axes}
-    strange = sorted(text for text in named["product"] if products.find_product(text) is None)
-    known = {"product": (*products.product_names(), *strange), "target": tuple(sorted(named["target"]))}
-    values = [(None, *(known.get(axis) or _list_telling_releases(axis, named[axis]))) if named[axis] else (None,) for axis in axes]
-    for combination in combinations(*values):
-        yield build_point(Context(), dict(zip(axes, combination, strict=True)))
-
-
-def _list_telling_releases(axis: str, specs: Iterable[str]) -> list[str]:
-    """Return releases of CANN or a framework of which no two are inside of the same of some ranges."""
-    telling = {tuple(is_match_met(axis, (spec,), name) for spec in specs): name for name in reversed(releases.load_releases(axis))}
-    return [*reversed(telling.values())]
-
-
-def describe_context(context: Context) -> str:
-    """Return a context as the end of a sentence; an empty text for the empty one."""
-    words = [f"{name} {value}" for name in ("product", "cann", "target") if (value := getattr(context, name))]
-    words += [f"{name} {release}" for name, release in context.versions]
-    return f" for {', '.join(words)}" if words else ""
