@@ -188,7 +188,6 @@ class Reachability:
         self._git = git
         self._seen: dict[str | int, dict[str, list[TagRef]]] = {}
         self._graph: CommitGraph | None = None
-        self._asked: list[str] = []
 
     def list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
         """Return the tags of a preset's versions that are reachable from a commit (its full id). Raises NpuprofError."""
@@ -201,28 +200,23 @@ class Reachability:
     def _find_visible_tags(self, commit: str) -> dict[str, list[TagRef]]:
         if commit in self._seen:
             return self._seen[commit]
-        if self._graph is None and len(self._asked) < _SINGLE_COMMITS:
-            self._asked.append(commit)
+        if self._graph is None and len(self._seen) >= _SINGLE_COMMITS:
+            self._graph = self._load_graph(commit)
+        if self._graph is None or commit not in self._graph.masks:
             self._seen[commit] = _group_by_name(list_tag_refs(self._git, f"--merged={commit}", "refs/tags/"))
             return self._seen[commit]
-        if self._graph is None or commit not in self._graph.masks:
-            self._graph = self._load_graph(commit)
         mask = self._graph.masks[commit]
         if mask not in self._seen:
             self._seen[mask] = _group_by_name(ref for place, ref in enumerate(self._graph.refs) if mask >> place & 1)
         return self._seen[mask]
 
     def _load_graph(self, commit: str) -> CommitGraph:
-        """Return the graph of all commits behind branches and tags, and behind what was asked for, from one process."""
-        refs = self._graph.refs if self._graph else list_tag_refs(self._git, "refs/tags/")
+        """Return the graph of all commits behind branches and tags, and behind one commit, from one process."""
+        refs = list_tag_refs(self._git, "refs/tags/")
         tips = [read.oid if read else "" for read in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])]
-        masks = self._graph.masks if self._graph else {}
-        # Once the graph is there, a commit that it lacks is one that no branch leads to.
-        known = [f"^{tip}" for tip in self._asked] if self._graph else [*self._asked, *filter(None, tips)]
-        sides = () if self._graph else ("--branches", "--remotes")
-        words = ("rev-list", "--topo-order", "--reverse", "--parents", "--ignore-missing", *sides, "--stdin")
-        listed = self._git.run_command(*words, stdin="".join(f"{tip}\n" for tip in (commit, *known)).encode())
-        self._asked.append(commit)
+        words = ("rev-list", "--topo-order", "--reverse", "--parents", "--ignore-missing", "--branches", "--remotes", "--stdin")
+        listed = self._git.run_command(*words, stdin="".join(f"{tip}\n" for tip in (commit, *filter(None, tips))).encode())
+        masks: dict[str, int] = {}
         own: dict[str, int] = {}
         for place, tip in enumerate(tips):
             own[tip] = own.get(tip, 0) | 1 << place
@@ -232,7 +226,6 @@ class Reachability:
             for parent in parents:
                 mask |= masks.get(parent, 0)
             masks[oid] = mask
-        masks.setdefault(commit, own.get(commit, 0))
         return CommitGraph(refs, masks)
 
 
