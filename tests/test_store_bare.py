@@ -262,25 +262,6 @@ def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo
     assert "old.toml" not in done.stderr
 
 
-def test_what_was_wrong_already_is_so_under_another_name_as_well(server: Path, repo: Repo, run: Callable[..., Any]) -> None:
-    hook = server / "hooks" / "pre-receive"
-    text = hook.read_text()
-    hook.unlink()
-    wrong = "[options]\nhccl_timeout = 'x'\n"
-    repo.commit({"team/old": wrong, "heir": '[profile]\nextends = ["team/old"]\n', "same": wrong.replace("'x'", "'y'")})
-    assert push(repo, server, "main").returncode == 0
-    hook.write_text(text)
-    hook.chmod(0o755)
-    assert run("rename", "team/old", "team/new", "--store", f"{repo.folder}/profiles").code == 0
-    repo.commit(message="renamed")
-    done = push(repo, server, "main")
-    assert done.returncode == 0, done.stderr
-    repo.git("mv", "profiles/same.toml", "profiles/other.toml")
-    repo.commit({"team/new": wrong + "log_level = 'x'\n"})
-    done = push(repo, server, "main")
-    assert (done.returncode != 0, "log_level" in done.stderr, "hccl_timeout takes" in done.stderr) == (True, True, False)
-
-
 @pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x", "a" * 40 + " " + "b" * 40])
 def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(server)

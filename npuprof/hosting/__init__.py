@@ -5,32 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.system.patterns import lazy_pattern
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.hosting.comments import ServiceComments
+
 _COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-class Comment(NamedTuple):
-    """A comment on a pull request."""
-
-    ident: int
-    body: str
-
-
-class Comments(Protocol):
-    """The comments of one pull request, with the rights of one token. All raise ServiceError."""
-
-    def find_own(self, marker: str) -> Comment | None:
-        """Return the first comment that whoever has the token wrote, and that begins with a line."""
-
-    def create(self, body: str) -> None:
-        """Write a new comment."""
-
-    def update(self, ident: int, body: str) -> None:
-        """Give a comment of our own another text."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +34,7 @@ class Job:
     pages: str = ""
     summary: str = ""
     depth: str = ""
-    comments: Comments | None = None
+    comments: ServiceComments | None = None
     token_hint: str = ""
     target: str = ""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from npuprof.hosting import Comment, Comments
 from npuprof.hosting.service import Service, ServiceError, require_list
 
 #: Seconds between one try and the next.
@@ -15,7 +14,14 @@ PAUSES = (1.0, 3.0, 9.0)
 _MOST_PAGES = 100
 
 
-def keep_comment(comments: Comments, marker: str, page: str, wanted: bool) -> str:
+class Comment(NamedTuple):
+    """A comment on a pull request."""
+
+    ident: int
+    body: str
+
+
+def keep_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
     """Let the comment say a page; return in a word what was done.
 
     It is ours where we wrote it and it begins with the marker. Where there is none, one is made only if it is ``wanted``. After a
@@ -32,7 +38,7 @@ def keep_comment(comments: Comments, marker: str, page: str, wanted: bool) -> st
     raise AssertionError("the last try returns or raises")
 
 
-def _write_comment(comments: Comments, marker: str, body: str, wanted: bool) -> str:
+def _write_comment(comments: ServiceComments, marker: str, body: str, wanted: bool) -> str:
     known = comments.find_own(marker)
     if known is None:
         if not wanted:

@@ -125,25 +125,17 @@ class ProjectFiles:
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
         """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.
 
-        What else stands in them stays, comments too. Raises NpuprofError, and writes nothing then.
+        What else stands in npuprof.toml stays, comments too. Raises NpuprofError, and writes nothing then.
         """
         self.refuse_shipped()
         wanted: list[Wanted] = []
         if wanted_sources:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
-        before = None if self.is_lock_unread else self.texts[locks.FILE]
         if locked or self.texts[locks.FILE] is not None:
-            wanted.append(
-                self._edit(locks.FILE, lambda document: _edit_lock(document, locked, self.lock.sources))
-                if before
-                else self._make_lock(locked)
-            )
+            wanted.append(Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), self.texts[locks.FILE]))
         changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
         return [os.path.relpath(one.path) for one in changed]
-
-    def _make_lock(self, locked: Mapping[str, LockedSource]) -> Wanted:
-        return Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), self.texts[locks.FILE])
 
     def _edit(self, name: str, edit: Edit) -> Wanted:
         import tomlkit
@@ -199,33 +191,5 @@ def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str,
             for key, value in said.items():
                 table[key] = value
             tables[name] = table
-    if not tables:
-        del document["sources"]
-
-
-def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource], known: Mapping[str, LockedSource]) -> None:
-    """Make the tables of a lock say what is wanted; those that say it already, and comments, stay as they are.
-
-    What was ``known`` of a source and is to stay is not sealed anew: it may be what somebody typed.
-    """
-    import tomlkit
-
-    fresh = tomlkit.parse(locks.format_lock(dict(locked)))
-    tables: Any = document.setdefault("sources", tomlkit.table(is_super_table=True))
-    new: Any = fresh.get("sources", {})
-    for name in [name for name in tables if name not in new]:
-        del tables[name]
-    for name, said in new.items():
-        if name not in tables:
-            tables[name] = said
-            continue
-        if locked[name] == known.get(name):
-            continue
-        there = tables[name]
-        for key in [key for key in there if key not in said]:
-            del there[key]
-        for key, value in said.items():
-            if there.get(key) != value:
-                there[key] = value
     if not tables:
         del document["sources"]

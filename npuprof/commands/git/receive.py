@@ -17,7 +17,6 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.commits import list_tree_changes
 from npuprof.store.sources.mirror import is_untold
 from npuprof.system.patterns import lazy_pattern
 
@@ -46,7 +45,6 @@ class Receive(Verb):
             if errors:
                 for before in {item for old, _ in moved for item in ([old] if old else self._list_beginnings(commit))}:
                     known = _identify_errors(self._find_errors(before))
-                    known |= _follow_renames(known, self._list_renames(before, commit)) if known else set()
                     errors = [item for item in errors if is_untold([item]) or not _identify_errors([item]) <= known]
             if errors:
                 code = 1
@@ -59,13 +57,6 @@ class Receive(Verb):
         git = revisions.find_repository(spec.Workspace(self.store).store).git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
-
-    def _list_renames(self, before: str, commit: str) -> dict[str, str]:
-        """Return the presets that are called otherwise at a commit than before, by their old names."""
-        repository = revisions.find_repository(spec.Workspace(self.store).store)
-        layout = revisions.load_repository_revision(repository, commit).layout
-        changes = list_tree_changes(repository, before, commit, layout)
-        return {change.was: change.now for change in changes if change.was and change.now and change.was != change.now}
 
     def _find_errors(self, commit: str) -> list[Finding]:
         check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
@@ -82,14 +73,6 @@ class Receive(Verb):
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
     """Return what two errors share that are the same one, each with the preset that has it."""
     return {(*identify_finding(error), name) for error in errors for name in error.profiles or ("",)}
-
-
-def _follow_renames(known: set[tuple[str, ...]], renamed: dict[str, str]) -> set[tuple[str, ...]]:
-    """Return errors of before as they are told of presets that have another name now."""
-    if not renamed:
-        return set()
-    names = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, sorted(renamed, key=len, reverse=True)))})(?![\w/-])")
-    return {tuple(names.sub(lambda match: renamed[match[0]], text) for text in mark) for mark in known}
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:

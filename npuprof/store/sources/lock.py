@@ -166,11 +166,14 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
     for name in sorted(sources):
         locked = sources[name]
         texts, seals = {key: text for key in _FORMS if (text := getattr(locked, key))}, _seal(locked)
-        parts.append(_format_table(f"sources.{format_key_segment(name)}", {**texts, "seal": seals["seal"]}))
+        if locked.is_sealed:  # what somebody typed is not sealed with what npuprof locks
+            texts["seal"] = seals["seal"]
+        parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:
             pins = {key: str(pin) for key, pin in sorted(locked.versions.items())}
             parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", pins))
-            parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals["seals"]))
+            if locked.is_sealed:
+                parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals["seals"]))
     return "\n".join(parts)
 
 
