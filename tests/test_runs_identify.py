@@ -133,17 +133,6 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), "a name that is there again is the name that is meant"
 
 
-def test_a_preset_that_is_renamed_and_not_committed_is_compared_with_what_it_is_now(repo: Repo, run: Any) -> None:
-    repo.commit({"base": BASE.format(600), "bert": HEIR})
-    digest, _ = digests_of(run, "bert")
-    repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
-    repo.git("commit", "-qm", "rename")
-    repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
-    repo.write({"base": BASE.format(700)})
-    moved = {one["name"]: (one["renamed_to"], len(one["changes_since"])) for one in found(run, digest)}
-    assert moved == {"bert": ("huge", 1), "large": ("huge", 1)}
-
-
 def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     repo.write({"base": BASE.format(650)})

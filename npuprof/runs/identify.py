@@ -18,7 +18,7 @@ from npuprof.runs.records import list_asked, list_texts, read_versions
 from npuprof.store import Folder
 from npuprof.store.around import BareStore
 from npuprof.store.gitstore.commits import Commit, load_commits
-from npuprof.store.gitstore.repository import Repository, find_former_names, find_uncommitted_names
+from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import find_repository, load_repository_revision
 from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_parent
@@ -280,11 +280,8 @@ class Identifier:
             self._new_names = {}
             with suppress(NpuprofError):
                 layout = repository.find_layout("HEAD")
-                moved = find_uncommitted_names(repository.git, layout)
-                called = {moved.get(name, name): name for name in self._list_names()}  # as HEAD calls them, and as they are called now
-                formers = find_former_names(repository.git, "HEAD", layout, set(called))
-                self._new_names = {former.name: called[name] for name, known in formers.items() for former in known}
-                self._new_names |= {old: new for old, new in called.items() if old != new}
+                formers = find_former_names(repository.git, "HEAD", layout, set(self._list_names()))
+                self._new_names = {former.name: new_name for new_name, known in formers.items() for former in known}
         return (self._new_names or {}).get(name, "")
 
 

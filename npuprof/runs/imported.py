@@ -70,7 +70,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
             if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
                 differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(wire, evidence.processes):
-            unknown[name] = _explain(wire, candidates, bool(texts), evidence.processes)
+            unknown[name] = _explain(wire, candidates, evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
 
@@ -171,15 +171,13 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
     return has_texts
 
 
-def _explain(wire: Wire, candidates: dict[str, Any], has_texts: bool, processes: Sequence[Process]) -> str:
+def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process]) -> str:
     value = next(iter(candidates.values()), _guess(wire))
     verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
         return f"perhaps {keys.format_short_value(value)}: {next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
-    if has_texts:
-        return "its line may be cut, or other lines stand in it"
-    variables = dict.fromkeys(verdict.tell for verdict in verdicts if verdict.tell)
-    return f"{' or '.join(variables)} would tell" if variables else "the log has nothing of it"
+    tell = next((verdict.tell for verdict in verdicts if verdict.tell), "")
+    return f"{tell} would tell" if tell else "the log has no line of it that can be read"
 
 
 def _guess(wire: Wire) -> Any:

@@ -235,8 +235,7 @@ class _Builder:
             self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
             lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
             self._index.lacking = self._index.lacking or lacking
-            if any("@" in reference or is_source_reference(reference) for reference in _list_references(store, name)):
-                self._moving.add(name)  # a tag that comes later may mend it, also a version that is named in full
+            self._moving.add(name)  # a tag that comes later may mend it
             return None
         except RecursionError:
             return None
@@ -247,18 +246,6 @@ class _Builder:
             config.preset_digest,
             tuple(dict.fromkeys(digest for region in list_configs(config) for digest in list_digests(region.settings))),
         )
-
-
-def _list_references(store: Revision, name: str) -> Iterator[str]:
-    """Yield what a preset extends, and what those do that the same store has, as far as they can be read."""
-    waiting, seen = [name], {name}
-    while waiting:
-        with suppress(NpuprofError):
-            for reference in store.profile(waiting.pop()).extends:
-                yield reference
-                if reference not in seen:
-                    seen.add(reference)
-                    waiting.append(reference)
 
 
 def _is_moving(reference: str) -> bool:

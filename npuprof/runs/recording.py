@@ -52,7 +52,6 @@ class Recorder:
         self.folder = folder
         self.fields = fields
         self.path = ""
-        self._is_stale = False
 
     def start(self) -> None:
         """Write the record before the command runs; a full disk is only a note. Raises NpuprofError for another reason."""
@@ -79,14 +78,8 @@ class Recorder:
         try:
             self._replace()
         except OSError as error:
-            reason = output.describe_os_error(error, self.path)
-            if os.path.exists(self.path):
-                if not self._is_stale:
-                    output.tell_remark(f"{self.path} says how the run began, and not how it ended: {reason}")
-                self._is_stale = True
-            else:
-                output.tell_remark(f"no record is left, somebody has taken {self.path} away: {reason}")
-                self.path = ""
+            output.tell_remark(f"{self.path} does not say how the run ended: {output.describe_os_error(error, self.path)}")
+            self.path = ""
 
     def _claim_name(self) -> str:
         """Return the path of a new file with the record, created under a name that no other process has. Raises OSError."""

@@ -336,18 +336,3 @@ def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> di
                 current[old] = name
                 former.setdefault(name, []).append(FormerName(old, commit.decode()))
     return former
-
-
-def find_uncommitted_names(git: Git, layout: Layout) -> dict[str, str]:
-    """Return what presets are called in the work tree that HEAD has under another name, each with that name. Raises NpuprofError.
-
-    Only what is staged counts: what ``git mv`` or ``git add`` put into the index.
-    """
-    listed = git.run_command(
-        "-c", "diff.renameLimit=4000", "diff-index", "--cached", "--diff-filter=R", "-M", "--name-status", "-z", "--no-ext-diff",
-        "--no-relative", "HEAD", "--", *layout.pathspecs,
-    )  # fmt: skip
-    words = listed.split(b"\0")
-    pairs = zip(words[1::3], words[2::3], strict=False)
-    names = [tuple(layout.name_of(os.fsdecode(path)) for path in pair) for pair in pairs]
-    return {new: old for old, new in names if old and new}
