@@ -312,7 +312,7 @@ def test_an_import_reads_what_early_adapters_gave_to_sessions_as_a_verification_
 @pytest.mark.parametrize(
     ("session", "kept", "said"),
     [
-        ({"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, 'dump_mode = "outp"', "its line may be cut, or other lines stand in it:"),
+        ({"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, 'dump_mode = "outp"', "the log has no line of it that can be read:"),
     ],
 )
 def test_an_import_does_not_set_what_may_be_the_beginning_of_a_value(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations
+from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import adapters, dumps, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process
 from npuprof.runs.log_values import (
@@ -159,6 +159,9 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
     """Return whether the adapter for TensorFlow 2 may have spoken: the engine names no adapter, and its defaults are others."""
     unset = wanted.wire.tf2.get("unset")
     if unset is None or process.generation:
+        return False
+    seen = [block.values.keys() for epoch in process.epochs for maps in epoch.maps.values() for block in maps if block.engine]
+    if not seen or any(not keys.isdisjoint(load_known_keys()["tf1"]) for keys in seen):
         return False
     as_tf2 = Wanted(wanted.wire, wanted.value, tf2=True)
     return unset in (wanted.plain, as_tf2.plain) or as_tf2.is_default(())

@@ -11,7 +11,6 @@ from npuprof.catalog.wire import (
     load_known_keys,
     load_line_fields,
     load_single_names,
-    load_wires,
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
@@ -41,20 +40,6 @@ GLOBAL = "init_resource had started the engine"
 #: The title, and the stage, of what an operator writes that starts the engine before any session; whether it did, only the lines of a
 #: start before it say, and no line says which adapter wrote it.
 _EARLY_TITLE, _EARLY = "init option:", "early init"
-
-
-def _contradicts(process: Process, block: Map) -> bool:
-    """Return whether single lines that were written as the engine started say something else than a block."""
-    singles = [single for stage, single in process.pending if stage == "single init"]
-    if process.epochs and not process.epochs[-1].has("init"):
-        singles += process.epochs[-1].maps.get("single init", ())
-    return any(
-        text.text != block.values[key].text
-        for single in singles
-        for option, text in single.values.items()
-        for key in load_wires()[option].init
-        if key in block.values and not (text.cut or block.values[key].cut)
-    )
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
@@ -215,7 +200,7 @@ class AdapterLog:
             self._started.pop((process, thread), None)
             return
         started = self._started.pop((process, thread), None)
-        if started == "" and (_contradicts(process, closed) or (process.epochs and process.epochs[-1].doubtful)):
+        if started == "" and process.epochs and process.epochs[-1].doubtful:
             started = None  # the start may be that of another block
         self._close_operator_block(process, closed, started)
 
