@@ -63,7 +63,7 @@ def count_entries() -> int:
 
 
 def test_of_a_long_history_not_all_trees_are_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository, "_ENTRIES", 100)
+    monkeypatch.setattr(repository, "_TREES", 5)
     repo = fast_import(tmp_path / "r", make_history(30, 40))
     gc.collect()
     before = count_entries()

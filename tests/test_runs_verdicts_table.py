@@ -137,24 +137,6 @@ def test_an_adapter_without_blocks_is_told_by_a_dump_alone(tmp_path: Path) -> No
     assert judge_process({"dump_step": "1"}, process)[0].tell == DUMP
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "setting", "value", "state"),
-    [
-        ("c", "hcom_parallel", True, "in force"),  # its default until 2022-04 was another one
-        ("d", "hcom_parallel", True, "default or set"),
-        ("e", "enable_exception_dump", 2, "in force"),
-        ("f", "enable_exception_dump", 2, "default or set"),
-    ],
-)
-def test_what_an_early_adapter_does_not_write_tells_which_one_it_was(
-    tmp_path: Path, snapshot: str, setting: str, value: Any, state: str
-) -> None:
-    option = wire.list_options()[setting]
-    written = _write(tmp_path, play(Plan(snapshot, 1, [Epoch([Session({setting: (option.field, value)})])]), random.Random(1)), False)
-    (process,) = read_evidence([str(path) for path in written.paths]).processes
-    assert judge_process({setting: value}, process)[0].state == state
-
-
 def test_what_has_no_line_unless_set_is_too_late_where_another_session_came_first(tmp_path: Path) -> None:
     sessions = [Session({}), Session({"precision_mode": ("s", "force_fp32")})]
     written = _write(tmp_path, play(Plan("g", 1, [Epoch(sessions)]), random.Random(1)), False)

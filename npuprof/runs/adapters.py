@@ -6,13 +6,8 @@ an empty text there. Of a text, empty may mean either; a number or a switch has 
 
 from __future__ import annotations
 
-from functools import cache
-
-from npuprof.catalog.wire import NO_KEY, Wire, load_generations, load_wires
+from npuprof.catalog.wire import Wire, load_generations
 from npuprof.runs.evidence import Epoch, Process
-
-#: How many keys that an adapter always writes a log lacks at least that is not of it: a single line may have been lost.
-_ENOUGH = 2
 
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
@@ -24,23 +19,16 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
-    maps = [(stage, block) for any_epoch in process.epochs for stage in ("init", "session") for block in any_epoch.maps.get(stage, ())]
-    keys = {key for _, block in maps for key in block.values}
-    wires = load_wires()
-    knowing = [_list_writing(wire) for wire in wires.values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
-    whole_stages = {stage for stage, block in maps if block.whole and not block.engine}
-    if process.pid is not None:  # the logger of TensorFlow names neither process nor thread
-        names = tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
-    known = tuple(name for name in names if all(name in writing for writing in knowing))
-    return tuple(name for name in known if len(_list_always(name, frozenset(whole_stages)) - keys) < _ENOUGH) or known
+    if process.pid is None:  # the logger of TensorFlow names neither process nor thread
+        return names
+    return tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
 
 
 def tell_names(process: Process) -> str:
     """Return the adapter of a process, or the oldest and the newest candidate; empty if nothing identifies it."""
     if not process.epochs or process.tf2:
         return process.generation
-    by_epoch = [find_names(process, epoch) for epoch in process.epochs]
-    names = sorted(set.intersection(*map(set, by_epoch)) or set().union(*by_epoch))
+    names = sorted(find_names(process, process.epochs[-1]))
     return " to ".join(dict.fromkeys((names[0], names[-1]))) if names else process.generation
 
 
@@ -48,21 +36,6 @@ def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
     """Return whether no candidate adapter passes the option on: its text in the log is the same whatever was set."""
     names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
-
-
-@cache
-def _list_writing(wire: Wire) -> frozenset[str]:
-    """Return the adapters that write the keys of an option: those, too, that write them for one that needs it."""
-    needing = (dependent.logged_by for dependent in load_wires().values() if wire.name in dependent.needs)
-    return frozenset(wire.logged_by).union(*needing)
-
-
-@cache
-def _list_always(name: str, stages: frozenset[str]) -> frozenset[str]:
-    """Return the engine keys that the blocks of these stages of an adapter always have."""
-    wires = [wire for wire in load_wires().values() if name in wire.logged_by]
-    texts = [item for wire in wires for stage in stages for item in wire.keys(stage).items()]
-    return frozenset(key for key, unset in texts if unset != NO_KEY and key.startswith("ge."))
 
 
 EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"

@@ -46,10 +46,8 @@ def _check_variables(config: Config | None, others: Mapping[str, str]) -> Iterat
             seen = workspace.resolver.resolve_profile(layer)
         else:
             context = workspace.resolver.for_context(config.context)
-            base = config.lineage[-1]
             joined = Profile(build_command_line_document(config.name, {}), key="composed:surroundings")
-            lineage = (*config.lineage, layer, joined) if base is not joined else config.lineage
-            seen = context.resolve_members(lineage, config.name, config.claims, config.changes)
+            seen = context.resolve_members((*config.lineage, layer, joined), config.name, config.claims, config.changes)
         before = {(earlier.code, earlier.key) for earlier in checks.check_config(config)} if config is not None else set()
         findings = checks.check_config(seen)
     except NpuprofError:

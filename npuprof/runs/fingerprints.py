@@ -9,12 +9,12 @@ from typing import Any
 
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import judge_found_text
-from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
+from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_versions
+from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_input, read_versions
 from npuprof.system.folders import expand_home
 from npuprof.system.patterns import lazy_pattern
 
@@ -80,7 +80,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     if argument == "-":
         if _is_evidence(argument):
             return [_read_evidence(argument)]
-        return _read_text("standard input", _read_standard_input())
+        return _read_text("standard input", read_input())
     if os.path.isdir(path):
         return _read_folder(path, unread)
     if os.path.isfile(path) and not is_handed_over(path) and _is_evidence(path):
@@ -111,13 +111,6 @@ def _read_environ(path: str) -> bytes:
         what = f"cannot read {path}: {'there is no such process' if gone else describe_os_error(error, path)}"
         hint = "it may have ended" if gone else "ask as the user that it runs as"
         raise NpuprofError([Finding("NP003", what, "The kernel tells the environment of a process to its user.", hint)]) from None
-
-
-def _read_standard_input() -> bytes:
-    try:
-        return read_standard_input()
-    except OSError as error:
-        raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 
 
 def _read_variables(place: str, raw: bytes) -> list[Clue]:

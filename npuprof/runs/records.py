@@ -115,10 +115,15 @@ def decode_value(value: Any) -> Any:
 
 def read_record(path: str) -> dict[str, Any]:
     """Return the fields of a record; - is standard input. Raises NpuprofError."""
-    if path != "-":
-        return parse_record(path, read_file_content(path, "name the record of a run, which npuprof run --record has written"))
+    if path == "-":
+        return parse_record("standard input", read_input())
+    return parse_record(path, read_file_content(path, "name the record of a run, which npuprof run --record has written"))
+
+
+def read_input() -> bytes:
+    """Return the content of standard input. Raises NpuprofError."""
     try:
-        return parse_record("standard input", read_standard_input())
+        return read_standard_input()
     except OSError as error:
         raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 

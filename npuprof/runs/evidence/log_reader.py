@@ -25,19 +25,20 @@ class Processes:
         """Return the process of a place by its number and the label ``before`` its lines: containers count from 1, each."""
         return self.found.setdefault((place, before, pid), Process(place, pid, show_writer(before)))
 
-    def find_logged(self, place: str, pid: int | None) -> Process | None:
-        """Return the process that a dump is of: the one of its number that left a log, the nearest where there are several."""
+    def find_dumped(self, place: str, pid: int | None) -> Process:
+        """Return the process that a dump is of: the one of its number that left a log, in the nearest folder if there are several."""
         by_distance: dict[int, list[Process]] = {}
         for process in self.found.values():
             if pid is not None and process.pid == pid and (process.epochs or process.pending):
                 by_distance.setdefault(_count_common(process.place, place), []).append(process)
         nearest = by_distance[max(by_distance)] if by_distance else []
-        return nearest[0] if len(nearest) == 1 else None
+        return nearest[0] if len(nearest) == 1 else self.get(place, "", pid)
 
 
 def _count_common(place: str, other_place: str) -> int:
     """Return how many folders two places share."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(place.split(os.sep), other_place.split(os.sep), strict=False)))
+    pairs = zip(place.split(os.sep), other_place.split(os.sep), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 class LogReader:

@@ -9,7 +9,7 @@ from npuprof.report.terminal import progress_line
 from npuprof.runs.evidence import Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
 from npuprof.runs.evidence.log_reader import LogReader, Processes
-from npuprof.runs.evidence.places import Source, find_sources, open_source
+from npuprof.runs.evidence.places import find_sources, open_source
 from npuprof.runs.evidence.scanning import scan_stream
 
 
@@ -23,7 +23,8 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
         progress.path = source.path
         with open_source(source.path) as (stream, most):
             if source.is_dump:
-                scan_dump(stream, _find_dumped(source, processes), progress.add, most)
+                place = source.place if source.pid is not None else source.path
+                scan_dump(stream, processes.find_dumped(place, source.pid), progress.add, most)
             else:
                 reader = LogReader(source.place, processes)
                 scan_stream(stream, reader, progress.add, most)
@@ -36,12 +37,6 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
 
 def _says_anything(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(epoch.maps or epoch.asked or epoch.late for epoch in process.epochs)
-
-
-def _find_dumped(source: Source, processes: Processes) -> Process:
-    """Return the process that a graph dump is of."""
-    place = source.place if source.pid is not None else source.path
-    return processes.find_logged(place, source.pid) or processes.get(place, "", source.pid)
 
 
 class _Progress:
