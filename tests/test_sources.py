@@ -419,7 +419,7 @@ def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -
         (("x", "ext::sh -c 'touch pwned'"), "NP048"),
         (("x", "-ofile"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
-        (("x", "https://sekret@host/x"), "'https://***@host/x' is no address of a source: its user may be a token"),
+        (("x", "https://sekret@host/x"), "'https://***@host/x' is no source: its user may be a token"),
         (("x", "http://host/x"), "NP048"),
         (("x", "{url}", "--rev", "^9"), "nothing in the source"),
         (("x", "{url}", "--rev", "nope"), "nothing in the source"),

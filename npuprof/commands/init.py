@@ -109,9 +109,7 @@ class Init(Verb):
 
     def _add_ci(self, files: dict[str, str]) -> Answer:
         """Write the CI sample for a store that is there. Raises NpuprofError where one of its files is."""
-        if there := [name for name in files if os.path.lexists(os.path.join(self.folder, name))]:
-            what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {self.folder}"
-            raise NpuprofError([Finding("NP923", what, "A sample never overwrites a file.", "move the file away, and run this again")])
+        _refuse_existing(self.folder, files, is_new=False)
         if not self.dry_run:
             _write_files(self.folder, files, None)
         done = "would be written" if self.dry_run else "written"
@@ -173,14 +171,14 @@ def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
         raise
 
 
-def _refuse_existing(folder: str, files: dict[str, str]) -> None:
+def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) -> None:
     there = [name for name in files if os.path.lexists(os.path.join(folder, name))]
-    if _has_store(folder):
+    if is_new and _has_store(folder):
         there.insert(0, "profiles/")
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
         hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
-        raise NpuprofError([Finding("NP923", what, "A new store never overwrites a file.", hint)])
+        raise NpuprofError([Finding("NP923", what, "init never overwrites a file.", hint)])
 
 
 def _fill_templates(ci: str, requirement: str) -> dict[str, str]:

@@ -139,7 +139,7 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     top = find_copy_folder(place.folder, folder)
     why = "A copy replaces what is in its folder."
     for other in place.project.sources.values():
-        pair = [f"{one.lower()}/" for one in (other.vendor, folder)]
+        pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
             raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)

@@ -12,7 +12,6 @@ from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_sync import lock_sources
 from npuprof.store.sources import fetching, project
 from npuprof.store.sources.locking import list_unreadable, suggest_range
-from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
 
 class Add(Verb):
@@ -48,10 +47,6 @@ class Add(Verb):
         if not project.is_source_name(self.name):
             hint = "use letters, digits, '-' and '_'"
             raise NpuprofError([Finding("NP040", f"{self.name!r} cannot be the name of a source", "", hint)])
-        if fault := find_url_fault(url):
-            raise NpuprofError(
-                [Finding("NP048", f"{hide_credentials(url)!r} is no address of a source: {fault}", "", "name ssh://, https:// or file://")]
-            )
         if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
             hint = f"edit {place.cite(project.FILE)}, or remove it first: npuprof source remove {taken}"
             raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
@@ -63,19 +58,13 @@ class Add(Verb):
         try:
             source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
         except NpuprofError as error:  # about the words of the command: no file holds them yet
-            raise NpuprofError([_ask_for_word(finding) for finding in error.findings]) from None
+            raise NpuprofError([finding._replace(origin=None, key="") for finding in error.findings]) from None
         locked = lock_sources(place, [source], self.moved).sources
         written = place.write({self.name: entry}, {**place.lock.sources, **locked})
         there = locked[self.name]
         here = f"{self.name} is at {url}, a path of this machine: elsewhere sync has to find it there too"
         remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"
         return Answer(None, (remark, *list_unreadable(there), f"wrote {', '.join(written)}", *([here] if url != self.url else [])))
-
-
-def _ask_for_word(finding: Finding) -> Finding:
-    examples = {"path": "--path profiles", "rev": "--rev ^2.1"}
-    word = examples.get(finding.key.rpartition(".")[2], "")
-    return finding._replace(origin=None, key="", hint=f"write {word}" if word else finding.hint)
 
 
 VERB = Add

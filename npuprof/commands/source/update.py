@@ -18,7 +18,7 @@ from npuprof.store.source_sync import lock_sources
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirrorgit import open_mirror
-from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.project import Source
 from npuprof.store.sources.reading import Sources, find_copy_faults
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
@@ -205,11 +205,9 @@ def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
 
 
 def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
-    """Return a source as it was when it was locked; from its copy, where that is whole: the mirror may have the commit no longer."""
+    """Return a source as it was when it was locked, to be read from its mirror."""
     source = place.project.sources.get(known.name, Source(known.name, known.url))
-    restored = source._replace(url=known.url, path=known.path, rev=known.rev)
-    sources = Sources(Project(sources={known.name: restored}), place.lock, open_copy=place.open_copy)
-    return restored if restored.vendor and not find_copy_faults(sources, known.name) else restored._replace(vendor="")
+    return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
 
 
 def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:

@@ -18,7 +18,6 @@ _SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 #: What stands between ``//`` and the path.
 _AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
-_UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
 _PORTS = {"ssh": "22", "https": "443"}
 _UNKNOWN_USER = "its user may be a token; leave it out, and let git know it: git config credential.https://HOST.username NAME"
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
@@ -53,8 +52,6 @@ def find_url_fault(url: str) -> str:
 
 def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
     """Return what is wrong with an address ``scheme://rest``."""
-    if scheme in _UNAUTHENTICATED:
-        return f"{scheme}:// does not say who answers; write {_UNAUTHENTICATED[scheme]}://"
     if scheme == "file":
         return "" if rest.startswith("/") else "file:// is followed by an absolute path: file:///srv/presets.git"
     if scheme not in _PORTS:

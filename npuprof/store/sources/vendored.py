@@ -82,16 +82,13 @@ class Proof:
 
     def _build_finding(self, path: str, raw: bytes | None, wanted: str) -> Finding:
         """Return that a file of the copy is not what was copied; who edits it once more gets another message."""
-        how = "is missing"
-        if raw is not None:
-            there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7]
-            how = f"is {there}, and was {wanted[:7]}" if wanted else f"is {there}, and was not copied"
-        what = f"the copy of the source {self.label!r} is not what npuprof.lock says: {self._top}/{path} {how}"
+        file = f"{self._top}/{path}"
+        there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
+        what = (
+            f"the copy of the source {self.label!r} is not what npuprof.lock says: {file} is {there}, and was {wanted[:7] or 'not copied'}"
+        )
         why = "It was edited; presets of a source are changed where they come from."
-        hint = advise_copy(self.label)
-        if raw is not None:
-            file = f"{self._top}/{path}"
-            hint = f"take it back (git restore {file}), or remove it (rm {file}) and {hint}"
+        hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
         return Finding("NP049", what, why, hint)
 
 
