@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -114,7 +113,7 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
         elif "run_config" in option.not_carried and not option.is_always("run_config", value):
             lost[name] = option.not_carried["run_config"]
         elif "run_config" in option.spelling and name != lone:
-            names_by_path[_split_argument_path(option.spelling["run_config"])] = name
+            names_by_path[tuple(option.spelling["run_config"].split("."))] = name
         elif option.field is None or option.states.endswith("."):
             lost[name] = ""
         else:
@@ -172,29 +171,18 @@ def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
 
 
 def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -> Any:
-    if isinstance(value, (dict, list)):
-        files = collect_sidecars(config)
-        if name in files:
-            return f"{argument}=os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")"
+    files = collect_sidecars(config)
+    if name in files:
+        return f"{argument}=os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")"
     option = catalog.find_option(name)
     assert option is not None
     if option.field:
         value = encode_fitting_value(config, option, value, "estimator")
     elif not isinstance(value, bool):
         raise NpuprofError([build_unfit_finding(config, name, "estimator")])
-    return _format_run_argument(argument, option.estimator_bytes, value)
-
-
-@lru_cache(4096, typed=True)
-def _format_run_argument(argument: str, as_bytes: bool, value: str | int) -> Any:
-    if as_bytes:
+    if option.estimator_bytes:
         return f"{argument}=tf.compat.as_bytes(", format_literal(value), ")"
     return f"{argument}={format_literal(value)}"
-
-
-@cache
-def _split_argument_path(spelling: str) -> tuple[str, ...]:
-    return tuple(spelling.split("."))
 
 
 def _format_estimator_section(config: Config) -> list[str]:

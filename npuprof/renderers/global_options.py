@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -70,30 +69,25 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
         if option is None or "global_options" not in option.spelling:
             lost[name] = option.not_carried.get("global_options", "") if option else ""
             continue
+        target = f"{onto}.{option.spelling['global_options']}"
         if name in files:
-            target = f"{onto}.{option.spelling['global_options']}"
             lines += format_statement(f"{target} = os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")", indent)
             continue
         carried, written = option.write_on("global_options", encode_fitting_value(config, option, value, "global-options"))
-        if not carried:
+        if carried:
+            lines += format_assignment(target, format_literal(_close_text(option, written)), indent)
+            findings += _check_adapter_value(config, option, written)
+        else:
             taken = option.surface_values["global_options"].values()
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
-            continue
-        lines += _format_option_lines(name, written, onto, indent)
-        findings += _check_adapter_value(config, option, written)
     if lost:
         raise build_not_carried_error(config, lost, "global-options")
     return lines, findings
 
 
-@lru_cache(4096, typed=True)
-def _format_option_lines(name: str, value: str | int, onto: str, indent: str) -> list[str]:
-    option = catalog.find_option(name)
-    assert option is not None
+def _close_text(option: Option, value: Any) -> Any:
     end = option.closed_by.get("global_options", "")
-    if not str(value).endswith(end):
-        value = f"{value}{end}"
-    return format_assignment(f"{onto}.{option.spelling['global_options']}", format_literal(value), indent)
+    return value if str(value).endswith(end) else f"{value}{end}"
 
 
 def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:

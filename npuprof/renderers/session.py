@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -64,49 +63,30 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
 
     Raises NpuprofError for options that no protobuf field can hold.
     """
-    known: dict[str, str] = config.memo.setdefault(f"parameters{len(indent)}", {})
     options = config_section(config, "options")
-    wanted = options if names is None else names
+    lines: list[str] = []
     lost: dict[str, str] = {}
-    for name in wanted:
-        if name not in known:
-            option = catalog.find_option(name)
-            if option is None or option.field is None:
-                lost[name] = ""
-            else:
-                known[name] = _format_parameter(config, option, options[name], indent, target)
+    for name in options if names is None else names:
+        option = catalog.find_option(name)
+        if option is None or option.field is None:
+            lost[name] = ""
+        else:
+            lines += _format_parameter(config, option, options[name], indent, target)
     if lost:
         raise build_not_carried_error(config, lost, target)
-    return "".join([known[name] for name in wanted])
-
-
-def _format_parameter(config: Config, option: Option, value: Any, indent: str, target: str) -> str:
-    if isinstance(value, (dict, list)):
-        files = collect_sidecars(config)
-        if option.name in files:
-            argument = f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[option.name][0])})"
-            return _join_source_lines(format_statement(f"{_format_parameter_head(option)}tf.compat.as_bytes(", argument, ")", indent))
-    return _format_parameter_line(option.name, encode_fitting_value(config, option, value, target), indent)
-
-
-@lru_cache(4096, typed=True)
-def _format_parameter_line(name: str, value: str | int, indent: str) -> str:
-    """Return the line of one option; many presets have many in common."""
-    option = catalog.find_option(name)
-    assert option is not None
-    if option.field == "s":
-        return _join_source_lines(
-            format_statement(f"{_format_parameter_head(option)}tf.compat.as_bytes(", format_literal(value), ")", indent)
-        )
-    return f"{indent}{_format_parameter_head(option)}{format_literal(value)}\n"
-
-
-def _format_parameter_head(option: Option) -> str:
-    return f'custom_op.parameter_map["{option.name}"].{option.field} = '
-
-
-def _join_source_lines(lines: list[str]) -> str:
     return "".join([f"{line}\n" for line in lines])
+
+
+def _format_parameter(config: Config, option: Option, value: Any, indent: str, target: str) -> list[str]:
+    files = collect_sidecars(config)
+    if option.name in files:
+        argument = f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[option.name][0])})"
+    else:
+        argument = format_literal(encode_fitting_value(config, option, value, target))
+    head = f'custom_op.parameter_map["{option.name}"].{option.field} = '
+    if option.field == "s":
+        return format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent)
+    return [f"{indent}{head}{argument}"]
 
 
 def format_session_imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Any
 
 from npuprof.model import Record
@@ -138,6 +137,5 @@ def _split_header(text: str) -> tuple[str, str]:
     return (text[:end], text[end + 1 :]) if end >= 0 else (text, "")
 
 
-@lru_cache(4)  # the loader's text is always the same
 def _hash_body(text: str) -> str:
     return str(load_sha256()(text.encode()).hexdigest())[:32]

@@ -39,6 +39,10 @@ _CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
 TIME = "time"
 
 
+#: Takes the names of presets that are laid over, and steps.
+Resolve = Callable[[Sequence[str], Sequence[Step]], Config]
+
+
 class Choice(Record):
     """One value of an axis: as it is shown, and what it lays over the preset: steps, or another preset."""
 
@@ -126,10 +130,7 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
 
 
 def combine_axes(
-    axes: Sequence[Axis],
-    resolve: Callable[[Sequence[str], Sequence[Step]], Config],
-    fit: Callable[[Config], None],
-    is_wanted: Callable[[Config], bool],
+    axes: Sequence[Axis], resolve: Resolve, fit: Callable[[Config], None], is_wanted: Callable[[Config], bool]
 ) -> list[Combination]:
     """Return the combinations that are wanted, in the order of the axes, the last varying fastest. Raises NpuprofError for too many.
 
@@ -141,17 +142,17 @@ def combine_axes(
     combinations: list[Combination] = []
     digests: dict[str, int] = {}
     for choices in product(*(axis.choices for axis in axes)):
-        config, first = None, None
+        config: Config | None = None
         errors: tuple[Finding, ...] = ()
         try:
             config = resolve([choice.mixin for choice in choices if choice.mixin], [step for choice in choices for step in choice.steps])
             if not is_wanted(config):
                 continue
             fit(config)
-            first = digests.setdefault(config.digest, len(combinations))
         except NpuprofError as error:
             errors = list_errors(error)
-        combinations.append(Combination(choices, config, errors, None if first == len(combinations) else first))
+        first = digests.setdefault(config.digest, len(combinations)) if config is not None and not errors else len(combinations)
+        combinations.append(Combination(choices, config, errors, first if first < len(combinations) else None))
     return combinations
 
 
