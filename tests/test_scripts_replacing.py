@@ -382,11 +382,11 @@ def test_a_preset_that_sets_something_else_is_refused_with_the_differences(here:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--all",), "--replace and --all exclude each other"),
-        (("p", "--check"), "--replace and --check exclude each other"),
-        (("p", "--line", "3"), "--replace and --line exclude each other"),
-        (("p", "--to", "session"), "--replace and --to exclude each other"),
-        ((), "--replace needs the preset"),
+        (("--all",), "--replace needs a preset, and goes without --all"),
+        (("p", "--check"), "--replace needs a preset, and goes without --check"),
+        (("p", "--line", "3"), "--replace needs a preset, and goes without --line"),
+        (("p", "--to", "session"), "--replace needs a preset, and goes without --to"),
+        ((), "--replace needs a preset"),
     ],
 )
 def test_replace_stands_alone(here: Path, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:

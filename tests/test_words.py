@@ -17,8 +17,8 @@ TYPED = [
     # a verb or an option by another name
     ("shwo bert", 2, "No such command 'shwo'", "show"),
     ("help chnagelog", 2, "did you mean 'changelog'?"),
-    ("help NP202", 2, "npuprof rule NP202"),
-    ("help hccl_timeout", 2, "npuprof option hccl_timeout"),
+    ("help NP202", 2, "npuprof rule CODE"),
+    ("help hccl_timeout", 2, "npuprof option KEY"),
     ("git instal", 2, "'install'"),
     ("render bert --target session", 2, "--to"),
     ("check --json", 2, "--format"),
@@ -100,7 +100,6 @@ TYPED = [
     ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "NAME@HEAD"),
     ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
-    ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
     ("scan gone.py", 2, "gone.py", "no such file", "0 files scanned"),
     ("scan profiles/bert.toml", 0, "no script", "npuprof check profiles/bert.toml"),
     ("import gone.py", 2, "gone.py", "no such file"),
@@ -194,10 +193,10 @@ TYPED = [
     # scripts
     ("import train.py", 2, "there is nothing to make a preset of in train.py", "npuprof import --format text train.py"),
     ("import profiles/bert.toml", 2, "is a preset already", "npuprof check profiles/bert.toml"),
+    ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py NAME"),
     ("scan empty", 0, "there is no script in empty", "npuprof check"),
     ("scan gone", 2, "gone", "check the path"),
     ("inject train.py gone", 2, "no preset 'gone'", "npuprof list"),
-    ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise
     ("review main..HEAD", 2, "npuprof diff --rev BRANCH...HEAD"),
@@ -226,7 +225,7 @@ TYPED = [
     ("migrate bert --cann latest", 2, "unknown CANN release 'latest'", "the newest are"),
     # words in another order
     ("new fresh bert", 2, "npuprof new NAME --extends PARENT", "npuprof copy PRESET NAME"),
-    ("help render session", 2, "npuprof help render shows that one"),
+    ("help render session", 2, "there is no topic"),
     # a flag in the place of a value
     ("run bert --record -- true", 2, "--record has no DIR: -- stands in its place"),
     ("render bert -o --inline", 2, "-o has no PATH: --inline stands in its place"),
@@ -256,7 +255,6 @@ TYPED = [
     ("import nosuch.py", 2, "cannot read the file: no such file or directory"),
     ("import profiles/bert.toml", 2, "is a preset already", "npuprof copy"),
     ("inject train.py bert --check", 1, "has no block of bert; npuprof inject train.py bert writes one"),
-    ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
     ("scan bert", 2, "for a preset: npuprof check bert"),
     ("scan nosuch", 2, "check the path"),
     ("adopt profiles", 0, "nothing in the scripts is written by hand"),
@@ -291,8 +289,6 @@ TYPED = [
     ("show bert --cann CANN-9.0.0", 2, "write 9.0.0"),
     ("show bert --cann 9.0.0.RC1", 2, "write 9.0.0"),
     ("unset bert determinstic", 2, "did you mean 'deterministic'?"),
-    # another verb, another order
-    ("inject bert other/d.txt", 2, "npuprof inject other/d.txt bert"),
     # further back than there are commits
     ("show bert@HEAD~9", 2, "unknown revision 'HEAD~9'", "git log --oneline"),
     # a folder where a preset is meant

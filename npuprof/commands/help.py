@@ -79,26 +79,13 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
     families = {name.partition(" ")[0] for name in names if " " in name}
     verb = " ".join(words)
     if verb not in names and verb not in families:
-        hint = did_you_mean(verb, (*topics, *names), "npuprof help lists the topics, and npuprof --help the verbs")
-        if words[0] in (*names, *topics):
-            hint = f"npuprof help {words[0]} shows that one; one is shown at a time"
-        raise NpuprofError([Finding("NP902", f"there is no topic {verb!r}", "", _find_elsewhere(verb) or hint)])
+        hint = did_you_mean(verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs")
+        why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
+        raise NpuprofError([Finding("NP902", f"there is no topic {verb!r}", why, hint)])
     from npuprof.commands.framework.application import format_help
 
     text = format_help(list(words))
     return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": verb, "text": text}})
-
-
-def _find_elsewhere(word: str) -> str:
-    """Return what explains a key of the catalogue or the code of a finding, which are no topics."""
-    from npuprof import catalog
-    from npuprof.catalog import pages
-    from npuprof.document import keys
-
-    if word.upper() in pages.load_pages():
-        return f"a code is explained by npuprof rule {word.upper()}"
-    known = catalog.find_record(*keys.split_section_and_name(word)) is not None
-    return f"a key is explained by npuprof option {word}" if known else ""
 
 
 VERB = Help

@@ -44,15 +44,9 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
-        is_script = self.spec is not None and (
-            self.spec.endswith((".py", ".ipynb")) or (os.path.isfile(self.spec) and ".toml" not in self.spec)
-        )
-        if is_script and not os.path.exists(self.file):
-            hint = f"npuprof inject {self.spec} {self.file}"
-            raise NpuprofError([Finding("NP902", "the file comes first, then the preset", "", hint)])
-        if self.file.endswith(".toml") and os.path.isfile(self.file):
-            what, why = f"{self.file} is a preset, and no script", "inject writes what a preset says into a script that uses it."
-            raise NpuprofError([Finding("NP902", what, why, f"name the script: npuprof inject train.py {self.spec or self.file}")])
+        if self.file.endswith(".toml"):
+            hint = "name the script: npuprof inject train.py NAME"
+            raise NpuprofError([Finding("NP902", f"{self.file} is a preset, and no script", "", hint)])
         injector = Injector(self.store, trusting=self.check or self.trust, checking=True)
         if self.replace:
             self._refuse_beside_replace()
@@ -75,19 +69,14 @@ class Inject(Verb):
         others = {"--all": self.everywhere, "--check": self.check, "--line": self.line, "--to": self.target}
         flags = [name for name, value in others.items() if value]
         if flags or self.spec is None:
-            what = f"--replace and {flags[0]} exclude each other" if flags else "--replace needs the preset: its lines are looked for"
-            hint = f"leave out {flags[0]}: the lines say where the block goes" if flags else f"npuprof inject {self.file} SPEC --replace"
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            what = f"--replace needs a preset, and goes without {', '.join(flags or others)}: the lines say where the block goes"
+            raise NpuprofError([Finding("NP902", what, "", f"npuprof inject {self.file} SPEC --replace")])
 
     def _require_clear_arguments(self) -> None:
-        if self.spec is not None:
-            what, hint = "--all refreshes every block with the preset it names", "leave out SPEC"
-        elif not self.everywhere and not self.check:
+        if (self.spec is None) != (self.everywhere or self.check):
             what = f"which preset is to go into {self.file}?"
-            hint = "name it behind the file, or refresh the blocks that are there with --all"
-        else:
-            return
-        raise NpuprofError([Finding("NP902", what, "", hint)])
+            hint = "name one behind the file, or refresh the blocks that are there with --all and without a preset"
+            raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
 VERB = Inject

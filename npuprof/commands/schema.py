@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog.schema import build_profile_schema
@@ -19,6 +20,12 @@ from npuprof.runs.records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.sources.project_schema import build_project_schema
 
+_BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "profile": build_profile_schema,
+    "project": build_project_schema,
+    "run": load_record_schema,
+}
+
 
 class Schema(Verb):
     """Print the JSON Schema of a preset file.
@@ -34,7 +41,7 @@ class Schema(Verb):
         metavar="FILE",
         text="Select the file type: preset (profile), npuprof.toml (project) or run record (run)",
         default="profile",
-        choices=("profile", "project", "run"),
+        choices=tuple(_BUILDERS),
     )
     update: bool = flag("--update", text="Write the schemas into the store, for editors")
     check: bool = flag("--check", text="Check whether the schemas in the store are up to date")
@@ -45,9 +52,7 @@ class Schema(Verb):
         """Return the schema, or what became of those of a store. Raises NpuprofError."""
         if self.update or self.check:
             return self._keep_files()
-        if self.of == "run":
-            return Answer({"": load_record_schema})
-        return Answer({"": lambda: _build_schema(self.of)})
+        return Answer({"": _BUILDERS[self.of]})
 
     def _keep_files(self) -> Answer:
         if (self.update and self.check) or self.output is not None or self.of != "profile":
@@ -72,13 +77,7 @@ class Schema(Verb):
 
 def build_editor_schemas() -> dict[str, str]:
     """Return what lies beside the presets for editors: the texts of the schemas, by the names of their files."""
-    return {name: format_json_answer(_build_schema(of)) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
-
-
-def _build_schema(of: str) -> dict[str, Any]:
-    if of == "project":
-        return build_project_schema()
-    return build_profile_schema()
+    return {name: format_json_answer(_BUILDERS[of]()) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
 
 
 VERB = Schema

@@ -183,6 +183,7 @@ class Sweep(Verb):
 
     def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
+        workspace.profile(self.spec)  # what is wrong with it is not about what is varied
         fixed = one_time.parse_assignments(self.set_, self.unset)
 
         def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:
