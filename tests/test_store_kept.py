@@ -156,7 +156,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "an ancestor is gone": (lambda top: (top / "base/root.toml").unlink(), "which is not in"),
     "the preset is gone": (lambda top: (top / "base/training.toml").unlink(), "which is not in"),
     "the preset is broken": (lambda top: (top / "base/training.toml").write_text("[profile\n"), "base/training.toml:1"),
-    "the record is gone": (lambda top: (top / ".release").unlink(), "has no file .release"),
+    "the record is gone": (lambda top: (top / ".release").unlink(), "does not say which release of base/training was kept"),
     "the record is no text": (lambda top: (top / ".release").write_bytes(b"\xff\0"), "does not say which release"),
     "the record is of another": (lambda top: edit(top / ".release", "base/training ", "base/root "), "does not say which release"),
     "the record is of another version": (lambda top: edit(top / ".release", " 1.0.0 ", " 1.1.0 "), "does not say which release"),

@@ -160,8 +160,6 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
-    if name in head.files and _read_checked_out(head, name) == raw:
-        return True
     if name in head.files and find_converted_files(repository, [name], head.files):
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:

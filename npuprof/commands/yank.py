@@ -5,9 +5,9 @@ from __future__ import annotations
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, required_option
 from npuprof.history import pushing, writing
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.versions import YANKED, parse_version_text
@@ -16,6 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import Version
+
+#: How many versions a hint names.
+_SHOWN = 5
 
 
 class Yank(Verb):
@@ -75,25 +78,13 @@ def _find_version(workspace: spec.Workspace, repository: Repository, asked: str)
     found = next((version for version in known if version.text == text), None)
     if found is not None:
         return found
-    shown = [version.number_text for version in known]
     called = name or "the store"
     what = f"{called} has no released version {wanted}" if wanted else f"{asked!r} names no version"
-    if not known:
-        names = {ref.name for ref in repository.list_tag_refs()} | set(workspace.store.names())
-        hint = "npuprof release --all makes the first"
-        if name:
-            makes = f"npuprof release {name} makes the first version"
-            hint = makes if name in names else did_you_mean(name, names, _describe_released(repository))
-        raise NpuprofError([Finding("NP011", what, f"Nothing of {called} is released, and only what is can be yanked.", hint)])
-    hint = f"released are {', '.join(shown)}; write {name}@{shown[-1]}"
+    released = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]
+    hint = f"released are {count_rest(released, _SHOWN)}" if released else "nothing is released yet: npuprof release NAME makes a version"
+    if known:
+        hint = f"released are {', '.join(version.number_text for version in known)}; write {name}@{known[-1].number_text}"
     raise NpuprofError([Finding("NP011", what, "A version is yanked by its whole number.", hint)])
-
-
-def _describe_released(repository: Repository) -> str:
-    """Return which versions there are that can be yanked, a few of them by name."""
-    known = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]
-    more = f", and {len(known) - 5} more (npuprof list --versions)" if len(known) > 5 else ""
-    return f"released are {', '.join(known[:5])}{more}" if known else "nothing is released yet: npuprof release NAME makes a version"
 
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:

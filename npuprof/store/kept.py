@@ -205,11 +205,9 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
     if revision is None and not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
         raise NpuprofError([_build_finding(f"{cited} leads out of the store", "Every clone has what is kept, and nothing else is read.")])
-    if raw is None:
-        if revision is not None:
-            return None
-        raise NpuprofError([_build_finding(f"{cited} has no file {RECORD}, which says what was kept", "")])
-    match = re.fullmatch(_RECORD, raw.decode(errors="replace").replace("\r\n", "\n"), re.ASCII)
+    if raw is None and revision is not None:
+        return None
+    match = re.fullmatch(_RECORD, (raw or b"").decode(errors="replace").replace("\r\n", "\n"), re.ASCII)
     name, _, wanted = reference.partition("@")
     request, number = parse_version_request(wanted), parse_version_text(match[2]) if match else None
     if match is None or match[1] != name or request is None or number is None or not request.accepts(number):
