@@ -1327,7 +1327,7 @@ def test_what_is_wrong_in_a_source_is_mended_there_and_said_so(app: Repo, team: 
     there = "(to be mended in team; npuprof source update team takes it from there)"
     assert told["NP101"]["hint"] == f"did you mean 'base'? {there}"
     assert told["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"
-    assert told["NP011"]["message"] == "team:base has no released version 9.0.0"
+    assert told["NP011"]["message"] == "team: base has no released version 9.0.0"
     assert told["NP501"]["hint"].endswith(there)
     assert told["NP605"]["hint"].endswith("npuprof trust team:")
     assert "did you mean 'team:base'" in run("show", "wrong").err

@@ -91,7 +91,7 @@ def test_a_wrong_digest_in_the_lock_of_a_source_is_told_with_where_it_is_mended(
     lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', lock.read_text()))
     team.publish({}, "1.2.0")
     refused = run("source", "update", "--yes")
-    told = "the store of the source 'team/core' at .* is not what the lock of team says.*it is locked where team is kept"
+    told = "the store of the source 'team/core' at .* is not what the lock of team says.*npuprof source update team"
     assert (refused.code, bool(re.search(told, refused.err, re.DOTALL))) == (2, True), refused.err
     assert "100" in run("show", "leaf").out
 

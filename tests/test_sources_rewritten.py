@@ -63,4 +63,4 @@ def test_a_version_that_a_source_has_lost_is_told_with_the_preset_that_names_it(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     result = run("source", "update", "--yes", "--moved")
     said = " ".join(result.err.split())
-    assert (result.code, "profiles/pinned.toml:2:" in said, "team:base has no released version 1.0.0" in said) == (2, True, True), said
+    assert (result.code, "profiles/pinned.toml:2:" in said, "team: base has no released version 1.0.0" in said) == (2, True, True), said

@@ -133,13 +133,6 @@ def build_lost_finding(name: str, url: str, commit: str) -> Finding:
     return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
 
 
-class Synced(Record):
-    """The store of a source that is on this machine as it is locked, and whether anything of it was missing."""
-
-    store: SourceStore
-    missing: bool
-
-
 def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> list[str]:
     """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
 
@@ -155,9 +148,9 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
             if mark in seen:
                 continue
             seen.add(mark)
-            found = sync_source(f"{part.source}/{nested.name}", nested)
-            fetched += [f"{found.store.source} {nested.shown}"] if found.missing else []
-            fetched += fetch_sources_of(found.store, seen)
+            synced, is_new = sync_source(f"{part.source}/{nested.name}", nested)
+            fetched += [f"{synced.source} {nested.shown}"] if is_new else []
+            fetched += fetch_sources_of(synced, seen)
     return fetched
 
 
@@ -186,8 +179,8 @@ def open_reference(home: SourceStore, reference: str) -> SourceStore:
     return home if is_own_name(reference) else find_source_store_among(find_sources(home), reference)
 
 
-def sync_source(name: str, locked: LockedSource) -> Synced:
-    """Have exactly what a lock names on this machine. Raises NpuprofError."""
+def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
+    """Have exactly what a lock names on this machine; return its store, and whether anything was missing. Raises NpuprofError."""
     commits = list_locked_commits(locked)
     missing = not all(_is_known(locked, commit) for commit in commits)
     tags = [locked.tag, *(_name_tag(reference, pin) for reference, pin in locked.versions.items())]
@@ -198,7 +191,7 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
         raise NpuprofError([build_digest_finding(name, locked)])
     with suppress(NpuprofError):  # who asks for a version is told
         load_released_tags(locked, lambda: store.revision.repository)
-    return Synced(store, missing)
+    return store, missing
 
 
 def open_locked(name: str, locked: LockedSource) -> SourceStore:

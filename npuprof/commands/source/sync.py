@@ -113,8 +113,8 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
             sources.open_source(name).require_fit()
             return ()
         problems += faults
-    synced = sync_source(name, locked)
-    return [*([f"{name} {locked.shown}"] if synced.missing else []), *fetch_sources_of(synced.store)]
+    store, is_new = sync_source(name, locked)
+    return [*([f"{name} {locked.shown}"] if is_new else []), *fetch_sources_of(store)]
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

@@ -127,7 +127,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     try:
         resolved = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:
-        raise name_source_in_error(error, source.name, name) from None
+        raise name_source_in_error(error, source.name) from None
     if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
         hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
         raise NpuprofError([build_later_finding(source.name, reference, resolved.label)._replace(hint=hint)])

@@ -129,17 +129,12 @@ def _seal_text(name: str, text: bytes) -> bytes:
     return str(load_sha256()(name.encode(errors="surrogateescape") + b"\n" + text).hexdigest()).encode()
 
 
-def name_source_in_error(error: NpuprofError, source: str, name: str) -> NpuprofError:
+def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:
     """Return an error about a version of a preset as one about that of a source's preset."""
-    return NpuprofError([_name_source(finding, source, name) for finding in error.findings])
-
-
-def _name_source(finding: Finding, source: str, name: str) -> Finding:
-    if finding.code != "NP011":
-        return finding
-    message = finding.message.replace(f"{name} has", f"{source}:{name} has").replace(f"of {name} is", f"of {source}:{name} is")
-    hint = finding.hint
-    if not hint.startswith(_KEPT):
-        hint = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
-    message = message if f"{source}:{name}" in message else f"{message} in {source}"
-    return finding._replace(message=message, hint=hint)
+    newer = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
+    return NpuprofError([
+        finding._replace(message=f"{source}: {finding.message}", hint=finding.hint if finding.hint.startswith(_KEPT) else newer)
+        if finding.code == "NP011"
+        else finding
+        for finding in error.findings
+    ])  # fmt: skip

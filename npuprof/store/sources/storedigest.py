@@ -58,12 +58,10 @@ def digest_listed(lines: bytes, place: str) -> str:
 
 def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     """Return that the store of a source is not what the lock says."""
-    above, _, own = name.rpartition("/")
-    what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
-    hint = f"restore npuprof.lock, or lock it anew: npuprof source update {own}"
-    if above:
-        what = f"the store of the source {name!r} at {locked.commit[:7]} is not what the lock of {above} says: its digest is another"
-        hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
+    above = name.rpartition("/")[0]
+    lock = f"the lock of {above}" if above else "npuprof.lock"
+    what = f"the store of the source {name!r} at {locked.commit[:7]} is not what {lock} says: its digest is another"
+    hint = f"restore the lock, or lock it anew: npuprof source update {name.partition('/')[0]}"
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
 
 

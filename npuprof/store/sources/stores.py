@@ -302,7 +302,7 @@ class SourceStore(ReadOnceStore):
         try:
             return revisions.find_pin(self.revision, reference, asked)
         except NpuprofError as error:
-            raise name_source_in_error(error, self.source, reference.partition("@")[0]) from None
+            raise name_source_in_error(error, self.source) from None
 
     def advise_yanked(self, reference: str) -> str:
         """Return what to do about a reference to a version that was yanked, as far as that is known here."""
