@@ -9,7 +9,7 @@ from npuprof.runs.log_values import Wanted
 
 #: Options of the catalogue that no adapter we hold the source of has read.
 UNREAD = {"op_tune_mode", "es_cluster_config", "mstune_mode"}
-FORMS = {"b": {"flag", "word"}, "i": {"number", "clamped"}, "s": {"text", "mode", "folder", "split"}, None: {"text", "flag"}}
+FORMS = {"b": {"flag", "word"}, "i": {"number", "clamped"}, "s": {"text", "mode", "folder"}, None: {"text", "flag"}}
 
 
 def test_every_option_has_a_row_and_every_row_an_option() -> None:

@@ -122,9 +122,6 @@ def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(tmp_p
 @pytest.mark.parametrize(
     ("setting", "value", "texts", "state"),
     [
-        ("dynamic_inputs_shape_range", "data:[1,2]", {"_data_inputs_shape_range": "[1,2]"}, "in force"),
-        ("dynamic_inputs_shape_range", "data:[1,2];getnext:[5]", {"_data_inputs_shape_range": "[1,2]"}, "cannot tell"),
-        ("dynamic_inputs_shape_range", "data:[1,3]", {"_data_inputs_shape_range": "[1,2]"}, "changed"),
         ("variable_placement", "Device", {"_variable_location": ""}, "changed"),  # it came in another field of the map
         ("local_device_list", "", {"_local_device_list": ""}, "default or set"),
         ("dump_mode", "output", {"_dump_mode": "", "_enable_dump": "1"}, "changed"),

@@ -140,7 +140,7 @@ def load_single_names() -> dict[str, str]:
 
 @cache
 def load_line_fields(stage: str) -> frozenset[str]:
-    """Return the names that options have in the fields of a line, or at their ends."""
+    """Return the names that options have in the fields of a line."""
     return frozenset(wire.lines[stage] for wire in load_wires().values() if stage in wire.lines)
 
 

@@ -19,7 +19,6 @@ from npuprof.runs.log_values import (
     Wanted,
     join_outcomes,
     merge,
-    split_ranges,
 )
 
 #: What shows with what the engine was started: a dump has only what this session asked for.
@@ -93,10 +92,6 @@ def _is_given_badly(wanted: Wanted, process: Process) -> bool:
 
 def _judge(wanted: Wanted, name: str, text: Text) -> str:
     """Judge an attribute: under its short name it may be as the user wrote it."""
-    if wanted.wire.form == "split" and name != f"_{wanted.wire.name}":  # the part of one kind of input
-        parts = split_ranges(wanted.plain or "")
-        if parts is None or parts.get("data", "").replace(" ", "") == text.text.replace(" ", ""):
-            return SAME if parts is not None and parts == {"data": text.text} else UNSURE
     says = wanted.judge(name.removeprefix("_"), text)
     if says == OTHER and isinstance(wanted.value, str) and text.text == wanted.value:
         return SAME

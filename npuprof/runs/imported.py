@@ -97,9 +97,7 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
                 yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
             for block in epoch.maps.get(stage, ()):
-                if wire.form == "split":
-                    yield from _join_ranges(block.values)
-                elif field in block.values:
+                if field in block.values:
                     yield field, block.values[field]
         for stage in ("single init", "single session"):
             yield from ((wire.name, block.values[wire.name]) for block in epoch.maps.get(stage, ()) if wire.name in block.values)
@@ -108,20 +106,13 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
         yield from ((name.removeprefix("_"), block.values[name]) for name in names if name in block.values)
 
 
-def _join_ranges(fields: dict[str, Text]) -> Iterable[tuple[str, Text]]:
-    if not any(f"{kind}_inputs_shape_range" in fields for kind in ("getnext", "data")):
-        return
-    parts = [f"{kind}:{text.text}" for kind in ("getnext", "data") if (text := fields.get(f"{kind}_inputs_shape_range")) and text.text]
-    yield "", Text(";".join(parts))
-
-
 def _read_value(wire: Wire, key: str, text: Text) -> Any:
     """Return the value of a text, None if there is none or it is undecided."""
     if text.cut or is_unreadable(text.text):
         return None
     form = wire.key_forms.get(key, wire.form)
     shown = text.text
-    if shown in ("", "None") or (text.followed and form in ("text", "folder", "closed", "split")):
+    if shown in ("", "None") or (text.followed and form in ("text", "folder", "closed")):
         return None
     if form in _VALUES:
         return _VALUES[form].get(shown)

@@ -136,7 +136,7 @@ class Wanted:
 
 def write_text(form: str, value: Any) -> str | None:
     """Return how a value is written in a form, None where it has none there."""
-    if form in ("text", "folder", "split"):
+    if form in ("text", "folder"):
         return value if isinstance(value, str) else None
     if form == "flag":
         return str(int(value)) if isinstance(value, bool) else None
@@ -161,17 +161,6 @@ def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
     stages = STAGES if stage == "graph" else (stage,)
     keys = dict.fromkeys(key for name in stages for key in wire.keys(name))
     return {key: texts[key] for key in keys if key in texts}
-
-
-def split_ranges(text: str) -> dict[str, str] | None:
-    """Return the parts of shape ranges by the kind of input, None where the text is not of that form."""
-    parts: dict[str, str] = {}
-    for part in text.split(";"):
-        kind, colon, rest = part.partition(":")
-        if not colon or kind.strip() not in ("getnext", "data") or kind.strip() in parts:
-            return None
-        parts[kind.strip()] = rest.strip()
-    return parts
 
 
 def _begins(wanted: str, text: str) -> bool:

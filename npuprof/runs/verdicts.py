@@ -31,7 +31,6 @@ from npuprof.runs.log_values import (
     join_outcomes,
     judge_text,
     merge,
-    split_ranges,
 )
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
@@ -223,10 +222,7 @@ def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     if wire.graph and not wire.init and not wire.session:  # early adapters gave it to the session
         outcomes += [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("session", ())]
     for stage, name in wire.lines.items():
-        outcomes += [
-            _judge_ranges(wanted, block) if wire.form == "split" else _judge_field(wanted, name, block)
-            for block in epoch.maps.get(stage, ())
-        ]
+        outcomes += [_judge_field(wanted, name, block) for block in epoch.maps.get(stage, ())]
     if wire.any_operator and epoch.has("session", "graph", "operator", "add graph", "single session"):
         says = SAME if wanted.plain == wire.any_operator else OTHER
         outcomes.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
@@ -241,22 +237,6 @@ def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
     if wanted.wire.needs and text.text == "":
         return None  # the line has it only where what it needs is on
     return judge_text(wanted, wanted.wire.name, text)
-
-
-def _judge_ranges(wanted: Wanted, block: Map) -> Outcome | None:
-    """Judge shape ranges: each kind of input has a field of its own."""
-    fields = {kind: block.values.get(f"{kind}_inputs_shape_range") for kind in ("getnext", "data")}
-    parts = split_ranges(wanted.plain or "")
-    if all(text is None for text in fields.values()):
-        return None
-    if parts is None or any(text is None or text.cut or text.followed for text in fields.values()):
-        return Outcome(UNSURE, note="the parts of it cannot be told apart")
-    shown = {kind: text.text for kind, text in fields.items() if text is not None}
-    if all(shown[kind] == parts.get(kind, "") for kind in shown):
-        return Outcome(SAME)
-    if any(shown.values()) and any(shown[kind].replace(" ", "") == parts.get(kind, "").replace(" ", "") for kind in parts):
-        return Outcome(UNSURE, note="it is written in another way")
-    return Outcome(OTHER, tuple(text for text in shown.values() if text) or ("",), unset=not any(shown.values()))
 
 
 def _judge_map(wanted: Wanted, stage: str, block: Map) -> list[Outcome]:

@@ -170,7 +170,7 @@ class AdapterLog:
         texts: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
             name = place[1]
-            if any(name == field or name.endswith(f"_{field}") for field in self._fields[stage]):
+            if name in self._fields[stage]:
                 last = following is None
                 end = len(text) if following is None else following.start()
                 value, broken = _BROKEN_FIELD.subn("", text[place.end() : end]) if last else (text[place.end() : end], 0)
