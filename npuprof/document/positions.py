@@ -57,15 +57,6 @@ class Positions:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
-    def find_string(self, path: Path) -> tuple[int, int]:
-        """Return where a string, an element of a list or the value of a key, begins and ends, its quotes included."""
-        start = self._at[path]
-        if isinstance(path[-1], str):
-            start = _find_match_end(_SPACE, self._text, self._scan_key(start)[0] + 1)
-        match = _STRING.match(self._text, start)
-        assert match is not None, "the text has been parsed before"
-        return match.span()
-
     @property
     def statements(self) -> list[StatementSpan]:
         """The statements, in the order of the text."""

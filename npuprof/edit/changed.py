@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from npuprof import checks
-from npuprof.document import Document, parse_document
+from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.report.isolating import isolate_faults
@@ -19,7 +19,7 @@ Texts = Mapping[str, tuple[str, str]]
 class ChangedStore(Folder):
     """A store as it will be: the one below it with other texts; what it does not change is read there, once for both."""
 
-    def __init__(self, below: Folder, texts: Texts | None = None, without: str = "", documents: Iterable[Document] = ()) -> None:
+    def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
         super().__init__(below.root)
         fresh = {name: vars(self)[name] for name in ("_profiles", "_policy", "_has_read_policy", "kept", "sources")}
         vars(self).update(vars(below) | fresh)
@@ -28,8 +28,6 @@ class ChangedStore(Folder):
             self.take_out(without)
         for name, (source, text) in (texts or {}).items():
             self.set_text(name, source, text)
-        for document in documents:
-            self.lay_over(Profile(document, home=self))
 
     def set_text(self, name: str, source: str, text: str) -> None:
         """Let a preset be what a text makes it. Raises NpuprofError where that is no TOML."""
@@ -40,11 +38,9 @@ class ChangedStore(Folder):
         return Profile(profile.document, profile.key, self)
 
 
-def build_opener(
-    home: Folder, texts: Texts | None = None, without: str = "", documents: Iterable[Document] = ()
-) -> Callable[[Context], spec.Workspace]:
+def build_opener(home: Folder, texts: Texts | None = None, without: str = "") -> Callable[[Context], spec.Workspace]:
     """Return what opens a store in a context as it will be, with other texts and ``without`` one preset, reading nothing again."""
-    changed = ChangedStore(home, texts, without, documents) if texts or without else home
+    changed = ChangedStore(home, texts, without) if texts or without else home
 
     def open_changed(context: Context) -> spec.Workspace:
         workspace = spec.Workspace(None, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from npuprof import document, edit
 from npuprof.checks import is_fixable
@@ -52,17 +53,13 @@ def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document,
 
 def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
     """Return a text with all changes made that can be, and their number; one that cannot stays a finding."""
-    if not changes:
-        return text, 0
-    try:
-        return edit.apply_changes(text, list(changes)), len(changes)
-    except NpuprofError:
-        if len(changes) == 1:
-            return text, 0
-    middle = len(changes) // 2
-    text, first = _apply_most(text, changes[:middle])
-    text, second = _apply_most(text, changes[middle:])
-    return text, first + second
+    with suppress(NpuprofError):
+        return edit.apply_changes(text, changes), len(changes)
+    count = 0
+    for change in changes:
+        with suppress(NpuprofError):
+            text, count = edit.apply_changes(text, [change]), count + 1
+    return text, count
 
 
 def _build_change(old: Document, finding: Finding) -> PathChange | None:

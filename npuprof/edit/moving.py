@@ -51,7 +51,7 @@ class Moved:
         require_free_name(home, new, besides=old)
         self.new.require_absent()
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
-        self._files: list[tuple[PresetFile, document.Document]] = []
+        self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []
         self._project, self._project_difference = _plan_project_file(home, old, new)
 
@@ -67,15 +67,15 @@ class Moved:
                 unread += error.findings
                 continue
             renamed = renaming.rename_references(read, self.old_name, self.name)
-            if renamed.text != read.text:
+            if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
             self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(read, self.old_name)]
         return unread
 
     def build_opener(self) -> Callable[[Context], Workspace]:
         """Return what opens the store as it will be."""
-        renamed = [changed for _, changed in self._files]
-        return build_opener(self.home, {self.name: (self.new.source, self.text)}, self.old_name, renamed)
+        texts = {file.profile.name: (file.source, renamed) for file, renamed in self._files}
+        return build_opener(self.home, texts | {self.name: (self.new.source, self.text)}, self.old_name)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the files as they shall be, those of scripts aside."""
@@ -83,14 +83,14 @@ class Moved:
         return [
             self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),
             Wanted(self.old.path, None, self.old.raw),
-            *(file.build_wanted(renamed.text) for file, renamed in self._files),
+            *(file.build_wanted(renamed) for file, renamed in self._files),
             *self._project,
         ]
 
     def format_difference(self) -> str:
         """Return the changes as git writes them."""
         old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
-        shown = [format_difference(file.source, file.text, renamed.text) for file, renamed in self._files]
+        shown = [format_difference(file.source, file.text, renamed) for file, renamed in self._files]
         # (behind the others: what follows the header of a rename would be taken for a part of it)
         moved = f"diff --git a/{old} b/{new}\n{self._format_similarity()}rename from {old}\nrename to {new}\n"
         moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
