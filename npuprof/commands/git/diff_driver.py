@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from difflib import diff_bytes, unified_diff
+from io import BytesIO
 
 from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.commands.git.textconv import UNREADABLE
@@ -50,12 +51,8 @@ def _format_changes(path: str, before: bytes | None, named: str, after: bytes | 
 
 def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:
     end = b"\n\\ No newline at end of file\n"
-    lines = diff_bytes(unified_diff, _split_rows(before), _split_rows(after), old.encode(), new.encode())
+    lines = diff_bytes(unified_diff, [*BytesIO(before)], [*BytesIO(after)], old.encode(), new.encode())
     return b"".join(line if line.endswith(b"\n") else line + end for line in lines)
-
-
-def _split_rows(raw: bytes) -> list[bytes]:
-    return raw.splitlines(keepends=True) if b"\r" not in raw else [row for row in raw.replace(b"\n", b"\n\0").split(b"\0") if row]
 
 
 VERB = DiffDriver
