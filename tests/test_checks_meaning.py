@@ -97,10 +97,10 @@ def test_whatever_a_hint_writes_out_is_taken(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "hint"),
     [
-        ("dynamic_dims", [1], "write [[20, 20], [40, 40]]"),
-        ("dynamic_dims", [[1], "x"], "write [20, 20]"),
+        ("dynamic_dims", [1], "write a list of size profiles like [[20, 20], [40, 40]]"),
+        ("dynamic_dims", [[1], "x"], "write a list of size profiles like [[20, 20], [40, 40]]"),
         ("profiling_options", [1], 'write { output = "/tmp/profiling" }'),
-        ("in_out_pair", [1], "write [['first/node'], ['last/node']]"),
+        ("in_out_pair", [1], "write a list with one pair of node lists like [[['first/node'], ['last/node']]]"),
         ("customize_dtypes", {"a": {"InputDtype": ["floaty"]}}, "did you mean 'float' or 'float16'?"),
         ("customize_dtypes", {"a": {"OutputDtype": ["fp16"]}}, "write float16"),
         ("customize_dtypes", {"a": {"OutputDtype": ["float32"]}}, "write float"),

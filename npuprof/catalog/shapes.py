@@ -53,9 +53,10 @@ def tuple_schema(items: list[Schema]) -> Schema:
     return {"type": "array", "items": items, "additionalItems": False, "minItems": len(items), "maxItems": len(items)}
 
 
-def map_schema(values: Schema, low: int = 1) -> Schema:
-    """Return the schema of a table whose keys are anyone's names, at least ``low`` of them."""
-    return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
+def map_schema(values: Schema, low: int = 1, names: str = "") -> Schema:
+    """Return the schema of a table whose keys are anyone's names, at least ``low`` of them; ``names`` is a pattern of all of them."""
+    schema: Schema = {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
+    return schema | ({"propertyNames": {"type": "string", "pattern": f"^{names}$"}} if names else {})
 
 
 NAME: Schema = {"type": "string", "minLength": 1}
@@ -66,11 +67,13 @@ SWITCH: Schema = {"enum": ["on", "off"]}
 
 #: The texts of structured values are read up to so many digits; nothing that CANN counts has more.
 _MOST = 10**18
-_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "string": (str,), "array": (list,)}
+_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
+#: The schema of what nothing can be.
+_NOTHING: Schema = {"enum": []}
 
 
 def fits_schema(value: Any, schema: Schema) -> bool:
-    """Return whether a value is what a schema of a number, a text, a choice, or a list of such asks for."""
+    """Return whether a value is what a schema of a number, a text, a choice, or of lists and tables of such asks for."""
     if isinstance(value, int) and not -_MOST < value < _MOST:
         return False
     if "anyOf" in schema:
@@ -79,13 +82,36 @@ def fits_schema(value: Any, schema: Schema) -> bool:
         return value in schema["enum"]
     if type(value) not in _TYPES[schema["type"]]:
         return False
-    if isinstance(value, list):
-        fits = len(value) >= schema.get("minItems", 0) and len(value) <= schema.get("maxItems", len(value))
-        return fits and all(fits_schema(item, schema["items"]) for item in value)
+    if isinstance(value, (list, dict)):
+        low, high = ("minItems", "maxItems") if isinstance(value, list) else ("minProperties", "maxProperties")
+        fits = schema.get(low, 0) <= len(value) <= schema.get(high, len(value))
+        return fits and all(fits_schema(item, inner) for _, item, inner in _list_parts(value, schema))
     if isinstance(value, str):
         pattern: str | None = schema.get("pattern")
         return len(value) >= schema.get("minLength", 0) and (pattern is None or re.fullmatch(pattern, value) is not None)
     return bool(value >= schema.get("minimum", value))
+
+
+def _list_parts(value: Any, schema: Schema) -> list[tuple[Any, Any, Schema]]:
+    """Return the elements of a list, or the entries of a table, each with its place and its schema."""
+    if isinstance(value, list):
+        items = schema["items"]
+        return [(index, item, items[index] if isinstance(items, list) else items) for index, item in enumerate(value)]
+    known, names = schema.get("properties", {}), schema.get("propertyNames", {"type": "string"})
+    other = schema["additionalProperties"] or _NOTHING
+    return [(name, item, known.get(name, other) if fits_schema(name, names) else _NOTHING) for name, item in value.items()]
+
+
+def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) -> list[Fault]:
+    """Return the smallest parts of a value that its schema does not take; ``shape`` has the noun for the whole, and an example."""
+    if fits_schema(value, schema):
+        return []
+    has_parts = isinstance(value, (list, dict)) and type(value) in _TYPES.get(schema.get("type", ""), ())
+    parts = _list_parts(value, schema) if has_parts and not isinstance(schema.get("items"), list) else []
+    noun, _, example = shape.partition(", as ")
+    what = f"{value!r} does not fit there" if path else f"not {noun}"
+    inner = [fault for name, item, part in parts for fault in find_form_faults(item, part, shape, (*path, name))]
+    return inner or [(path, what, f"write {noun} like {example}" if path else f"write {example}")]
 
 
 def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
@@ -110,20 +136,3 @@ def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[Faul
         is_name = not schema or (isinstance(value, str) and value and "\n" not in value)
         return [] if is_name else [(path, f"{value!r} is not a name", "write text in quotes")]
     return faults + [fault for name, item, inner in parts for fault in find_schema_faults(item, inner, (*path, name))]
-
-
-def find_part_faults(value: Any, schema: Schema, no_value: tuple[str, str], part: tuple[str, str], names: str = "") -> list[Fault]:
-    """Return the faults of a list or a table whose parts are alike: ``no_value`` for what is none or empty, ``part`` for each.
-
-    Both are what is wrong and what to write; ``part`` may speak of ``{item}`` and its ``{name}``. ``names`` is the pattern of
-    a table's keys.
-    """
-    if not isinstance(value, dict if schema["type"] == "object" else list) or not value:
-        return [((), *no_value)]
-    inner = schema["additionalProperties"] if schema["type"] == "object" else schema["items"]
-    parts = value.items() if isinstance(value, dict) else enumerate(value)
-    return [
-        ((name,), part[0].format(item=repr(item), name=name), part[1].format(name=name))
-        for name, item in parts
-        if not fits_schema(item, inner) or (names and not re.fullmatch(names, str(name)))
-    ]

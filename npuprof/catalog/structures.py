@@ -13,13 +13,12 @@ from typing import Any
 from npuprof.catalog.shapes import (
     COUNT,
     DIMENSION,
-    NAME,
     SWITCH,
     WHOLE,
     Fault,
     Schema,
     Structure,
-    find_part_faults,
+    find_form_faults,
     fits_schema,
     list_schema,
     map_schema,
@@ -30,19 +29,34 @@ from npuprof.document.keys import is_no_number
 from npuprof.model import Path
 
 _IDS = list_schema(WHOLE, 1)
-_SHAPE = list_schema(DIMENSION, 1)
+_SHAPES = map_schema(list_schema(DIMENSION, 1), names=r"[^:;,\s]+")
 _SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
 _STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}]}, 1)
-_COUNTS = map_schema(COUNT)
+#: By the names of engines.
+_COUNTS = map_schema(COUNT, names="[A-Za-z_][A-Za-z0-9_]*")
 _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
-_NODES = list_schema(NAME, 1)
+#: Nothing that would end a name, or that nobody could see.
+_NODES = list_schema(
+    {"type": "string", "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$"""}, 1
+)
+_NODE_RANGES: Schema = {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1}
 _KINDS, _TRIGGERS = {"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}
 _ACCELERATION: Schema = {"anyOf": [tuple_schema([_KINDS, _TRIGGERS]), tuple_schema([_KINDS, _TRIGGERS, {"type": "number"}])]}
 _SIZE: Schema = {"anyOf": [DIMENSION, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
 _SHAPE_RANGES: Schema = {**table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1}
-_SWITCHES = map_schema(SWITCH)
-#: The names of engines.
-_ENGINE = r"[A-Za-z_][A-Za-z0-9_]*"
+_SWITCHES = map_schema(SWITCH, names=r"[^:;\s]+")
+
+
+def _build_form(
+    shape: str,
+    schema: Schema,
+    parse: Callable[[str], Any],
+    write: Callable[[Any], str],
+    find_more: Callable[[Any], list[Fault]] = lambda value: [],
+    **named: Any,
+) -> Structure:
+    """Return a form whose schema says nearly all of what it takes; ``find_more`` finds what else is wrong with a value that fits it."""
+    return Structure(shape, schema, parse, write, lambda value: find_form_faults(value, schema, shape) or find_more(value), **named)
 
 
 def _build_word_list(separator: str, example: str) -> Structure:
@@ -50,26 +64,12 @@ def _build_word_list(separator: str, example: str) -> Structure:
         words = text.split(separator)
         return words if all(words) and not any(word.strip() != word for word in words) else None
 
-    def find_word_faults(value: Any) -> list[Fault]:
-        if not isinstance(value, list) or not value:
-            return [((), "not a list of names", f"write {example}")]
-        return [
-            ((index,), f"{item!r} is not a name that can stand in the list", "leave out blanks and separators")
-            for index, item in enumerate(value)
-            if not isinstance(item, str) or not item or separator in item or item.split() != [item]
-        ]
-
-    return Structure(f"a list of names, as {example}", _NODES, parse_words, separator.join, find_word_faults)
+    words = list_schema({"type": "string", "pattern": rf"^[^\s{separator}]+$"}, 1)
+    return _build_form(f"a list of names, as {example}", words, parse_words, separator.join)
 
 
 def _parse_ids(text: str) -> Any:
     return [int(part) for part in text.split(",")] if re.fullmatch(r"\d{1,18}(,\d{1,18})*", text, re.ASCII) else None
-
-
-def _find_ids_faults(value: Any) -> list[Fault]:
-    return find_part_faults(
-        value, _IDS, ("not a list of device ids", "write [0, 1]"), ("{item} is not a device id", "write a whole number")
-    )
 
 
 def _parse_shapes(text: str) -> Any:
@@ -86,29 +86,10 @@ def _format_shapes(value: dict[str, list[int]]) -> str:
     return ";".join(f"{name}:{','.join(map(str, dims))}" for name, dims in value.items())
 
 
-def _find_shapes_faults(value: Any) -> list[Fault]:
-    if not isinstance(value, dict) or not value:
-        return [((), "not a table of shapes", "write { data = [1, -1], label = [1] }")]
-    faults: list[Fault] = []
-    for name, dims in value.items():
-        if not re.fullmatch(r"[^:;,\s]+", name):
-            faults.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
-        if not fits_schema(dims, _SHAPE):
-            faults.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
-    return faults
-
-
 def _parse_size_profiles(text: str) -> Any:
     if not re.fullmatch(r"\d{1,18}(,\d{1,18})*(;\d{1,18}(,\d{1,18})*)*", text, re.ASCII):
         return None
     return [[int(number) for number in part.split(",")] for part in text.split(";")]
-
-
-def _find_size_profiles_faults(value: Any) -> list[Fault]:
-    no_profiles = ("not a list of size profiles", "write [[20, 20], [40, 40]]")
-    if isinstance(value, list) and not any(isinstance(sizes, list) for sizes in value):
-        return [((), *no_profiles)]  # one profile by itself, if anything
-    return find_part_faults(value, _SIZE_PROFILES, no_profiles, ("a size profile is a list of whole numbers", "write [20, 20]"))
 
 
 def _is_whole(text: str) -> bool:
@@ -123,17 +104,15 @@ def _parse_steps(text: str) -> Any:
     return [part if "-" in part else int(part) for part in parts]
 
 
-def _find_steps_faults(value: Any) -> list[Fault]:
-    part = ("{item} is neither a step nor a range", 'write 7 or "3-5"')
-    faults = find_part_faults(value, _STEPS, ("not a list of steps", 'write [0, "3-5", 10]'), part)
-    if not isinstance(value, list) or not value:
-        return faults
+def _find_odd_steps(value: list[Any]) -> list[Fault]:
+    """Return ranges that do not rise, and that there are more steps than the adapter takes."""
+    many = f"{len(value)} steps and ranges, of which the adapter takes 100"
+    faults: list[Fault] = [((), many, "join steps to ranges")] * (len(value) > 100)
     for index, step in enumerate(value):
-        first, _, last = step.partition("-") if isinstance(step, str) and fits_schema(step, _STEPS["items"]) else ("0", "-", "1")
+        first, _, last = step.partition("-") if isinstance(step, str) else ("0", "-", "1")
         if int(first) >= int(last):
             faults.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
-    many = f"{len(value)} steps and ranges, of which the adapter takes 100"
-    return [((), many, "join steps to ranges")] * (len(value) > 100) + sorted(faults, key=lambda fault: fault[0])
+    return faults
 
 
 def _parse_counts(text: str) -> Any:
@@ -146,20 +125,9 @@ def _parse_counts(text: str) -> Any:
     return counts if len(counts) == len(pairs) else None
 
 
-def _find_counts_faults(value: Any) -> list[Fault]:
-    no_table = ("not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")
-    return find_part_faults(
-        value, _COUNTS, no_table, ("{name} = {item} is not an engine with a count", "write a whole number from 1"), _ENGINE
-    )
-
-
 def _parse_cores(text: str) -> Any:
     match = re.fullmatch(r"([1-9]\d{0,17})\|([1-9]\d{0,17})", text, re.ASCII)
     return [int(match[1]), int(match[2])] if match else None
-
-
-def _find_cores_faults(value: Any) -> list[Fault]:
-    return [] if fits_schema(value, _CORES) else [((), "not two core counts, cube and vector", "write [24, 48]")]
 
 
 def _parse_node_ranges(text: str) -> Any:
@@ -169,22 +137,7 @@ def _parse_node_ranges(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return value if '"' not in text and not _find_node_ranges_faults(value) else None
-
-
-def _find_node_ranges_faults(value: Any) -> list[Fault]:
-    hint = "write [[['first/node'], ['last/node']]]"
-    if not isinstance(value, list) or len(value) != 1:
-        return [((), "not a list with one [in_nodes, out_nodes] pair", hint)]
-    pair = value[0]
-    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(side, list) and side for side in pair):
-        return [((0,), "not a pair of node lists", "write [['first/node'], ['last/node']]")]
-    return [
-        ((0, side, index), f"{name!r} is not a node name", "leave out quotes, commas, brackets and blanks")
-        for side in (0, 1)
-        for index, name in enumerate(pair[side])
-        if not isinstance(name, str) or not re.fullmatch(r"[^',\[\]\"\s\\]+", name) or not name.isprintable()
-    ]
+    return value if '"' not in text and fits_schema(value, _NODE_RANGES) else None
 
 
 def _parse_acceleration(text: str) -> Any:
@@ -194,18 +147,12 @@ def _parse_acceleration(text: str) -> Any:
     return [match[1], match[2]] + ([float(match[3])] if match[3] else [])
 
 
-def _find_acceleration_faults(value: Any) -> list[Fault]:
-    hint = 'write ["fast", "step", 0.9]'
-    if not isinstance(value, list) or not 2 <= len(value) <= 3:
-        return [((), "not a list of kind, trigger and ratio", hint)]
-    if not fits_schema(value[0], _KINDS):
-        return [((0,), f"{value[0]!r} is not an acceleration", 'write "fast" (float16) or "fast1" (bfloat16)')]
-    if not fits_schema(value[1], _TRIGGERS):
-        return [((1,), f"{value[1]!r} is not a trigger", 'write "step" or "loss"')]
+def _find_odd_ratio(value: list[Any]) -> list[Fault]:
+    """Return that the ratio of an acceleration is not in the range of its trigger."""
     low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
-    if len(value) == 3 and (type(value[2]) not in (int, float) or not low <= value[2] <= high):
-        return [((2,), f"{value[2]!r} is outside {low} to {high}", f"with {value[1]!r} write a ratio from {low} to {high}")]
-    return []
+    if len(value) < 3 or low <= value[2] <= high:
+        return []
+    return [((2,), f"{value[2]!r} is outside {low} to {high}", f"with {value[1]!r} write a ratio from {low} to {high}")]
 
 
 def _parse_shape_ranges(text: str) -> Any:
@@ -219,31 +166,11 @@ def _parse_shape_ranges(text: str) -> Any:
             words = [word.strip(" ") for word in body.split(",")] if body else []
             shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d{1,18}", word, re.ASCII) else word for word in words])
         kinds[kind] = shapes
-    return None if _find_shape_ranges_faults(kinds) else kinds
+    return kinds if fits_schema(kinds, _SHAPE_RANGES) else None
 
 
 def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
     return ";".join(f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}" for kind, shapes in value.items())
-
-
-def _find_shape_ranges_faults(value: Any) -> list[Fault]:
-    hint = 'write { getnext = [[128, "3~5", -1]] }'
-    if not isinstance(value, dict) or not value:
-        return [((), "not a table of getnext and data shapes", hint)]
-    faults: list[Fault] = []
-    for kind, shapes in value.items():
-        if kind not in _SHAPE_RANGES["properties"]:
-            faults.append(((kind,), f"{kind!r} is not a kind of input", "write getnext or data"))
-        elif not isinstance(shapes, list) or not shapes or not all(isinstance(shape, list) for shape in shapes):
-            faults.append(((kind,), "not a list of shapes", hint))
-        else:
-            faults += [
-                ((kind, row, column), f"{item!r} is not a dimension", 'write 128, "3~5" or -1')
-                for row, shape in enumerate(shapes)
-                for column, item in enumerate(shape)
-                if not fits_schema(item, _SIZE)
-            ]
-    return faults
 
 
 def _parse_switches(text: str) -> Any:
@@ -252,11 +179,6 @@ def _parse_switches(text: str) -> Any:
         return None
     switches = dict(pairs)
     return switches if len(switches) == len(pairs) else None
-
-
-def _find_switches_faults(value: Any) -> list[Fault]:
-    no_table = ("not a table of passes", 'write { SomePass = "off" }')
-    return find_part_faults(value, _SWITCHES, no_table, ("{name} = {item} is not a switch", 'write "on" or "off"'), r"[^:;\s]+")
 
 
 def parse_json(text: str) -> Any:
@@ -310,41 +232,34 @@ def _find_profile_faults(value: Any) -> list[Fault]:
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
-    "ids": Structure("a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(","), _find_ids_faults),
-    "shapes": Structure(
-        "a table of input shapes, as { data = [1, -1] }", map_schema(_SHAPE), _parse_shapes, _format_shapes, _find_shapes_faults,
-        ordered_keys=True,
+    "ids": _build_form("a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(",")),
+    "shapes": _build_form(
+        "a table of input shapes, as { data = [1, -1] }", _SHAPES, _parse_shapes, _format_shapes, ordered_keys=True
     ),
-    "size-profiles": Structure(
+    "size-profiles": _build_form(
         "a list of size profiles, as [[20, 20], [40, 40]]",
         _SIZE_PROFILES,
         _parse_size_profiles,
         lambda value: ";".join(",".join(map(str, sizes)) for sizes in value),
-        _find_size_profiles_faults,
     ),
-    "steps": Structure(
-        'a list of steps and ranges, as [0, "3-5", 10]', _STEPS, _parse_steps, _build_list_formatter("|"), _find_steps_faults,
+    "steps": _build_form(
+        'a list of steps and ranges, as [0, "3-5", 10]', _STEPS, _parse_steps, _build_list_formatter("|"), _find_odd_steps,
         unordered=True,
     ),
-    "counts": Structure(
-        "a table of engines, as { AIcoreEngine = 1 }", _COUNTS, _parse_counts, _build_pair_formatter(":", ","), _find_counts_faults
+    "counts": _build_form("a table of engines, as { AIcoreEngine = 1 }", _COUNTS, _parse_counts, _build_pair_formatter(":", ",")),
+    "cores": _build_form("cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|")),
+    "node-ranges": _build_form(
+        "a list with one pair of node lists, as [[['first/node'], ['last/node']]]", _NODE_RANGES, _parse_node_ranges, str
     ),
-    "cores": Structure("cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|"), _find_cores_faults),
-    "node-ranges": Structure(
-        "[[in_nodes, out_nodes]]",
-        {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1},
-        _parse_node_ranges, str, _find_node_ranges_faults,
-    ),
-    "acceleration": Structure(
+    "acceleration": _build_form(
         'kind, trigger and ratio, as ["fast", "step", 0.9]', _ACCELERATION, _parse_acceleration, _build_list_formatter("|"),
-        _find_acceleration_faults, members=("kind", "trigger", "ratio"),
+        _find_odd_ratio, members=("kind", "trigger", "ratio"),
     ),
-    "shape-ranges": Structure(
-        'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges,
-        _find_shape_ranges_faults,
+    "shape-ranges": _build_form(
+        'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges
     ),
-    "switches": Structure(
-        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";"), _find_switches_faults
+    "switches": _build_form(
+        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";")
     ),
     "json": Structure(
         "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults
