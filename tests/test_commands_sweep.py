@@ -10,19 +10,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from cluster import explain_absence, run_batch
-from hypothesis import given
-from hypothesis import strategies as st
 from lanes import more_at_night
 from waiting import wait_for
 
-from npuprof.trials.sweeping import Goal, find_front, split_values
+from npuprof.trials.sweeping import split_values
 
 Run = Callable[..., Any]
 #: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
@@ -213,45 +209,6 @@ def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, va
 def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base: None, values: str) -> None:
     result = run("sweep", "base", "--vary", f"env.X={values}", "--", "true")
     assert (result.code, "--vary: error NP902: a quote or bracket in the values of env.X" in result.err) == (2, True), result.err
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.booleans(), st.booleans())
-def test_the_front_is_what_nothing_is_better_than(points: list[tuple[float, float]], first: bool, second: bool) -> None:
-    goals = Goal("a", first), Goal("b", second)
-
-    def is_beaten(point: tuple[float, float]) -> bool:
-        mine = [goal.rank(value) for goal, value in zip(goals, point, strict=True)]
-        others = ([goal.rank(value) for goal, value in zip(goals, other, strict=True)] for other in points)
-        return any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in others)
-
-    assert sorted(find_front(points, goals)) == [place for place, point in enumerate(points) if not is_beaten(point)]
-
-
-class Page(HTMLParser):
-    """What a page is made of: its tags, and the addresses in it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        assert not {name for name, _ in attrs} & {"src", "href", "onload", "onclick"}
-
-
-def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> None:
-    odd = '<script>alert(1)</script>&"'
-    words = ["--vary", "hccl_timeout=600,900", "--vary", f"env.ODD='{odd}'", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
-    result = run("sweep", "base", "--format", "html", "--front", "min:loss,max:it", *words, "--", "sh", "-c", SAY)
-    page = Page(result.out)
-    assert "script" not in page.tags
-    assert page.tags.count("svg") == 4
-    assert "On the front of least loss and greatest it" in result.out
-    assert "://" not in result.out
-    assert all(number not in result.out.lower() for number in ('"nan', '"inf'))
-    for picture in re.findall(r"<svg.*?</svg>", result.out, re.DOTALL):
-        assert len(list(ElementTree.fromstring(picture).iter("circle"))) == 2
 
 
 # -- schedulers ----------------------------------------------------------------------------------------------------------

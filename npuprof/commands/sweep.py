@@ -91,9 +91,6 @@ class Sweep(Verb):
     best: str | None = option(
         "--best", metavar="METRIC", text="Print the preset that is best by METRIC, such as max:speed, min:loss or time"
     )
-    front: str | None = option(
-        "--front", metavar="M1,M2", text="Plot the Pareto front of two metrics in HTML [default: the first two, or the first and time]"
-    )
     to: str | None = None
     engines: list[str] = many(
         "--to",
@@ -111,7 +108,7 @@ class Sweep(Verb):
     timeout: str | None = TIMEOUT
     max_runs: int | None = MAX_RUNS
     fresh: bool = FRESH
-    format: str = formats("text", "csv", "json", "html")
+    format: str = formats("text", "csv", "json")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -196,7 +193,7 @@ class Sweep(Verb):
 
     def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination]) -> Answer:
         names = tuple(setup.metrics)
-        goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
+        goal = parse_goal(self.best, names) if self.best else None
         take_results(journal, setup.metrics, setup.timeout)
         notes, is_complete = self._take_logs(setup, journal, combinations), True
         if not self._tells():
@@ -204,14 +201,12 @@ class Sweep(Verb):
         rows = tuple((combination, find_result(combination, journal)) for combination in combinations)
         notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
         sweep = tables.Sweep(self.spec, tuple(axes), rows, names)
-        if self.best is not None:
-            return _answer_best(sweep, goals[0], notes)
-        front = self._choose_front(goals, names)
+        if goal is not None:
+            return _answer_best(sweep, goal, notes)
         forms: Forms = {
             "text": lambda: tables.build_table(sweep),
             "csv": lambda: tables.format_csv(sweep),
             "json": lambda: tables.build_fields(sweep, self.command),
-            "html": lambda: tables.format_sweep_page(sweep, front),
         }
         return Answer(forms, notes, code=0 if is_complete else 2)
 
@@ -231,16 +226,6 @@ class Sweep(Verb):
         if not is_complete:
             notes.append("not all combinations were run: say a greater --max-runs to go on")
         return tuple(notes), is_complete
-
-    def _choose_front(self, goals: Sequence[Goal], names: Sequence[str]) -> tuple[Goal, Goal]:
-        if self.front is not None:
-            if len(goals) != 2:
-                raise NpuprofError(
-                    [Finding("NP902", f"--front {self.front!r} names no two metrics", "", "write it as in max:speed,min:loss")]
-                )
-            return goals[0], goals[1]
-        first, second = [*(Goal(name, True) for name in names), Goal(TIME, False), Goal(TIME, False)][:2]
-        return first, second
 
     def _write_engine(self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal) -> Answer:
         known = [config for config in configs if config.digest not in journal.results]

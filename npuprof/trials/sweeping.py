@@ -221,18 +221,6 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
     return best
 
 
-def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) -> list[int]:
-    """Return the places of the points that no other is better than in one metric without being worse in the other."""
-    ranked = sorted((goals[0].rank(x), goals[1].rank(y), place) for place, (x, y) in enumerate(points))
-    front: list[int] = []
-    best, last = math.inf, (math.nan, math.nan)
-    for first, second, place in ranked:
-        if second < best or (first, second) == last:
-            front.append(place)
-            best, last = second, (first, second)
-    return front
-
-
 def find_result(combination: Combination, journal: Journal) -> Result | None:
     """Return the run of a combination: those of one digest share it."""
     results = journal.results.get(combination.config.digest) if combination.config is not None and combination.is_allowed else None

@@ -18,6 +18,7 @@ VERBS = {
 FLAGS = {
     ("import", "--summary"): "npuprof scan PATH --statistics",
     ("import", "--cann"): "npuprof scan PATH --statistics --cann RELEASE",
+    ("sweep", "--front"): "npuprof sweep --format csv, and a program that plots",
     ("import", "--from"): "npuprof scan PATH --statistics --from RELEASE --cann RELEASE",
 }
 
