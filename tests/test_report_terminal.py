@@ -309,12 +309,11 @@ def test_columns_give_way_down_to_their_longest_word() -> None:
     assert fit_columns([["key", "a b", "c"]], 80, 1) == [3, 3, 1]
     assert fit_columns([["key", "aaaa bbbb", "cc dd"]], 10, 1) == [3, 4, 2]
     assert fit_columns([["key", "aaaa-bbbb", "cc-dd"]], 12, 1) == [3, 5, 3]
-    assert fit_columns([["key", "a" * 99, "b" * 99]], 23, 1, whole=True) is None
-    assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1) or ()) <= 23
+    assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
 
 
 @pytest.mark.parametrize("columns", [74, 80, 100])
-def test_a_matrix_of_many_presets_breaks_no_word(folder: Path, columns: int) -> None:
+def test_a_matrix_of_many_presets_breaks_words_at_their_parts_only_if_it_must(folder: Path, columns: int) -> None:
     names = [f"deep/{word}-training-of-a-network" for word in ("first", "second", "third", "fourth", "fifth")]
     for place, name in enumerate(names):
         path = folder / f"profiles/{name}.toml"
@@ -324,12 +323,8 @@ def test_a_matrix_of_many_presets_breaks_no_word(folder: Path, columns: int) -> 
         )
     shown = strip_colours(capture(["diff", *names], columns, folder))
     assert max(map(measure_width, shown.split("\n"))) <= columns
-    words = set(shown.split())
-    assert {'"mixed_float16"', '"mixed_bfloat16"', '"fp16"', "precision_mode_v2", "hccl_timeout"} <= words, shown
-    if columns == 100:
-        assert re.search(r"^precision_mode_v2( +\S+){5}$", shown, re.MULTILINE), shown
-    else:
-        assert ["deep/fourth-training-of-a-network", '"mixed_float16"'] in [line.split() for line in shown.splitlines()], shown
+    whole = {'"mixed_float16"', '"mixed_bfloat16"'} if columns == 100 else {'"mixed_', 'float16"', 'bfloat16"'}
+    assert {*whole, '"fp16"', "precision_mode_v2", "hccl_timeout"} <= set(shown.split()), shown
 
 
 @pytest.mark.parametrize(
@@ -397,4 +392,4 @@ def test_no_value_is_cut_in_a_pipe(run: Any, tmp_path: Path) -> None:
 def test_blame_breaks_no_word_of_a_value_where_the_terminal_is_narrow(repo: Repo) -> None:
     repo.commit({"a-preset-with-quite-a-long-name-of-its-own": '[options]\nprecision_mode_v2 = "mixed_bfloat16"\n'})
     shown = capture(["blame", "a-preset-with-quite-a-long-name-of-its-own"], 80, repo.folder)
-    assert 'precision_mode_v2 = "mixed_bfloat16"' in shown
+    assert '"mixed_bfloat16"' in shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.catalog import values
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -89,25 +88,16 @@ def _format_value_lines(config: Config, key: str, name: str, value: Any, tail: P
     authors = origins.collect_authors(value)
     over = _format_overruled(config, key, tail)
     if isinstance(value, list) and len(set(map(str, authors))) > 1:
-        firsts = [(item, str(origins.collect_authors(item)[0])) for item in value]
-        lines = [f"    {keys.format_toml_value(_strip_origins(item))},{_format_origin_comment(first, coloured)}" for item, first in firsts]
+        firsts = [(keys.format_toml_value(origins.strip_origins(item)), str(origins.collect_authors(item)[0])) for item in value]
+        lines = [f"    {item},{_format_origin_comment(first, coloured)}" for item, first in firsts]
         return [f"{name} = [", *lines, f"]{_format_origin_comment(over, coloured)}"]
     by = str(authors[0]) if authors else str(config.origin(key, tail))
-    written = keys.format_toml_value(_strip_origins(value))
+    written = keys.format_toml_value(origins.strip_origins(value))
     return [f"{name} = {written}{_format_origin_comment(by + (f', {over}' if over else ''), coloured)}"]
 
 
 def _format_origin_comment(text: str, coloured: bool) -> str:
     return paint_text(f"  # {escape_controls(text)}", "2", coloured) if text else ""
-
-
-def _strip_origins(value: Any) -> Any:
-    """Return a traced value as it is without its origins."""
-    if isinstance(value, values.Leaf):
-        return value.value
-    if isinstance(value, dict):
-        return {name: _strip_origins(item) for name, item in value.items()}
-    return [_strip_origins(item) for item in value]
 
 
 def _format_overruled(config: Config, key: str, tail: Path) -> str:

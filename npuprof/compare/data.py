@@ -9,8 +9,9 @@ from typing import Any
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
 from npuprof.model import Origin
-from npuprof.report.findings import build_finding_dict as finding_dict
+from npuprof.report.findings import build_finding_dict
 from npuprof.report.json_text import format_json_answer
+from npuprof.resolve import origins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
         "valid": {"before": pair.valid[0], "after": pair.valid[1]},
         "digest": {side: config.digest if config else None for side, config in (("before", pair.before), ("after", pair.after))},
         "changes": [build_change_dict(change) for change in pair.changes],
-        "newly_broken": [finding_dict(finding) for finding in pair.broken],
-        "newly_valid": [finding_dict(finding) for finding in pair.mended],
+        "newly_broken": [build_finding_dict(finding) for finding in pair.broken],
+        "newly_valid": [build_finding_dict(finding) for finding in pair.mended],
     }
 
 
@@ -70,15 +71,5 @@ def build_change_dict(change: Change) -> dict[str, Any]:
 
 
 def build_origin_dict(origin: Origin | None) -> dict[str, Any] | None:
-    """Return an origin as the fields of the JSON form."""
-    if origin is None:
-        return None
-    return {
-        "profile": origin.profile,
-        "path": origin.file,
-        "line": origin.line or None,
-        "column": origin.column or None,
-        "revision": origin.revision,
-        "layer": origin.layer,
-        "text": str(origin),
-    }
+    """Return an origin as the fields of the JSON form, and as it is cited."""
+    return {**origins.build_origin_dict(origin), "text": str(origin)} if origin is not None else None

@@ -13,7 +13,6 @@ from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.parents import is_source_reference
 from npuprof.store.worktree import find_converted_files
 
 TYPE_CHECKING = False
@@ -124,11 +123,10 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all that may extend them; their texts have been read, each once."""
-    moved = have_moved_ranges(old.store, new.store)
-    sources = find_moved_sources(old.store, new.store)
-    if have_other_rules(old.store, new.store):
+    if have_other_rules(old.store, new.store) or have_other_sources(old.store, new.store):
         return {*old.names, *new.names}
-    if not changed and not moved and sources == set():
+    moved = have_moved_ranges(old.store, new.store)
+    if not changed and not moved:
         return set()
     new.texts.load_texts(new.names)
     heirs: dict[str, set[str]] = {}
@@ -139,8 +137,7 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
             reached.add(name)
         for parent in parents or ():
             heirs.setdefault(parent, set()).add(name)
-            is_moved = is_source_reference(parent) and (sources is None or parent.partition(":")[0] in sources)
-            if is_moved or (moved and "@" in parent):
+            if moved and "@" in parent:
                 reached.add(name)
     waiting = list(reached)
     while waiting:
@@ -166,21 +163,18 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
     return not commit or not repository.sees_same_versions(before.commit, commit)
 
 
-def find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> set[str] | None:
-    """Return the names of the sources that are not the same in two states; None, for all, if one of them cannot be read."""
+def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
+    """Return whether two states have other sources; those that cannot be read are others."""
     from npuprof.store.sources.reading import find_sources
 
     try:
         old, new = find_sources(before), find_sources(after)
     except NpuprofError:
-        return None
-    names = {*old.project.sources, *new.project.sources}
-    return {
-        name
-        for name in names
-        if (old.project.sources.get(name), old.lock.sources.get(name)) != (new.project.sources.get(name), new.lock.sources.get(name))
-        or _has_edited_copy(old, name) != _has_edited_copy(new, name)
-    }
+        return True
+    sources = old.project.sources
+    if (sources, old.lock.sources) != (new.project.sources, new.lock.sources):
+        return True
+    return any(_has_edited_copy(old, name) != _has_edited_copy(new, name) for name in sources)
 
 
 def _has_edited_copy(sources: Sources, name: str) -> bool:

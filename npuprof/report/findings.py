@@ -38,7 +38,7 @@ def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], 
     line = lines[number - 1].rstrip("\r")
     shown = hide_secrets(path, line)
     same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(line))
-    return shown, shown[: min(max(column - 1, 0), same)]
+    return shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
 
 
 def _split_text(path: str, text: str | None) -> list[str]:
@@ -51,19 +51,12 @@ def _split_text(path: str, text: str | None) -> list[str]:
 
 #: How the path of a file begins that was read from a source: its name and the version.
 _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
-#: Those of which the hint is for who uses the source: it is theirs to install, to trust.
-_FOR_USERS = ("NP041", "NP930")
 
 
 def _build_hint(finding: Finding) -> str:
-    """Return what to try; of what stands in a source, with where that is."""
-    match = _OF_SOURCE.match(finding.path or "")
-    if match is None or finding.code in _FOR_USERS:
-        return finding.hint
-    if finding.code in ("NP605", "NP606"):
-        return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
-    there = f"to be mended in {match[1]}; npuprof source update {match[1].partition('/')[0]} takes it from there"
-    return f"{finding.hint} ({there})" if finding.hint else there
+    """Return what to try; what a source needs to be trusted for is trusted by its name."""
+    match = _OF_SOURCE.match(finding.path or "") if finding.code in ("NP605", "NP606") else None
+    return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
 
 
 def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str, str | None], list[str]]) -> str:

@@ -15,20 +15,11 @@ def format_json_answer(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:
         return format_json_answer(_replace_infinite_numbers(value))
-    return _escape_json_text(text)
-
-
-def _escape_json_text(text: str) -> str:
-    """Return JSON in which what shows nothing is escaped, half a file name that is no text too: the values are the same."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(char if char == "\n" or is_visible(char) else "".join(_list_json_escapes(char)) for char in text)
-
-
-def _list_json_escapes(char: str) -> list[str]:
-    code = ord(char)
-    units = [code] if code < 0x10000 else [0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF)]
-    return [f"\\u{unit:04x}" for unit in units]
+    # What shows nothing is escaped, half a file name that is no text too: the values are the same.
+    hidden = {ord(char): json.dumps(char)[1:-1].replace("\x7f", "\\u007f") for char in {*text} - {"\n"} if not is_visible(char)}
+    return text.translate(hidden)
 
 
 def _replace_infinite_numbers(value: Any) -> Any:

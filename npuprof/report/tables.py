@@ -22,8 +22,8 @@ class Table(Record):
 
     ``header`` names the columns; a program that reads a pipe gets it only if the table is ``named``. ``after`` is a text that follows
     the rows. ``gaps`` are the blanks after each column of plain text, two by default. On a terminal the first column is
-    ``highlighted``; the last columns, as many as ``wrapping`` says, are wrapped if it is too narrow, and printed below each other if
-    their words do not fit. With ``below`` the last cell is printed below its row.
+    ``highlighted``; the last columns, as many as ``wrapping`` says, are wrapped if it is too narrow. With ``below`` the last cell is
+    printed below its row.
     """
 
     rows: Sequence[Sequence[str]]
@@ -94,27 +94,12 @@ class Table(Record):
         """Return rows whose cells are wrapped to the widths that their columns have together."""
         columns = len(rows[0]) if rows else 0
         room, fixed = width - 2 * max(columns - 1, 0), columns - self.wrapping
-        widths = fit_columns(rows, room, fixed, self.wrapping > 1 and bool(self.header))
-        if widths is None:
-            return self._format_stacked(rows, coloured, width)
+        widths = fit_columns(rows, room, fixed)
         lines = []
         for number, row in enumerate(rows):
             code = _BOLD if self.header and not self.named and number == 0 else ""
             wrapped = zip_longest(*map(wrap_cell, row, widths), fillvalue="")
             lines += [self._join_cells(parts, widths, coloured, code=code) for parts in wrapped]
-        return lines
-
-    def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
-        """Return the fixed cells of each row but the first, and below them a line for each other cell, after the name of its column."""
-        fixed = len(rows[0]) - self.wrapping
-        names = [wrap_cell(name, width // 2) for name in rows[0][fixed:]]
-        widest = max(measure_width(line) for name in names for line in name)
-        lines: list[str] = []
-        for row in rows[1:]:
-            lines.append(self._join_cells(row[:fixed], [0] * fixed, coloured))
-            for name, cell in zip(names, row[fixed:], strict=True):
-                for left, right in zip_longest(name, wrap_cell(cell, max(width - widest - 6, 1)), fillvalue=""):
-                    lines.append(f"    {left}{' ' * (widest - measure_width(left))}  {right}".rstrip())
         return lines
 
 

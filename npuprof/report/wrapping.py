@@ -104,26 +104,22 @@ def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
     return head[0] + shown, before + blanks[first:] + sign
 
 
-def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: bool = False) -> list[int] | None:
+def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
     """Return the widths of columns that have so much room together; all but the first ``fixed`` shrink if it is too little.
 
-    No word is broken where there is room for all of them, and no part of a word where there is room for those; below the first row no
-    word at all, where they are to stay ``whole``. None where that cannot be; if they need not, words are broken anywhere.
+    No word is broken if there is room for all of them, below the first row if possible, and no part of a word if there is room for those.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
-    left = room - sum(widths[:fixed])
-    if sum(widths[fixed:]) <= left:
+    left, wanted = room - sum(widths[:fixed]), widths[fixed:]
+    if sum(wanted) <= left:
         return widths
-    wanted = widths[fixed:]
-    for split_first, split in ((split_words, split_words), (split_parts, split_words if whole else split_parts)):
-        pieces = [[*split_first(column[0]), *(word for cell in column[1:] for word in split(cell))] for column in columns[fixed:]]
+    for split_first, split in ((split_words, split_words), (split_parts, split_words), (split_parts, split_parts)):
+        pieces = [[*split_first(first), *(piece for cell in cells for piece in split(cell))] for first, *cells in columns[fixed:]]
         least = [max(map(measure_width, words), default=1) for words in pieces]
         if sum(least) <= left:
             break
     else:
-        if whole:
-            return None
         share = max(left // max(len(wanted), 1), 1)
         least = [min(width, share) for width in wanted]
     return [*widths[:fixed], *_share_room(left, least, wanted)]

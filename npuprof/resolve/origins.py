@@ -75,6 +75,15 @@ def _list_paths(value: Any, path: Path) -> list[Path]:
     return [path]
 
 
+def strip_origins(value: Any) -> Any:
+    """Return a traced value as it is without its origins."""
+    if isinstance(value, values.Leaf):
+        return value.value
+    if isinstance(value, dict):
+        return {name: strip_origins(item) for name, item in value.items()}
+    return [strip_origins(item) for item in value] if isinstance(value, list) else value
+
+
 def build_origin_dict(origin: Origin) -> dict[str, Any]:
     """Return an origin as the fields of the JSON form."""
     return {

@@ -53,7 +53,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
-        shown = format_value(_drop_origins(traced))
+        shown = format_value(origins.strip_origins(traced))
         name_of_place, is_first = keys.format_key_path(key, tail), not place
         yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
 
@@ -63,14 +63,6 @@ def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
     if isinstance(traced, dict) and traced:
         return [pair for name, item in traced.items() for pair in _list_places(item, (*tail, name))]
     return [(tail, traced)]
-
-
-def _drop_origins(traced: Any) -> Any:
-    if isinstance(traced, values.Leaf):
-        return traced.value
-    if isinstance(traced, dict):
-        return {name: _drop_origins(item) for name, item in traced.items()}
-    return [_drop_origins(item) for item in traced] if isinstance(traced, list) else traced
 
 
 def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
