@@ -25,18 +25,9 @@ from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol, TypeVar
+    from typing import TypeVar
 
     from npuprof.document.policy import Policy
-    from npuprof.document.profile import ProfileSource
-
-    class Store(ProfileSource, Protocol):
-        """Where profiles come from: a folder now, a git revision or another team's store alike."""
-
-        label: str
-
-        def names(self) -> list[str]:
-            """Return the names of all profiles, sorted."""
 
     Key = TypeVar("Key")
 

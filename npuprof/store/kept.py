@@ -132,9 +132,6 @@ class KeptRelease(ReadOnceStore):
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         return build_missing_finding("NP023", name, self.label, ADVICE, asked)
 
-    def __repr__(self) -> str:
-        return f"KeptRelease({self.reference!r})"
-
 
 def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
     """Return the release that a store keeps for a reference, None where it keeps none.

@@ -340,9 +340,6 @@ class Revision(ReadOnceStore):
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
         return build_missing_finding("NP023", name, self.label, hint, asked)
 
-    def __repr__(self) -> str:
-        return f"Revision({shorten_commit(self.commit)!r})"
-
 
 def _collect_pins(home: Revision, name: str) -> None:
     """Work out what the pinned ancestors of a profile are, and of all that it extends; each keeps its own."""
@@ -380,9 +377,6 @@ class ProposedRevision(Revision):
         path = self.layout.path_of(name)
         is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
         return finding._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else finding
-
-    def __repr__(self) -> str:
-        return f"ProposedRevision({shorten_commit(self.commit)!r})"
 
 
 def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
