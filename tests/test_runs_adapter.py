@@ -152,7 +152,7 @@ def test_without_an_adapter_the_environment_is_looked_at_all_the_same(run: Any, 
     done = run("doctor")
     assert done.code == 2
     assert "NP963" in done.out
-    assert "'FMK=7' is no MODULE=LEVEL" in done.out
+    assert '"GE=1:FMK=7" is not in its format' in done.out
 
 
 @pytest.mark.parametrize("how", ["package", "wheel", "library"])
@@ -273,9 +273,8 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Any) -> None
     ("environ", "said", "code"),
     [
         ({"ASCEND_MODULE_LOG_LEVEL": "FMK=1:GE=0"}, "", 0),
-        ({"ASCEND_MODULE_LOG_LEVEL": "fmk=1"}, "'fmk=1' is no MODULE=LEVEL", 1),
-        ({"ASCEND_MODULE_LOG_LEVEL": "FMK=1:"}, "has an empty item", 1),
-        ({"ASCEND_GLOBAL_LOG_LEVEL": "info"}, "is no level", 1),
+        ({"ASCEND_MODULE_LOG_LEVEL": "fmk=1"}, "ASCEND_MODULE_LOG_LEVEL", 1),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "info"}, "ASCEND_GLOBAL_LOG_LEVEL", 1),
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_PROCESS_LOG_PATH": "/l"}, "leaves ASCEND_PROCESS_LOG_PATH without effect", 1),
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_LOG_PRINT_TO_STDOUT": "0"}, "contradict each other", 1),
         ({"RANK_TABLE_FILE": "/t.json", "CM_CHIEF_IP": "10.0.0.1"}, "CM_ variables stand beside RANK_TABLE_FILE", 1),

@@ -13,10 +13,8 @@ from npuprof.renderers.common import encode_field_value
 from npuprof.renderers.environment import format_twin_text, format_variable_text
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
-from npuprof.system.patterns import lazy_pattern
 
 _FROM = "the environment"
-_ITEM = lazy_pattern(r"[A-Z][A-Z0-9_]*=[0-4]")
 
 
 def find_interference(config: Config | None, environ: Mapping[str, str]) -> list[Finding]:
@@ -60,27 +58,17 @@ def _check_variables(config: Config | None, others: Mapping[str, str]) -> Iterat
 
 
 def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
-    faults: list[tuple[str, str, str, str]] = []
-    modules = set_here.get("ASCEND_MODULE_LOG_LEVEL")
-    for item in modules.split(":") if modules is not None else ():
-        if not _ITEM.fullmatch(item):
-            what = f"ASCEND_MODULE_LOG_LEVEL: {item!r} is no MODULE=LEVEL" if item else "ASCEND_MODULE_LOG_LEVEL has an empty item"
-            why = "Items are joined by colons, each a module in capitals with a level from 0 to 4; a bad one voids them all."
-            faults.append(("ASCEND_MODULE_LOG_LEVEL", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1"))
-    level = set_here.get("ASCEND_GLOBAL_LOG_LEVEL")
-    if level not in (None, "0", "1", "2", "3", "4"):
-        what = f"ASCEND_GLOBAL_LOG_LEVEL={level!r} is no level"
-        faults.append(("ASCEND_GLOBAL_LOG_LEVEL", what, "A bad value means 3: errors only.", "write a number from 0 to 4"))
+    """Yield what is wrong with variables of the log that are each fine alone."""
     screens = {name: set_here[name] for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT") if name in set_here}
     printing = next((name for name, text in screens.items() if text == "1"), "")
     if printing and "ASCEND_PROCESS_LOG_PATH" in set_here:
         what = f"{printing}=1 leaves ASCEND_PROCESS_LOG_PATH without effect"
-        faults.append(("ASCEND_PROCESS_LOG_PATH", what, "What is printed on the screen is not saved to files.", "unset one of the two"))
+        why = "What is printed on the screen is not saved to files."
+        yield build_finding("NP965", what, why, "unset one of the two", key="env.ASCEND_PROCESS_LOG_PATH")
     if len(set(screens.values())) > 1:
         what = f"{' and '.join(f'{name}={text}' for name, text in screens.items())} contradict each other"
         why = "Releases before 9.2.0 know only the second; later ones take the first."
-        faults.append(("ASCEND_LOG_PRINT_TO_STDOUT", what, why, "give both one value"))
-    yield from (build_finding("NP965", what, why, hint, key=f"env.{name}") for name, what, why, hint in faults)
+        yield build_finding("NP965", what, why, "give both one value", key="env.ASCEND_LOG_PRINT_TO_STDOUT")
 
 
 def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:
