@@ -88,7 +88,7 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         if command.output is None and not command.hidden and sys.stdout.isatty():
             from npuprof.report.terminal import page_answer
 
-            page_answer(pieces, output.write_answer, at_once=command.paged)
+            page_answer(pieces, output.write_answer)
         elif command.output in (None, "-"):
             output.write_answer(pieces)
         else:

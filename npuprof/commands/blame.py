@@ -25,7 +25,6 @@ class Blame(Verb):
 
     usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
     group = "versions"
-    paged = True
 
     spec: str = OF_STORE
     format: str = formats("text", "json")

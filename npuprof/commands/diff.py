@@ -48,7 +48,6 @@ class Diff(Verb):
 
     group = "versions"
     prose = True
-    paged = True
 
     specs: list[str] = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]")
     rev: str | None = option(

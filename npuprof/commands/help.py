@@ -23,7 +23,6 @@ class Help(Verb):
     """
 
     group = "reference"
-    paged = True
 
     topic: list[str] = arguments("TOPIC...", "Topic or verb [default: list all topics]")
     format: str = formats("text", "json")

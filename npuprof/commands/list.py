@@ -33,7 +33,6 @@ class List(Verb):
 
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
     group = "presets"
-    paged = True
 
     store: str | None = STORE
     tree: bool = flag("--tree", text="Show the inheritance as a tree")

@@ -42,7 +42,6 @@ class Log(Verb):
 
     group = "versions"
     prose = True
-    paged = True
 
     spec: str = OF_STORE
     key: str | None = argument("KEY", "Key, or path inside a value, to follow [default: all keys]", required=False)

@@ -34,7 +34,6 @@ class Option(Verb):
 
     group = "reference"
     prose = True
-    paged = True
     takes_any_word = True  # an ATC flag is a key, not an option of ours
 
     key: str = argument("KEY", "Option, environment variable, or ATC flag with its dashes")

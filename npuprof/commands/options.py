@@ -21,7 +21,6 @@ class Options(Verb):
     """
 
     group = "reference"
-    paged = True
 
     query: str | None = argument("QUERY", "Words to search for in names and summaries [default: list all entries]", required=False)
     deprecated: bool = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")

@@ -25,7 +25,6 @@ class Rule(Verb):
 
     group = "reference"
     prose = True
-    paged = True
 
     code: str | None = argument("CODE", "Finding code, such as NP301, or key [default: list all codes]", required=False)
     format: str = formats("text", "json")

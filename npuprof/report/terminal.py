@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -16,11 +15,11 @@ Tell = Callable[[str], None]
 _FIRST_WORD = 1.0  # seconds before long work says how far it is
 
 
-def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None], at_once: bool = True) -> None:
+def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
     """Show an answer through the pager of the user, piece by piece as it comes; without one ``write`` it.
 
-    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there; ``cat`` or nothing is none. Where it is not
-    meant ``at_once``, an answer that the screen holds is written: not every pager leaves by itself.
+    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there, which leaves by itself if the screen holds
+    the answer; ``cat`` or nothing is none.
     """
     import shlex
     import shutil
@@ -32,12 +31,6 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         write(pieces)
         return
-    if not at_once:
-        begun, is_long = _read_screenful(pieces := iter(pieces))
-        if not is_long:
-            write(begun)
-            return
-        pieces = chain(begun, pieces)
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
     with processes.start_user_command(words, stdin=processes.PIPE, env=environment) as pager:
@@ -55,21 +48,6 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
                 break
             except KeyboardInterrupt:  # that is for the pager
                 continue
-
-
-def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
-    """Return the pieces that fill the screen, and whether they do."""
-    import shutil
-
-    size = shutil.get_terminal_size()
-    begun: list[bytes] = []
-    lines = 0
-    for piece in pieces:
-        begun.append(piece)
-        lines += sum(max(1, -(-len(line.decode(errors="replace")) // size.columns)) for line in piece.splitlines())
-        if lines >= size.lines:
-            return begun, True
-    return begun, False
 
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:

@@ -121,8 +121,7 @@ class Verb:
 
     ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
     error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
-    wrapped at the ends of words. An answer longer than the screen goes through the pager; of a ``paged`` verb any does, as it comes
-    piece by piece.
+    wrapped at the ends of words.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -131,7 +130,6 @@ class Verb:
     usage_hint: ClassVar[str] = ""
     takes_any_word: ClassVar[bool] = False
     prose: ClassVar[bool] = False
-    paged: ClassVar[bool] = False
 
     format: str = ""
     output: str | None = None
