@@ -74,7 +74,7 @@ class Record:
             or not self._required <= fields.keys()
             or (named and not named.keys() <= {*self._fields})
         ):
-            raise TypeError(_explain_fields(type(self), values, named))
+            raise TypeError(_explain_fields(type(self)))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -105,22 +105,14 @@ class Record:
 
     def _replace(self, **changes: Any) -> Self:
         if not changes.keys() <= {*self._fields}:
-            raise TypeError(_explain_fields(type(self), (), changes))
+            raise TypeError(_explain_fields(type(self)))
         new = object.__new__(type(self))
         new.__dict__.update({**self.__dict__, **changes})
         return new
 
 
-def _explain_fields(cls: type[Record], values: tuple[Any, ...], named: dict[str, Any]) -> str:
-    """Return why values and names are not those of the fields of a record."""
-    unknown = sorted(named.keys() - {*cls._fields})
-    twice = [name for name in cls._fields[: len(values)] if name in named]
-    missing = [name for name in cls._fields[len(values) :] if name in cls._required and name not in named]
-    if len(values) > len(cls._fields):
-        return f"{cls.__name__} has {len(cls._fields)} fields, and {len(values)} values were given"
-    if unknown or twice:
-        return f"{cls.__name__} has no field {', '.join(unknown)}" if unknown else f"{cls.__name__} was given {', '.join(twice)} twice"
-    return f"{cls.__name__} needs {', '.join(missing)}"
+def _explain_fields(cls: type[Record]) -> str:
+    return f"{cls.__name__} takes {', '.join(cls._fields)}, and needs {', '.join(sorted(cls._required)) or 'none of them'}"
 
 
 def _is_same_value(one: Any, other: Any) -> bool:

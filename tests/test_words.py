@@ -412,7 +412,7 @@ WRITTEN = [
     ("[options]\na = {\n b = 1 }\n", 2, 6, "a table in braces is not closed on its line"),
     ('[options]\na = "C:\\dir"\n', 2, 10, "a backslash that escapes nothing", "single quotes"),
     ("[options\na = 1\n", 1, 9, "the name of a table is not closed", "[table]"),
-    ("[options]\na = 1\n[options.a]\n", 3, 2, "[options.a] would be a table, and is a value already"),
+    ("[options]\na = 1\n[options.a]\n", 3, 11, "a key stands twice"),
     ("[options]\na = { b = 1 }\na.c = 2\n", 3, 8, "a table in braces is complete"),
     ("<<<<<<< ours\n[options]\n", 1, 1, "a merge conflict is not resolved", "keep one side"),
     ("[options]\na\u00a0= 1\n", 2, 2, "U+00A0 looks like a blank and is none", "write a blank in its place"),

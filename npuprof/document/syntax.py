@@ -58,13 +58,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     told = f"{message[:1].lower()}{message[1:]}"
     if (char := lines[line - 1][column - 1 : column]) and not char.isprintable() and ord(char) > _LAST_ASCII:
         return Fault(f"U+{ord(char):04X} looks like a blank and is none", line, column, "write a blank in its place, or delete it")
-    if message.startswith("Cannot mutate immutable namespace"):
-        hint = "write the key between the braces, or the table as [table]"
-        return Fault("a table in braces is complete, and takes no more keys", line, column, hint)
     if message.startswith(("Cannot overwrite a value", "Duplicate inline table key")):
-        if header := _HEADER.match(lines[line - 1]):
-            what = f"[{header[1]}] would be a table, and is a value already"
-            return Fault(what, line, header.start(1) + 1, "give one of the two another name")
         found = _find_repeated_key(lines, line)
         return found or Fault("a key stands twice", line, column, "a key may stand only once in its table: remove one of them")
     if message.startswith("Cannot declare"):
@@ -104,9 +98,7 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
     rest = text[column - 1 :].strip()
     number = re.search(r"=[ \t]*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?)[ \t]*$", text[: column - 1])
     if not rest:
-        return Fault(
-            "the line ends with a lone carriage return", line, column, "end lines with a line feed, as your editor's Unix setting does"
-        )
+        return Fault("the line ends with a lone carriage return", line, column, "end lines with a line feed")
     if rest in (",", ";"):
         return Fault(f"{format_short_value(rest)} stands behind the value", line, column, f"take the {rest} out")
     if number and number[1].lstrip("+-") == "0" and (digits := re.match(r"[0-9]+", rest)):
@@ -123,6 +115,10 @@ _SAYINGS = {
     "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it stands for itself"),
     "Invalid statement": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
     "Invalid initial character": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
+    "Cannot mutate immutable namespace": (
+        "a table in braces is complete, and takes no more keys",
+        "write the key between the braces, or the table as [table]",
+    ),
     "Expected ']'": ("the name of a table is not closed", "write [table], or [table.below]"),
 }
 
