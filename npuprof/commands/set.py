@@ -89,6 +89,8 @@ class Set(Verb):
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
         elif self.where and self.spec is not None and "=" not in self.spec:
             what, hint = f"--where chooses the presets, and {self.spec!r} names one", "leave one of them out"
+        elif not self.where and self.yes:
+            what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
