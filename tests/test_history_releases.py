@@ -427,7 +427,7 @@ def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwi
     ("asked", "said"),
     [
         ("late", "no released version 2 of base is in the history of"),
-        ("late@HEAD", "released elsewhere, or later, is 2.0.0"),
+        ("late@HEAD", "released elsewhere, or later, or merge it first: 2.0.0"),
         ("heir@1.9", "heir has no released version 1.9"),
         ("heir@1.1.0-rc.1", "released are 1.0.0, 1.1.0"),
     ],

@@ -171,10 +171,8 @@ def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, c
     ]
     if errors or edits:
         what = "nothing was committed: the commit would have errors that the last one has not"
-        edited = "a lock" if any(edit.code == "NP044" for edit in edits) else "a copy of a source"
-        what = what if errors else f"nothing was committed: the commit would hold {edited} that was edited"
-        why = "What is committed reaches everybody."
-        raise NpuprofError([*checks.fold_findings(edits + errors), Finding("NP025", what, why, "mend what is listed above")])
+        refused = Finding("NP025", what, "What is committed reaches everybody.", "mend what is listed above")
+        raise NpuprofError([*checks.fold_findings(edits + errors), refused])
 
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:

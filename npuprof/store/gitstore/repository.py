@@ -160,7 +160,7 @@ class Repository(ReleaseTags):
         what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
         why = "A range takes the newest version that is reachable from the commit that holds the reference."
         others = ", ".join(version.number_text for version in versions)
-        hint = f"released elsewhere, or later, {'is' if len(versions) == 1 else 'are'} {others}: name one in full, or merge it first"
+        hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
         if self.is_shallow():
             hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
         return place_finding(Finding("NP011", what, why, hint), asked)
