@@ -227,31 +227,17 @@ def _build_no_argument_finding(config: Config, name: str) -> Finding:
     return build_setting_finding(config, "NP901", key, what, why, "the target estimator can carry it")
 
 
-def _build_target(place: int, name: str, summary: str, surface: str = "session") -> Target:
-    return Target(place, summary, f"{name.replace('-', '_')}.py", _build_migrated_writer(name), surface, renames=True)
+def _build_target(place: int, name: str, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ()) -> Target:
+    write = _build_migrated_writer(name) if name in _SHAPES else _render_migrated_estimator
+    return Target(place, summary, file or f"{name.replace('-', '_')}.py", write, surface, renames=True, sections=sections)
 
 
 TARGETS = {
     "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
     "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
-    "estimator-migrated": Target(
-        50,
-        "`npu_run_config_init(run_config=...)`",
-        "estimator_migrated.py",
-        _render_migrated_estimator,
-        "session",
-        renames=True,
-        sections=("estimator",),
-    ),
-    "keras": Target(
-        # No file is called as the package is: a script that lies beside it would import it in the package's place.
-        60,
-        "`set_keras_session_npu_config(config=...)`",
-        "keras_session.py",
-        _build_migrated_writer("keras"),
-        "session",
-        renames=True,
-    ),
+    "estimator-migrated": _build_target(50, "estimator-migrated", "`npu_run_config_init(run_config=...)`", "", "session", ("estimator",)),
+    # No file is called as the package is: a script that lies beside it would import it in the package's place.
+    "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`", "keras_session.py", "session"),
     "initialize-system": _build_target(
         70, "initialize-system", "the session that runs `initialize_system`, with the options that must be there", surface=""
     ),

@@ -62,8 +62,7 @@ def _read_object(line: str) -> dict[str, Any]:
 def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]) -> list[str]:
     """Return a remark for each metric that no run has given; ``runs`` are the numbers read in the output of each."""
     return [
-        f"the output of no run gives the metric {name}: "
-        + (f"nothing in it matches {pattern!r}" if pattern else f"no line in it is JSON with {name!r}")
+        f"the output of no run gives the metric {name}: nothing in it {f'matches {pattern!r}' if pattern else 'is JSON with it'}"
         for name, pattern in metrics.items()
         if runs and not any(name in numbers for numbers in runs)
     ]

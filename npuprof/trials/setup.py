@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,16 +25,10 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     if not options.command:
         raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")])
     devices = parse_devices(options.devices) if options.devices is not None else ()
-    jobs = options.jobs or len(devices) or 1
-    if devices and jobs > len(devices):
-        what = f"-j {jobs} on {len(devices)} devices"
-        raise NpuprofError([Finding("NP902", what, "One run at a time is made on a device.", f"say -j {len(devices)}, or leave it out")])
+    jobs = min(options.jobs or len(devices) or 1, len(devices) or sys.maxsize)
     if options.to is not None and not any(CODE in word for word in options.command):
-        what, why = (
-            f"--to {options.to} without {CODE} in the command",
-            f"{CODE} stands for the path of a file that is rendered for each run.",
-        )
-        raise NpuprofError([Finding("NP914", what, why, f"write it as in -- python {CODE}, or leave --to out")])
+        what = f"--to {options.to} without {CODE} in the command"
+        raise NpuprofError([Finding("NP914", what, "", f"write it as in -- python {CODE}, or leave --to out")])
     timeout = parse_seconds(options.timeout, "--timeout")
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 

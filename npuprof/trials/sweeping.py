@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
@@ -237,13 +236,12 @@ def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:
 def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
     """Take over what jobs of a scheduler have left in the folder of results; return how many there were."""
     taken = 0
-    for digest, end in _list_ends(journal.tree):
+    for digest, code, seconds in _list_ends(journal.tree):
         if digest in journal.results:
             continue
         log = os.path.join(journal.folder, "results", f"{digest}.log")
         numbers = read_metrics(journal.tree, f"results/{digest}.log", metrics)
-        code, began, ended = int(end[0]), float(end[1]), float(end[2])
-        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout), numbers, log)
+        result = build_result(digest, _read_end(code, seconds, timeout), numbers, log)
         if result.exit not in (126, 127):
             journal.add(result)
             taken += 1
@@ -292,11 +290,11 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
         return line, None
 
 
-def _list_ends(tree: Tree) -> Iterator[tuple[str, list[Any]]]:
+def _list_ends(tree: Tree) -> Iterator[tuple[str, int, float]]:
+    """Yield how each job ended that left a result: the digest, the exit code, the seconds."""
     for name in tree.list_names("results"):
         digest, dot, kind = name.rpartition(".")
         if dot and kind == "end":
-            with suppress(OSError, ValueError, IndexError), tree.open_reader(f"results/{name}") as file:
-                words = file.read(200).decode("ascii").split()
-                int(words[0]), float(words[1]), float(words[2])
-                yield digest, words
+            with suppress(OSError, ValueError), tree.open_reader(f"results/{name}") as file:
+                code, began, ended = file.read(200).decode("ascii").split()
+                yield digest, int(code), max(float(ended) - float(began), 0.0)
