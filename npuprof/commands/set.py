@@ -42,7 +42,7 @@ class Set(Verb):
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         from npuprof import edit
         from npuprof.edit.lists import find_changes
-        from npuprof.edit.preset_file import answer_edit
+        from npuprof.edit.personal import answer_edit
 
         self._require_clear_arguments()
         workspace = Workspace(self.store)

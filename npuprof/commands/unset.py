@@ -35,7 +35,7 @@ class Unset(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.edit.preset_file import answer_edit
+        from npuprof.edit.personal import answer_edit
 
         remarks: list[str] = []
 

@@ -7,7 +7,7 @@ import os
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
-from npuprof.edit.preset_file import ChangeText, PresetFile, format_difference, require_no_new_errors
+from npuprof.edit.preset_file import ChangeText, PresetFile, answer_shared_edit, format_difference, require_no_new_errors
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -16,7 +16,15 @@ from npuprof.report.writing import Wanted
 from npuprof.store import personal, spec
 
 
-def answer_personal_edit(
+def answer_edit(
+    name: str, workspace: spec.Workspace, change_text: ChangeText, is_personal: bool, dry_run: bool, no_check: bool, remarks: list[str]
+) -> Answer:
+    """Change the file that a spec names, or the personal layer over it. Raises NpuprofError."""
+    answer = _answer_personal_edit if is_personal else answer_shared_edit
+    return answer(name, workspace, change_text, dry_run, no_check, remarks)
+
+
+def _answer_personal_edit(
     reference: str,
     workspace: spec.Workspace,
     change_text: ChangeText,

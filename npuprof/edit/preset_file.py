@@ -71,17 +71,10 @@ def choose_cited_path(path: str, source: str) -> str:
     return source if os.path.realpath(source) == os.path.realpath(path) else path
 
 
-def answer_edit(
-    name: str, workspace: spec.Workspace, change_text: ChangeText, personal: bool, dry_run: bool, no_check: bool, remarks: list[str]
+def answer_shared_edit(
+    name: str, workspace: spec.Workspace, change_text: ChangeText, dry_run: bool, no_check: bool, remarks: list[str]
 ) -> Answer:
-    """Change the file that a spec names, or the personal layer over it; of standard input, the new text is the answer.
-
-    Raises NpuprofError.
-    """
-    if personal:
-        from npuprof.edit.personal import answer_personal_edit
-
-        return answer_personal_edit(name, workspace, change_text, dry_run, no_check, remarks)
+    """Change the file that a spec names; of standard input, the new text is the answer. Raises NpuprofError."""
     with open_for_edit(name, workspace) as file:
         new = change_text(file, None)
         changed = new != file.text
