@@ -88,7 +88,7 @@ def fits_schema(value: Any, schema: Schema) -> bool:
         return fits and all(fits_schema(item, inner) for _, item, inner in _list_parts(value, schema))
     if isinstance(value, str):
         pattern: str | None = schema.get("pattern")
-        return len(value) >= schema.get("minLength", 0) and (pattern is None or re.fullmatch(pattern, value) is not None)
+        return len(value) >= schema.get("minLength", 0) and (pattern is None or re.fullmatch(pattern.strip("^$"), value) is not None)
     return bool(value >= schema.get("minimum", value))
 
 
