@@ -312,11 +312,10 @@ def test_a_record_is_a_spec_with_the_digest_and_the_origins_of_what_ran(record: 
     assert run("render", path, "--to", "json").code == 0
 
 
-def test_a_preset_that_is_compared_with_a_run_for_a_product_is_told_how_to_be_resolved_for_it(record: Record, run: Any) -> None:
+def test_a_preset_is_compared_with_a_run_for_a_product_where_it_is_resolved_for_it(record: Record, run: Any) -> None:
     other = BASE + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 5 }\n'
     record({"bert": other}, "true", flags=("--product", "atlas-a3"))
     path = "out/bert.0.run.json"
-    assert "--product atlas-a3, which resolves bert for the same" in run("diff", "bert", path).err
     assert run("diff", "bert", path, "--product", "atlas-a3", "--exit-code").code == 0
 
 

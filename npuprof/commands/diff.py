@@ -362,11 +362,9 @@ def _compare_around(before: Config, after: Config) -> Around:
         return Around()
     from npuprof.runs import ranks, records
 
-    fields_read = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
-    read = [fields for fields in fields_read if fields is not None]
-    if len(read) == 1:
-        return Around(remarks=_tell_context(read[0], before if fields_read[1] is not None else after))
-    if not read:
+    found_fields = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
+    read = [fields for fields in found_fields if fields is not None]
+    if len(read) < 2:
         return Around()
     left, right = read
     endings = [ranks.describe_ending(fields) for fields in read]
@@ -416,17 +414,6 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
     remarks = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
     # what is not known of a run mends no check, and breaks none
     return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), remarks
-
-
-def _tell_context(fields: dict[str, Any], config: Config) -> tuple[str, ...]:
-    """Return that a preset was resolved for something else than a run, where it was."""
-    context = fields.get("context") or {}
-    flags = [f"--{name} {context[name]}" for name in ("cann", "product") if context.get(name) and not getattr(config.context, name)]
-    from npuprof.runs.records import read_versions
-
-    versions = read_versions(context).items()
-    flags += [f"--framework {name}={release}" for name, release in versions if not config.context.find_value(name)]
-    return (f"the run was for {' '.join(flags)}, which resolves {config.name} for the same",) if flags else ()
 
 
 VERB = Diff

@@ -106,17 +106,25 @@ def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverag
     return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
 
 
+def _list_sentences(finding: Finding) -> list[str]:
+    """Return what is wrong, why, and what to try."""
+    hint = _build_hint(finding)
+    return [finding.message, *([f"Why: {finding.why}"] if finding.why else []), *([f"Try: {hint}"] if hint else [])]
+
+
+def _join_sentences(finding: Finding) -> str:
+    return " ".join(part if part.endswith(".") else f"{part}." for part in _list_sentences(finding))
+
+
 def _format_github_findings(findings: Sequence[Finding]) -> str:
-    return "".join(_format_github_annotation(finding) for finding in findings)
+    return "".join(map(_format_github_annotation, findings))
 
 
 def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
     places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
     shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
-    hint = _build_hint(finding)
-    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {hint}" if hint else ""]
-    return f"::{level} {shown}::{_escape_github_text(chr(10).join(filter(None, parts)))}\n"
+    return f"::{level} {shown}::{_escape_github_text(chr(10).join(_list_sentences(finding)))}\n"
 
 
 def _escape_github_text(text: str, property_: bool = False) -> str:
@@ -137,12 +145,11 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
         described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
     results = []
     for finding in findings:
-        hint = _build_hint(finding)
         result: dict[str, Any] = {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": _LEVELS[finding.severity],
-            "message": {"text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {hint}." if hint else "")))},
+            "message": {"text": _join_sentences(finding)},
         }
         if finding.path:
             from urllib.parse import quote
@@ -171,9 +178,8 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
         path = posixpath.normpath(finding.path or "npuprof.toml")
         mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
         seen[mark] = seen.get(mark, 0) + 1
-        parts = (finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else "")
         rows.append({
-            "description": " ".join(part if part.endswith(".") else f"{part}." for part in parts if part),
+            "description": _join_sentences(finding),
             "check_name": finding.code,
             "fingerprint": sha256(f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")).hexdigest(),
             "severity": _GRAVITY[finding.severity],
