@@ -12,7 +12,6 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
-from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
@@ -28,6 +27,8 @@ _CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a f
 _FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
+#: Functions that start a program.
+_RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen"))
 #: Shorter names that are much alike may both be meant.
 _SHORTEST_WITH_SLIP = 11
 
@@ -131,7 +132,7 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     function = call.func
     for keyword in call.keywords:
-        if keyword.arg == "env" and name_callee(call) in RUNNERS:
+        if keyword.arg == "env" and name_callee(call) in _RUNNERS:
             _report_table(visitor, keyword.value, scope)
         elif keyword.arg == "runtime_env":
             for name, value in list_table_parts(keyword.value) or ():
