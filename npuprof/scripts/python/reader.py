@@ -33,7 +33,7 @@ _UNREAD = {
     "options of torch_npu are not read": re.compile(
         r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE
     ),
-    "a command line of atc in Python is not read": re.compile(r"^[ \t]*([^#\n]*[\"']atc[ \"'][^\n]*)", re.MULTILINE),
+    "a command line of atc in Python is not read": re.compile(r"^[ \t]*([^#\n]*[\"']atc(?: |[\"'],)[^\n]*)", re.MULTILINE),
 }
 
 
