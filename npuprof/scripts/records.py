@@ -40,6 +40,12 @@ HERE = "\ufdd0"
 Branch = tuple[int, int, str]
 
 
+def are_exclusive(place: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+    """Return whether two places can never run together: other arms of one ``if``."""
+    arms = {branch[0]: branch[1] for branch in other}
+    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)
+
+
 _LINE = re.compile(r"\bline (\d+)\b")
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof import catalog
 from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
 from npuprof.checks import settings
-from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.view import Fault
-from npuprof.model import Context, find_nearest_names
+from npuprof.model import Context, did_you_mean
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.records import UNSET, ScriptSetting
 
@@ -35,26 +32,16 @@ def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]
 
 
 def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
-    why = "global_options() raises ValueError for a name it does not have."
-    known = path in list_attribute_paths()
-    what = f"global_options(){f' of CANN {asked.cann}' if known else ''} has no option {path!r}"
+    what = f"global_options() of {f'CANN {asked.cann}' if path in list_attribute_paths() else 'the current adapter'} has no option {path!r}"
+    option = catalog.find_option(path.rpartition(".")[2])
     if gone := catalog.load_attributes()["until"].get(path):
-        what = f"global_options() of the current adapter has no option {path!r}"
-        return Fault("NP812", what, why, f"remove the line: CANN {gone} took it away; scan --cann judges by an older release")
-    return Fault("NP812", what, why, "leave the line out, or check another release" if known else _suggest_attribute(path))
-
-
-def _suggest_attribute(path: str) -> str:
-    """Return the hint for a path that is none: the same name elsewhere, the option of that name, or what looks like it."""
-    paths = {name.rpartition(".")[2]: name for name in list_attribute_paths()}
-    leaf = path.rpartition(".")[2]
-    option = catalog.find_option(leaf)
-    if same := option.spelling.get("global_options", paths.get(leaf)) if option else paths.get(leaf):
-        return f"write global_options().{same}"
-    if option is not None and option.field is not None:
-        return option.not_carried.get("global_options", "it is an option of TensorFlow 1 only")
-    similar = find_nearest_names(leaf, paths)
-    return f"did you mean {' or '.join(repr(paths[name]) for name in similar)}?" if similar else "npuprof options lists all"
+        hint = f"remove the line: CANN {gone} took it away; scan --cann judges by an older release"
+    elif path in list_attribute_paths():
+        hint = "leave the line out, or check another release"
+    else:
+        spelled = option.spelling.get("global_options", "") if option is not None else ""
+        hint = f"write global_options().{spelled}" if spelled else did_you_mean(path, list_attribute_paths(), "npuprof options lists all")
+    return Fault("NP812", what, "global_options() raises ValueError for a name it does not have.", hint)
 
 
 def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
@@ -64,18 +51,8 @@ def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
     alike = {type(choice) for choice in taken} == {type(setting.given.written)}
     code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
     why = "The class compares what it is given with these values, and raises TypeError or ValueError for any other."
-    return Fault(code, f"global_options().{setting.name}: {what}", why, _suggest_value(setting.name, setting.given.written, taken))
-
-
-def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
-    """Return what to write instead of a value, never its opposite."""
-    option = catalog.find_option(path.rpartition(".")[2])
-    guess = guess_choice(value, taken, option is not None and option.numbered)
-    if guess is not UNKNOWN:
-        return f"write global_options().{path} = {format_literal(guess)}"
-    close = find_near_choices(value, [choice for choice in taken if isinstance(choice, str)]) if isinstance(value, str) else []
-    listed = "leave the line out" if value is None else f"write one of {', '.join(map(format_literal, taken))}"
-    return f"did you mean {' or '.join(map(format_literal, close))}?" if close else listed
+    hint = "leave the line out" if setting.given.written is None else f"write one of {listed}"
+    return Fault(code, f"global_options().{setting.name}: {what}", why, hint)
 
 
 def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:

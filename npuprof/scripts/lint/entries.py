@@ -10,10 +10,10 @@ import re
 
 from npuprof.checks.view import Fault
 from npuprof.model import Finding
-from npuprof.scripts.lint.worlds import are_exclusive, place_fault
+from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.python.optimizer_entries import AddedEntry, NamedEntry
 from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
-from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting
+from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting, are_exclusive
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
 #: A line that ends a path through a script, and one that takes entries away again.

@@ -168,9 +168,3 @@ def list_ways(usable: list[ScriptSetting], site: Site | None) -> list[tuple[Bran
     """Return the ways the branches around some settings of one configuration can go, the shortest first."""
     arms = {setting.branches for setting in usable} | {site.branches if site else ()}
     return sorted(arms, key=lambda branches: (len(branches), str(branches)))
-
-
-def are_exclusive(place: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
-    """Return whether two places can never run together: other arms of one ``if``."""
-    arms = {branch[0]: branch[1] for branch in other}
-    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)

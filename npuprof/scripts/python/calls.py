@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 from typing import NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 from npuprof.scripts.python.loops import Given
-from npuprof.scripts.python.scopes import Function, Scope, iterate_statements, list_targets
+from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
 _PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))
 _PLAIN_KEYWORDS = frozenset(("ABCMeta", "abc.ABCMeta"))
 _DEEPEST = 8
-#: What methods give attributes of their class, as long as somebody has its tree.
-_GIVEN: WeakKeyDictionary[ast.ClassDef, dict[str, list[tuple[ast.expr | None, Function]]]] = WeakKeyDictionary()
 
 
 class Entered(NamedTuple):
@@ -98,11 +95,9 @@ def find_class(node: ast.expr, scope: Scope) -> Scope | None:
 
 
 def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
+    """Return the class of the one object that an expression is: what a call makes, a name that is given it, or ``self``."""
     if isinstance(node, ast.Call):
         return find_class(node.func, scope)
-    if isinstance(node, ast.Attribute):
-        return _find_class_of_attribute(node, scope)
     if not isinstance(node, ast.Name):
         return None
     if node.id in scope.bound:
@@ -111,28 +106,6 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
         return around
     call, home = scope.resolve_only(node)
     return find_class(call.func, home) if isinstance(call, ast.Call) and not home.is_aliased(node.id) else None
-
-
-def _find_class_of_attribute(node: ast.Attribute, scope: Scope) -> Scope | None:
-    """Return the class of the object that the methods of a class give an attribute of ``self``, in one place."""
-    cls = find_class_of_method(scope)
-    if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
-        return None
-    assignments = _list_given_attributes(cast("ast.ClassDef", cls.node)).get(node.attr, [])
-    value, function = assignments[0] if len(assignments) == 1 else (None, None)
-    return find_class(value.func, Scope(function, cls)) if isinstance(value, ast.Call) and function is not None else None
-
-
-def _list_given_attributes(cls: ast.ClassDef) -> dict[str, list[tuple[ast.expr | None, Function]]]:
-    """Return what the methods of a class give attributes, by their names, with the method."""
-    if cls in _GIVEN:
-        return _GIVEN[cls]
-    assignments = _GIVEN[cls] = {}
-    for function in cls.body:
-        for statement in iterate_statements(function.body) if isinstance(function, Function) else ():
-            for name in {target.attr for target in list_targets(statement) if isinstance(target, ast.Attribute)}:
-                assignments.setdefault(name, []).append((getattr(statement, "value", None), function))  # type: ignore[arg-type]
-    return assignments
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:

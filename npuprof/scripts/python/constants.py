@@ -14,8 +14,8 @@ from typing import Any
 
 from npuprof.scripts.python.builtin_calls import fold_known_call
 from npuprof.scripts.python.calls import find_class
-from npuprof.scripts.python.loops import MOST_ITERATIONS, collect_parameter_defaults, count_iterations
-from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
+from npuprof.scripts.python.loops import collect_parameter_defaults
+from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
 from npuprof.scripts.python.terms import (
     LONGEST_VALUE,
@@ -83,8 +83,7 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
     if not bindings:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
-    effective = select_last_given(node, scope, home, bindings)
-    return _require_own_folder(_fold_bindings(bindings[0].name, home, effective, depth), home, scope)
+    return _require_own_folder(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
@@ -99,7 +98,7 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     if name in home.list_rebound() and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
     if home.list_binding_kinds(name) != {"assign"}:
-        return _fold_other_binding(name, home, bindings, depth)
+        return _fold_other_binding(name, home, depth)
     if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
     values = [fold_expression(binding.node, home, depth) for binding in bindings]
@@ -110,7 +109,7 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     return values[0]
 
 
-def _fold_other_binding(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
+def _fold_other_binding(name: str, home: Scope, depth: int) -> Any:
     """Return the default of a parameter, while defaults are asked for. Raises Unknown for whatever else gives a name its value."""
     kinds = home.list_binding_kinds(name)
     if "parameter" in kinds:
@@ -118,8 +117,6 @@ def _fold_other_binding(name: str, home: Scope, bindings: list[Binding], depth: 
         if default is not None:
             return fold_expression(default, home.outer or home, depth)
         raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
-    if kinds == {"loop"} and (count := max(count_iterations(binding.node, home) for binding in bindings)) > MOST_ITERATIONS:
-        raise Unknown(f"the loop over {name} has {count} turns, more than are followed")
     words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
     raise Unknown(f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}")
 

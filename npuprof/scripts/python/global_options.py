@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.loops import follow_name
-from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
+from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee, write_source
@@ -90,7 +90,7 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
         return f"{before}.{node.attr}" if before else node.attr
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = scope.resolve(node)
-        return _find_path_of_name(visitor, node, name, scope, depth) if name else _find_path_anywhere(visitor, write_source(node), depth)
+        return _find_path_of_name(visitor, node, name, depth) if name else _find_path_anywhere(visitor, write_source(node), depth)
     if not isinstance(node, ast.Call):
         return None
     if is_options_function(node, scope):
@@ -105,12 +105,12 @@ def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
     return paths.pop() if len(paths) == 1 else None
 
 
-def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, scope: Scope, depth: int) -> str | None:
-    """Return the path that a name is: by what a call gives it, or by the last value it gets before, a parameter if nobody gives it one."""
+def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth: int) -> str | None:
+    """Return the path that a name is: by what a call gives it, or by all values it gets, a parameter if nobody gives it one."""
     home, bindings = found
     if not bindings:
         return _find_path(visitor, *home.bound[cast("ast.Name", node).id], depth + 1)
-    given = [one for one in select_last_given(node, scope, home, bindings) if one.kind != "parameter"]
+    given = [binding for binding in bindings if binding.kind != "parameter"]
     paths = {_find_path(visitor, cast("ast.expr", one.node), home, depth + 1) if one.kind == "assign" else None for one in given}
     return paths.pop() if len(paths) == 1 else None
 

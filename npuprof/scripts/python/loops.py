@@ -4,45 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python.scopes import Function, Scope, pair_targets
+from npuprof.scripts.python.scopes import Function, Scope
 
-#: Loops of more iterations are not followed.
-MOST_ITERATIONS = 300
 #: So deep are tables taken into others.
 _DEEPEST_TABLE = 4
-_TABLE_METHODS = {"items": "items", "iteritems": "items", "keys": "keys", "values": "values"}
 
 #: An expression, and the scope to read it in.
 Given = tuple[ast.expr, Scope]
-
-
-def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, Given]]:
-    """Return what the variables of a loop over something written out are in each iteration; nothing for other loops."""
-    nodes, home = _list_nodes(iterated, scope)
-    iterations = [_bind_target(target, node, home) for node in nodes]
-    return [names for names in iterations if names is not None] if None not in iterations and len(nodes) <= MOST_ITERATIONS else []
-
-
-def count_iterations(loop: ast.AST, scope: Scope) -> int:
-    """Return how many iterations a loop over something written out has, 0 where it goes over something else."""
-    return len(_list_nodes(loop.iter, scope)[0]) if isinstance(loop, (ast.For, ast.AsyncFor)) else 0
-
-
-def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Given] | None:
-    """Return what each variable of a loop is in one iteration; None where that is not in sight."""
-    parts = list(pair_targets(target, node))
-    names: dict[str, Given] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
-    return names if len(names) == len(parts) else None
-
-
-def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
-    """Return what a loop goes over, and the scope to read it in; nothing where that is not written out."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and node.func.attr in _TABLE_METHODS:
-        return list_table_nodes(node.func.value, _TABLE_METHODS[node.func.attr], scope)
-    node, scope = follow_name(node, scope)
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return (node.elts if not any(isinstance(item, ast.Starred) for item in node.elts) else []), scope
-    return list_table_nodes(node, "keys", scope) if isinstance(node, ast.Dict) else ([], scope)
 
 
 def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Given:
@@ -84,14 +52,6 @@ def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] |
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
         return [(ast.copy_location(ast.Constant(one.arg), one.value) if one.arg else None, one.value) for one in node.keywords]
     return None
-
-
-def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
-    """Return the keys, values or items of a table that is written out, as nodes, and the scope to read them in."""
-    pairs, scope = list_written_pairs(node, scope)
-    if what == "items":
-        return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
-    return [name if what == "keys" else value for name, value in pairs or ()], scope
 
 
 def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:

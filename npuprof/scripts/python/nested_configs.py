@@ -9,11 +9,11 @@ from typing import NamedTuple
 from npuprof.model import Record
 from npuprof.scripts.python.config_classes import list_object_arguments
 from npuprof.scripts.python.loops import list_keywords
-from npuprof.scripts.python.returned_values import find_only_return, select_last_given
+from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.python.terms import format_expression, write_source
 from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
-from npuprof.scripts.records import ScriptSetting
+from npuprof.scripts.records import ScriptSetting, are_exclusive
 
 #: So many objects are followed into one NPURunConfig.
 _MOST_TAKEN = 50
@@ -71,8 +71,7 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
         if not bindings and value.id in home.bound:
             yield _Value(*home.bound[value.id])
         elif len(bindings) <= MOST_BINDINGS:
-            last = select_last_given(value, scope, home, bindings)
-            yield from (_Value(binding.node, home, alone=len(last) == 1) for binding in last if binding.kind == "assign")
+            yield from (_Value(binding.node, home, alone=len(bindings) == 1) for binding in bindings if binding.kind == "assign")
     elif isinstance(value, ast.Attribute):
         nodes = visitor.module.index.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
@@ -95,7 +94,8 @@ def link_nested_configs(visitor: Visitor) -> None:
         if config is None:
             linked.append(setting)
             continue
-        same = list(visitor.taken.get((config.file, config.line, config.offset), {}).values())
+        takers = visitor.taken.get((config.file, config.line, config.offset), {}).values()
+        same = [home for home in takers if not are_exclusive(setting.branches, visitor.sites[home.scope].branches)]
         homes = [home for home in same if home.label == config.label] or same  # those of the same call come first
         if not homes:
             linked.append(setting._replace(unused=f"the {config.made} is given to no NPURunConfig here"))
@@ -105,8 +105,9 @@ def link_nested_configs(visitor: Visitor) -> None:
 
 def _link_setting(visitor: Visitor, setting: ScriptSetting, config: NestedConfig, home: TakenConfig) -> ScriptSetting:
     test = ""
-    if not home.alone:
-        site = visitor.sites[home.scope]
+    site = visitor.sites[home.scope]
+    is_inside = bool(setting.branches) and setting.branches == site.branches[: len(setting.branches)]
+    if not home.alone and not is_inside:
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
         if not own or config.line > site.line:  # its own tests do not decide it
             test = f"what is given is the {config.made} of line {config.line}"

@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import is_utf8
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
-from npuprof.scripts.python.loops import follow_name, list_keywords
+from npuprof.scripts.python.loops import list_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import Unknown, format_expression, name_callee
@@ -18,26 +18,11 @@ from npuprof.scripts.records import HALF_CHARACTER, UNSET, Placed
 
 
 class GivenCall(Placed):
-    """A call that makes an object of one of the classes: how many arguments it is given by position, and which by name.
-
-    ``open`` is a call whose arguments a star hides; none of it counts as given by position where one star stands there.
-    """
+    """A call that makes an object of one of the classes, and the arguments that it is given; ``open`` where a star hides some."""
 
     name: str
-    placed: int
-    named: tuple[str, ...]
+    arguments: tuple[str, ...]
     open: bool
-
-
-class GivenObject(Placed):
-    """What an argument is given that takes an object: the name of a class of ours, or something written out; empty for what is unknown.
-
-    ``owner`` is the class that is given it.
-    """
-
-    owner: str
-    argument: str
-    given: str
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
@@ -85,13 +70,9 @@ def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
 
 
 def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:
-    if name in list_object_arguments():
-        taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
-        if not visitor.dead:
-            described = _describe_given_object(visitor, value, scope)
-            visitor.add_remark(GivenObject(visitor.module.path, *visitor.place(place), cls, name, described))
+    if name in list_object_arguments() and (name in list_class_arguments(cls) or name in CLASSES[cls].formerly):
         is_none = isinstance(value, ast.Constant) and value.value is None
-        if is_none or not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
+        if is_none or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
     prefix = CLASSES[cls].argument
     dotted = f"{prefix}.{name}" if prefix else name
@@ -106,23 +87,9 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
     """Take note of what a call is given, for who looks whether it fits the class."""
     if visitor.dead:
         return
-    starred = any(isinstance(value, ast.Starred) for value in call.args)
-    named = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
-    is_open = starred or len(named) < len(call.keywords)
-    visitor.add_remark(GivenCall(visitor.module.path, *visitor.place(call), cls, 0 if starred else len(call.args), named, is_open))
-
-
-def _describe_given_object(visitor: Visitor, value: ast.expr, scope: Scope) -> str:
-    """Return the class of an object, or the text of what is none; nothing where that is not certain."""
-    value, scope = follow_name(value, scope)
-    if isinstance(value, ast.Name):
-        return ""
-    if isinstance(value, ast.Call) and (class_name := find_named_class(value.func, scope)):
-        return class_name
-    got, reason, _ = visitor.evaluate_expression(value, scope)
-    if not reason and isinstance(got, (str, bytes, bool, int, float)):
-        return format_expression(value)
-    return f"a {type(value).__name__.lower()}" if isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)) else ""
+    is_open = any(isinstance(value, ast.Starred) for value in call.args) or any(keyword.arg is None for keyword in call.keywords)
+    arguments = (*CLASSES[cls].positional[: len(call.args)], *(keyword.arg for keyword in call.keywords if keyword.arg))
+    visitor.add_remark(GivenCall(visitor.module.path, *visitor.place(call), cls, arguments, is_open))
 
 
 def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:

@@ -1,35 +1,14 @@
-"""Statements of a script: what stands around an expression, and whether anything runs behind a block."""
+"""Statements of a script: where they begin, and whether anything runs behind a block."""
 
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 
-from npuprof.scripts.python.scopes import Scope, statement_blocks
 from npuprof.scripts.python.terms import format_dotted_name, format_expression
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
-
-
-def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast.stmt | None]:
-    """Return the statements of a scope around an expression, the outermost first, and the one that it is a part of itself."""
-    body: list[ast.stmt] = scope.node.body
-    outer: list[ast.stmt] = []
-    while True:
-        around = _find_statement(body, find_start(node))
-        block = next((inner for inner in statement_blocks(around) if _find_statement(inner, find_start(node))), None) if around else None
-        if around is None or block is None or isinstance(around, DEFINITIONS):
-            return outer, around
-        outer.append(around)
-        body = block
-
-
-def _find_statement(body: list[ast.stmt], place: tuple[int, int]) -> ast.stmt | None:
-    at = bisect_right(body, place, key=find_start) - 1
-    end = (body[at].end_lineno or 0, body[at].end_col_offset or 0) if at >= 0 else place  # a value has been computed, a name given
-    return body[at] if place < end else None
 
 
 def is_main_test(test: ast.expr | None) -> bool:

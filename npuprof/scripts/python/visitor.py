@@ -18,7 +18,7 @@ from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
-from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
+from npuprof.scripts.python.loops import bind_call_arguments
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
@@ -101,7 +101,7 @@ class Visitor:
         self._choose, self._lead, self._reached = choose, lead, reached
         self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
-        self._entered = self._follows = self._order = self._apart = self._turns = 0
+        self._entered = self._follows = self._order = self._apart = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: what each call of a function of the script sets
@@ -141,17 +141,13 @@ class Visitor:
             self._visit_statement(statement, scope, branches)
             leaves = leaves_block([statement])
             if leaves or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
-                if not leaves and self._is_one_of_several(scope):
+                if not leaves and scope.label:
                     self.skips = True
                     break  # other calls come by
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
                 branches = (*branches, (self._number(statement), -1, test))
         self.dead = dead
-
-    def _is_one_of_several(self, scope: Scope) -> bool:
-        """Whether this is one turn of a loop, or one call of a function of another file: what never runs here may run in others."""
-        return bool(scope.label or self._turns)
 
     def _number(self, statement: ast.stmt) -> int:
         """Return the number of a test: the same in all calls of a function of the script."""
@@ -215,7 +211,7 @@ class Visitor:
         self._visit_arm(rest, scope, inside, done)
 
     def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
-        if body and dead and self._is_one_of_several(scope):
+        if body and dead and scope.label:  # what never runs in this call may run in others
             self.skips = True
             return
         self.dead += dead
@@ -224,11 +220,7 @@ class Visitor:
 
     def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._read(statement, [statement.iter], scope, branches)
-        turns = unroll_loop(statement.target, statement.iter, scope)
-        self._turns += bool(turns)
-        for bound in turns or [{}]:
-            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
-        self._turns -= bool(turns)
+        self._visit_block(statement.body, scope, branches)
         self._visit_block(statement.orelse, scope, branches)
 
     def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
