@@ -34,7 +34,7 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     if setting.name in list_object_arguments():
         why = "The class raises ValueError for anything else, or NPUEstimator fails when it looks into it."
         return [Fault("NP819", f"{setting.name} takes an object, no plain value", why, f"make an object for {setting.name}")]
-    if setting.reason or not has_value or was_of_another_type:
+    if not has_value or was_of_another_type or (setting.reason and setting.given.kind not in _CONTAINERS):
         return []
     if setting.given.kind in _CONTAINERS or setting.given.kind != config_class.exact.get(setting.name, setting.given.kind):
         return [_build_argument_type_fault(setting, config_class.exact.get(setting.name, ""), option)]

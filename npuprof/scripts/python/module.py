@@ -12,17 +12,14 @@ from operator import attrgetter
 from typing import Any
 
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
-from npuprof.scripts.python.scopes import Function, Reached, Scope, iterate_statements, list_targets
+from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
-#: What returns the names of a scope as a table, through which they can be changed.
-_TABLES = frozenset(("globals", "locals", "vars"))
 _DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
 _RENAMED = re.compile(r"\bas[ \t]+(\w+)")
-_CHANGING = frozenset(("update", "setdefault", "__setitem__"))
 
 
 class NodeIndex:
@@ -69,7 +66,7 @@ class NodeIndex:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
-        return frozenset(_iterate_rebound(self.nodes, self._tree))
+        return frozenset(_iterate_rebound(self.nodes))
 
     def list_called(self, function: Function) -> set[str]:
         """Return the names that the lines of a function call."""
@@ -118,7 +115,7 @@ class Module:
         return collect_flag_defaults(self.tree, self.index.nodes) if declares else {}
 
 
-def _iterate_rebound(nodes: list[ast.AST], tree: ast.Module) -> Iterator[str]:
+def _iterate_rebound(nodes: list[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names
@@ -126,24 +123,5 @@ def _iterate_rebound(nodes: list[ast.AST], tree: ast.Module) -> Iterator[str]:
             yield node.target.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield write_source(node)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_table(node.value):
-            named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-            yield from [node.slice.value] if named else _iterate_top_names(tree)  # type: ignore[attr-defined]
-        elif isinstance(node, ast.Call):
-            name = name_callee(node)
-            first = write_source(node.args[0]) if name == "setattr" and node.args else ""
-            by_method = isinstance(node.func, ast.Attribute) and name in _CHANGING and _is_table(node.func.value)
-            if by_method or first.startswith("sys.modules") or name == "exec":
-                yield from _iterate_top_names(tree)
-            elif first:
-                yield f"{first}.*"
-
-
-def _is_table(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and name_callee(node) in _TABLES
-
-
-def _iterate_top_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that statements of the module assign."""
-    for statement in iterate_statements(tree.body):
-        yield from (target.id for target in list_targets(statement) if isinstance(target, ast.Name))
+        elif isinstance(node, ast.Call) and name_callee(node) == "setattr" and node.args:
+            yield f"{write_source(node.args[0])}.*"

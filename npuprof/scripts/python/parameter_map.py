@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -14,7 +13,7 @@ from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import format_expression, list_parts, name_callee
+from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptPlace, ScriptSetting, ScriptValue
 
@@ -26,12 +25,8 @@ HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_con
 
 _COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
 
-#: What only reads what it is given.
-_READERS = frozenset(
-    {"print", "pprint", "len", "dict", "list", "set", "sorted", "str", "repr", "bool", "type", "isinstance", "format"}
-    | {"debug", "info", "warning", "warn", "error", "log", "write"}
-)
-_READING = (ast.Subscript, ast.Attribute, ast.Compare, ast.FormattedValue, ast.Expr, ast.If, ast.While, ast.Assert, ast.For, ast.UnaryOp)
+#: What only reads a map that it is given.
+_READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "info", "debug"))
 
 #: Methods of an entry that give it a value.
 _WRITING = frozenset(("CopyFrom", "MergeFrom", "ParseFromString", "__setattr__"))
@@ -49,12 +44,6 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
         _report_map_entry(visitor, statement, entry, None, "changes the value that is there", scope)
     for target in statement.targets if isinstance(statement, ast.Delete) else ():
         _report_change(visitor, target, target, TAKEN_BACK, scope)
-    lines = visitor.module.script.lines
-    named = [part for part in expressions if any("parameter_map" in line for line in lines[part.lineno - 1 : part.end_lineno])]
-    for node in _iterate_maps_out_of_sight(statement, named, scope):
-        site = visitor.resolve_site(scope, format_expression(node.value), node)
-        why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
-        visitor.add_setting(node, "session", "", "", reason=why, scope=site)
 
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
@@ -138,6 +127,11 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         _report_change(visitor, call, place, why, scope)
     elif isinstance(function, ast.Attribute) and function.attr in _WRITING:
         _report_change(visitor, call, function.value, f"depends on {format_expression(call)}", scope)
+    for argument in call.args if name_callee(call) not in _READERS else ():
+        if isinstance(argument, ast.Attribute) and argument.attr == BARE_MAP:
+            site = visitor.resolve_site(scope, format_expression(argument.value), argument)
+            why = f"{format_expression(argument)} is given to other code, and what that sets is not followed"
+            visitor.add_setting(argument, "session", "", "", reason=why, scope=site)
 
 
 def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope) -> None:
@@ -178,18 +172,6 @@ def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
     if isinstance(value, (str, int, float)):
         return value, ""
     return None, f"a {type(value).__name__} cannot be stored in a protobuf field"
-
-
-def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> Iterator[ast.Attribute]:
-    """Yield each parameter map that a statement gives to what is not followed."""
-    waiting: list[tuple[ast.AST, ast.AST]] = [(statement, expression) for expression in expressions]
-    while waiting:
-        parent, node = waiting.pop()
-        waiting += [(node, child) for child in list_parts(node)]
-        is_read = isinstance(parent, _READING) or (isinstance(parent, ast.Call) and name_callee(parent) in _READERS)
-        is_read |= isinstance(parent, ast.Assign) and all(_follow(target, scope) is node for target in parent.targets)
-        if isinstance(node, ast.Attribute) and node.attr == "parameter_map" and not is_read:
-            yield node
 
 
 #: Words in whose lines something of this surface can stand.

@@ -7,14 +7,13 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
-from npuprof.model import is_utf8
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.python.loops import list_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, format_expression, name_callee
+from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.records import HALF_CHARACTER, UNSET, Placed
+from npuprof.scripts.records import UNSET, Placed
 
 
 class GivenCall(Placed):
@@ -108,35 +107,15 @@ def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: s
 def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     """Return a Python value as the option stores it, and the reason where it cannot."""
     record = catalog.find_option(option) if option else None
-    try:
-        value = _make_plain(value)
-    except Unknown as unknown:
-        return None, unknown.reason
+    value = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if not isinstance(value, (str, int, float)):
+        return None, f"a {type(value).__name__} is no value of an option"
     field = (record.field or record.kind) if record is not None else ""
     if field == "i" and isinstance(value, bool):
         value = int(value)
     elif field in ("b", "bool") and type(value) is int:
         value = bool(value)
     return value, ""
-
-
-def _make_plain(value: Any, around: str = "") -> Any:
-    """Return a value, or what stands in a list or table (``around``), as a preset holds it. Raises Unknown where no preset can."""
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, str) and not is_utf8(value):
-        raise Unknown(HALF_CHARACTER)
-    if isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_make_plain(item, "a list") for item in value]
-    if isinstance(value, dict):
-        if odd := [name for name in value if not isinstance(name, str)]:
-            raise Unknown(f"a table with the key {str(odd[0])[:40]}, which is no text")
-        return {_make_plain(name): _make_plain(item, "a table") for name, item in value.items()}
-    if around and value is None:
-        raise Unknown(f"{around} that holds None")
-    raise Unknown(f"{f'{around} that holds ' if around else ''}a {type(value).__name__}{'' if around else ' is no value of an option'}")
 
 
 #: What reads run configurations of the adapter, and their parts.

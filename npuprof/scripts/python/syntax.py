@@ -15,7 +15,6 @@ from npuprof.model import Finding, Place
 #: A script longer than this is data; its tree would take a hundred times the space.
 LARGEST_SCRIPT = 4_000_000
 
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Blanks are taken possessively: two patterns that share a long run of them would try every way to part it.
 _PRINT = re.compile(r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$")
 _EXCEPT = re.compile(r"^(\s*+except\s++.+?),\s*+([A-Za-z_]\w*+)\s*+:")
@@ -71,18 +70,12 @@ class Script:
             what, hint, line = misfit
             self.add_script_problem(what, "Python cannot read it, so nothing in it can run.", hint, line)
             return None
-        data = data.removeprefix(b"\xef\xbb\xbf")
-        cookie = next(filter(None, map(_COOKIE.match, data.split(b"\n", 2)[:2])), None)
-        name = cookie[1].decode("ascii", "replace") if cookie else "utf-8"
         try:
-            return data.decode(name)
-        except LookupError:
-            self.add_script_problem(f"the file names an unknown encoding, {name!r}", "Python refuses it.", "save it as UTF-8")
-        except (UnicodeDecodeError, ValueError) as error:
-            start = getattr(error, "start", 0)
-            what = f"the file is not {name.upper()} text: byte 0x{data[start]:02x}" if start < len(data) else f"the file is not {name} text"
-            why, line = "Python refuses it as it stands; it was read as Latin-1.", data.count(b"\n", 0, start) + 1
-            self.add_script_problem(what, why, "save it as UTF-8", line)
+            return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
+        except (SyntaxError, UnicodeDecodeError) as error:
+            line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+            why = "Python refuses it as it stands; it was read as Latin-1."
+            self.add_script_problem(f"the file cannot be decoded: {error}", why, "save it as UTF-8", line)
         return data.decode("latin-1")
 
     def _parse_text(self) -> None:
