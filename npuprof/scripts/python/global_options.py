@@ -12,7 +12,7 @@ from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
-from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee, write_source
+from npuprof.scripts.python.terms import format_expression, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import UNSET, Placed, Site
 
@@ -20,21 +20,12 @@ from npuprof.scripts.records import UNSET, Placed, Site
 OWNER = "<process>:global_options"
 #: A name is followed through so many others.
 _DEEPEST = 10
-#: Functions that are given the options and set nothing in them; ``setattr`` is reported.
-_HARMLESS = frozenset(("setattr", "getattr", "hasattr", "isinstance", "print", "str", "repr", "type", "vars", "dir", "id"))
 
 
 class ReplacedGroup(Placed):
     """A group of options that a script assigns as a whole: where, and its path."""
 
     path: str
-
-
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
-    if not visitor.shares_options and _are_options_handed_on(visitor, statement, expressions, scope):
-        visitor.shares_options = True
-        if site := visitor.sites.get(OWNER):
-            visitor.sites[OWNER] = site._replace(closed=False)
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
@@ -61,23 +52,8 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
-    """Take note of the options of the process: all of them are in sight, unless the file hands them to other code."""
+    """Take note of the options of the process: all of them are in sight, unless files that it imports have them too."""
     visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", not visitor.shares_options))
-
-
-def _are_options_handed_on(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> bool:
-    """Return whether a statement gives the options, or a group of them, to code that may set more in them."""
-    given: list[ast.expr] = [statement.value] if isinstance(statement, ast.Return) and statement.value is not None else []
-    if isinstance(statement, ast.Assign) and not all(isinstance(target, ast.Name) for target in statement.targets):
-        given.append(statement.value)  # another function may find them where they are kept
-    for node in (inner for expression in expressions for inner in list_nodes(expression)):
-        if isinstance(node, ast.Call) and name_callee(node) not in _HARMLESS:
-            given += [*node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            given += node.elts
-        elif isinstance(node, ast.Dict):
-            given += node.values
-    return any(_find_path(visitor, node, scope) in ("", *list_attribute_groups()) for node in given)
 
 
 def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
@@ -122,4 +98,4 @@ def is_options_function(call: ast.Call, scope: Scope) -> bool:
 
 
 #: What reads the options of TensorFlow 2.
-SURFACE = Surface(("global_options",), _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(("global_options",), _read_call, _read_assignment)

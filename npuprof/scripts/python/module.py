@@ -95,16 +95,11 @@ class Module:
         self.scope.list_rebound = lambda: index.rebound
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
 
-    @cached_property
-    def defined(self) -> frozenset[str]:
-        """The names of its functions and classes, and perhaps some of its texts."""
-        return frozenset(_DEFINED.findall(self.script.text))
-
     def list_callable(self, reached: Reached) -> frozenset[str]:
         """Return the names by which it may call functions and classes of its own, or of imported files that are ``reached``."""
         if self._callable is None:
             imported = self.home.list_defined(reached) if self.home is not None else frozenset()
-            self._callable = imported.union(self.defined, _RENAMED.findall(self.script.text) if imported else ())
+            self._callable = imported.union(_DEFINED.findall(self.script.text), _RENAMED.findall(self.script.text) if imported else ())
         return self._callable
 
     @cached_property

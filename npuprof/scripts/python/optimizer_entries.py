@@ -1,14 +1,13 @@
-"""Optimizer entries of a configuration: where they are added, what they are called, and who else is handed one."""
+"""Optimizer entries of a configuration: where they are added, and what they are called."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TypeGuard
 
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
+from npuprof.scripts.python.terms import format_expression
 from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.records import Branch, Placed
 
@@ -60,24 +59,3 @@ def is_optimizer_added(node: ast.expr) -> TypeGuard[ast.Call]:
     method = node.func if isinstance(node, ast.Call) else None
     owner = method.value if isinstance(method, ast.Attribute) and method.attr == "add" else None
     return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
-
-
-def is_entry_handed_on(visitor: Visitor, scope: Scope, root: str) -> bool:
-    """Return whether an optimizer entry is handed to code that is not of this file, which may set more in it."""
-    known = visitor.handed_on
-    if scope.node not in known:
-        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.defined))
-    return not root.isidentifier() or root in known[scope.node]
-
-
-def _iterate_handed_on(scope: ast.AST, own: frozenset[str]) -> Iterator[str]:
-    """Yield the names that a function returns, gives to functions that are not its ``own``, or shares with others."""
-    for node in list_nodes(scope):
-        passed: list[ast.expr] = []
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            yield from node.names
-        elif isinstance(node, ast.Return) and node.value is not None:
-            passed = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        elif isinstance(node, ast.Call) and name_callee(node) not in own:
-            passed = [*node.args, *(keyword.value for keyword in node.keywords)]
-        yield from (expression.id for expression in passed if isinstance(expression, ast.Name))

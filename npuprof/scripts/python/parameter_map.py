@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.module import Module
-from npuprof.scripts.python.optimizer_entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
+from npuprof.scripts.python.optimizer_entries import NamedEntry, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import format_expression, name_callee
@@ -62,7 +62,7 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
     """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        site = visitor.new_site(scope, root, "session", target, not is_entry_handed_on(visitor, scope, root))
+        site = visitor.new_site(scope, root, "session", target)
         note_added_entry(visitor, value, target, scope, site, "")
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))

@@ -94,7 +94,6 @@ class Visitor:
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
         self.skips = False  #: whether something was left out that other calls run
-        self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``optimizer_entries``
         self.branches: tuple[Branch, ...] = ()  #: the tests around what the surfaces are reading
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
@@ -316,7 +315,7 @@ class Visitor:
         self.sites.setdefault(name, Site(name, "session", *self.place(node), root))
         return name
 
-    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, closed: bool = True) -> str:
+    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
         """Begin a configuration object; return its name."""
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
@@ -328,7 +327,7 @@ class Visitor:
             expression, scope = scope.bound[first]
             first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
             self.current[scope.name, root] = name
-        self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
+        self.sites.setdefault(name, Site(name, surface, line, column, root, closed=True))
         self._made.setdefault(name, []).append(self.branches)
         return name
 
