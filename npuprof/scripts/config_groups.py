@@ -5,7 +5,6 @@ Two objects are two configurations, however much they have in common. An NPURunC
 
 from __future__ import annotations
 
-import re
 from operator import attrgetter
 
 from npuprof.model import Record
@@ -13,9 +12,6 @@ from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
-
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 class ConfigGroup(Record):
@@ -67,19 +63,10 @@ def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> di
     sessions = [group for group in groups if group.surface == "session"]
     result: dict[str, ConfigGroup] = {}
     for given in imported.list_remarks(GivenSession):
-        scope = f"{given.function or '<module>'}:NPURunConfig@{given.line}@{given.line}"
-        line = next((group.line for group in groups if group.scope == scope), given.line)
-        named = [group for name in _NAME.findall(given.expression) for group in _select_seen(sessions, name, given.seen)]
-        makers = _CALL.findall(given.expression)
-        made = [group for group in sessions if {group.function.rpartition(".")[2], *(group.site.made_by if group.site else ())} & {*makers}]
-        before = [group for group in named or made if group.line <= line]
-        if named or made:  # the last one above, or the first one below
-            result[scope] = before[-1] if before else (named or made)[0]
+        line = next((group.line for group in groups if group.scope == given.scope), given.line)
+        named = [group for group in sessions if group.entry is not None and group.entry.config == given.expression]
+        own = [group for group in named if group.entry is not None and group.entry.scope == given.seen] or named
+        before = [group for group in own if group.line <= line]
+        if own:  # the last one above, or the first one below
+            result[given.scope] = before[-1] if before else own[0]
     return result
-
-
-def _select_seen(sessions: list[ConfigGroup], config: str, function: str) -> list[ConfigGroup]:
-    """Return the session objects added to a config that a function sees by that name: its own, else those around it."""
-    known = [(group.entry.scope, group) for group in sessions if group.entry is not None and group.entry.config == config]
-    own = [group for scope, group in known if scope == function]
-    return own or [group for scope, group in known if not scope or function.startswith(f"{scope}.") or "." in config]

@@ -201,8 +201,8 @@ class Site(Record):
     """One configuration object of a script: where it is made, and what the script does with it.
 
     ``closed`` means that its making is in sight, so that what is not set is not set. ``entry`` is the name given
-    to the optimizer entry, None where none is. ``base`` are the conditions under which it is made at all. ``made_by`` are functions of
-    other files that make it, the last one that the script itself calls: ``line`` is that of the call.
+    to the optimizer entry, None where none is. ``branches`` are the conditions under which it is made at all. ``line`` is that of the call
+    where a function of another file makes it.
     """
 
     scope: str
@@ -213,7 +213,6 @@ class Site(Record):
     closed: bool = False
     entry: str | None = None
     branches: tuple[Branch, ...] = ()
-    made_by: tuple[str, ...] = ()
 
 
 class Followed(Record):

@@ -20,13 +20,12 @@ _MOST_TAKEN = 50
 
 
 class GivenSession(Record):
-    """A session config that an NPURunConfig is given: the expression, its function, and file, line and function of the call."""
+    """A session config that an NPURunConfig is given: the scope of that and its line, the expression, and the function that sees it."""
 
-    file: str
+    scope: str
+    line: int
     expression: str
     seen: str
-    line: int
-    function: str
 
 
 class _Value(NamedTuple):
@@ -51,7 +50,7 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
         seen.add((name, value, where.label))
         if name == "session_config":
             text, giver = where.name_outside(format_expression(value))
-            visitor.add_remark(GivenSession(visitor.module.path, text, giver.name, call.lineno, scope.name))
+            visitor.add_remark(GivenSession(owner, call.lineno, text, giver.name))
         if name not in list_object_arguments():
             continue
         values = list(_iterate_values(visitor, value, where))

@@ -294,7 +294,7 @@ class Visitor:
     def _take_over(self, function: Function, module: Module, settings: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
         """Add what a function of another file sets, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
-            self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
+            self.sites[name] = site._replace(line=place[0], column=place[1])
         self.found += [setting.with_place(call=place) for setting in settings]
         if any(not setting.commented for setting in settings):
             followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
@@ -320,13 +320,8 @@ class Visitor:
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
-        first, dot, rest = root.partition(".")
-        if dot and scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # the other methods have it too
+        if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # the other methods have it too
             self.current[scope.outer.name, root] = name
-        while scope.label and dot and first in scope.bound:  # it is the object's: its other methods have it too
-            expression, scope = scope.bound[first]
-            first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
-            self.current[scope.name, root] = name
         self.sites.setdefault(name, Site(name, surface, line, column, root, closed=True))
         self._made.setdefault(name, []).append(self.branches)
         return name
