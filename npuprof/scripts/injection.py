@@ -17,7 +17,7 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
-from npuprof.scripts.blocks import Injector, RefreshedBlock
+from npuprof.scripts.blocks import Injector
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
@@ -73,7 +73,6 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     change = injector.refresh_block(block, _choose_facts(file, data, place.facts | facts), asked.spec)
     missing = ", ".join(blocks.find_missing_names(data, change.text))
     remarks = [f"the block uses {missing}, which {file} does not import"] if missing else []
-    remarks += _find_second_entry(file, data, change)
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how)
     return answer._replace(remarks=(*remarks, *answer.remarks))
 
@@ -235,13 +234,3 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
     statements = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
     return [(node, ast.unparse(node.targets[0])) for node in sorted(statements, key=lambda node: node.lineno)]
-
-
-def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:
-    """Return what to say where the script adds an optimizer entry already; checks of the adapter see one entry at a time."""
-    adds = re.compile(rb"^[^#\n]*custom_optimizers\.add\(", re.MULTILINE)
-    there = adds.search(data)
-    if not there or not adds.search(change.text.encode()):
-        return []
-    line = data.count(b"\n", 0, there.start()) + 1
-    return [f"{file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win"]

@@ -14,7 +14,6 @@ from npuprof.model import SECTIONS
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
@@ -148,13 +147,6 @@ def _format_comment(text: str) -> str:
 
 def find_passed_over(imported: ImportedFile) -> str:
     """Return what is passed over in a file without settings, with its line; empty where nothing of Ascend is set there."""
-    names: dict[str, dict[str, int]] = {}
-    for entry in imported.list_own_remarks(NamedEntry):
-        names.setdefault(entry.site, {}).setdefault(entry.name, entry.line)
-    for site, lines_of in names.items():
-        if site and len(lines_of) > 1 and "NpuOptimizer" in lines_of:
-            which = " or ".join(f"{name} (line {line})" for name, line in lines_of.items())
-            return f"the optimizer entry is named {which}, as the run decides"
     text = imported.text
     if not imported.sites and (match := _NAMED.search(text)):
         return f"{match[2]} in line {_count_line(text, match)} is not followed: {cut_text(match[1])}"

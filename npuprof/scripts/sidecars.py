@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -83,9 +82,8 @@ def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
     name, key = os.path.basename(sidecar.path), sidecar.setting.key
     named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
     if sidecar.text is None or sidecar.value is None:
-        line, column, why = _locate_misfit(sidecar.text) if sidecar.text is not None else (0, 0, "")
-        what, hint = f"is not in the format of {key}", f"write {sidecar.structure.shape}"
-        yield Finding("NP821", f"{name} {what}", f"{why}{named}", hint, key=key, where=Place(sidecar.path, line, column))
+        what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
+        yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path))
         return
     for line, what, hint in sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ():
         yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(sidecar.path, line, 1))
@@ -109,17 +107,6 @@ def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
     place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
     what = f"{os.path.basename(sidecar.path)}: {fault.message}"
     return Finding(fault.code, what, fault.why, fault.hint, key=sidecar.setting.key, where=place, severity=fault.severity)
-
-
-def _locate_misfit(text: str) -> tuple[int, int, str]:
-    """Return line and column of what makes a text no JSON, and what it is; the beginning of any other text."""
-    try:
-        json.loads(text if text.lstrip().startswith(("{", "[")) else "{}")
-    except json.JSONDecodeError as error:
-        return error.lineno, error.colno, f"{error.msg}; CANN reads plain JSON, without comments. "
-    except RecursionError:
-        pass
-    return 1, 1, ""
 
 
 def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:

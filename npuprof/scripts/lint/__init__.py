@@ -18,7 +18,7 @@ from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
-from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_fault, place_under_functions
+from npuprof.scripts.lint.worlds import ScriptView, build_script_views, place_fault, place_under_functions
 from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
@@ -68,10 +68,6 @@ def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, tea
     usable = place_under_functions(item for item in group.settings if item.key and not _is_apart(item))
     for view in build_script_views(imported.file, usable, site, asked):
         result += [*_check_script_rules(view), *(finding for finding, _ in check_team_rules(view, team))]
-    if len(ways := list_ways(usable, site)) > MOST_WAYS:
-        what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
-        why = "What settings say together was looked at for the first of them only."
-        result.append(place_fault(Fault("NP801", what, why, "split the script"), group.settings[0])._replace(key=""))
     whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
     for setting in group.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
@@ -166,9 +162,7 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
         why = "What becomes of them is up to the script that reads it; they were not looked at."
         findings.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
     for broken in imported.list_remarks(BrokenExport):
-        what, why = f"blanks around = in export {broken.name}", f"The shell reads three words; {broken.name} is not set, and bash says so."
-        if broken.written != broken.name:
-            what, why = f"{broken.written} is no name of a variable", "bash reports it and goes on; the variable is not set."
+        what, why = f"export {broken.written} sets no variable", f"bash reports it and goes on; {broken.name} is not set."
         findings.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
     for sourced in imported.list_remarks(SourcedEnvironment):
         findings += _find_overwritten(sourced, imported.found)

@@ -15,13 +15,13 @@ from npuprof import catalog
 from npuprof.catalog.written_condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
-from npuprof.scripts.records import UNSET, Branch, Placed, ScriptSetting, Site
+from npuprof.scripts.records import UNSET, Placed, ScriptSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
 
 #: So many ways through the branches of a script are judged; each is looked at with all settings.
-MOST_WAYS = 300
+_MOST_WAYS = 300
 
 #: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
 _ONLINE_SURFACES = ("session", "run_config", "global_options")
@@ -130,7 +130,7 @@ def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
 
 
 def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None, asked: Context) -> list[ScriptView]:
-    """Return one view for each way the branches around one configuration can go, ``MOST_WAYS`` at most."""
+    """Return one view for each way the branches around one configuration can go, ``_MOST_WAYS`` at most."""
     base = site.branches if site else ()
     numbers = {place: number for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))}
     always = {number for place, number in numbers.items() if place == base[: len(place)]}
@@ -140,7 +140,8 @@ def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None
         for branch in place:
             arms.setdefault(branch[0], {}).setdefault(branch[1], set()).add(number)
     result = []
-    for way in list_ways(usable, site)[:MOST_WAYS]:
+    ways = {setting.branches for setting in usable} | {base}
+    for way in sorted(ways, key=lambda branches: (len(branches), str(branches)))[:_MOST_WAYS]:
         sure = always.union(numbers[way[:end]] for end in range(len(way) + 1) if way[:end] in numbers)
         known = sure.union(*(places for branch in way for arm, places in arms.get(branch[0], {}).items() if arm != branch[1]))
         certain: dict[str, ScriptSetting] = {}
@@ -162,9 +163,3 @@ def place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetti
     names = dict.fromkeys(setting.function for setting in result if setting.function)
     calls = {name: (-1 - number, 0, f"{name}() is called") for number, name in enumerate(names)}
     return [setting._replace(branches=(calls[setting.function], *setting.branches)) if setting.function else setting for setting in result]
-
-
-def list_ways(usable: list[ScriptSetting], site: Site | None) -> list[tuple[Branch, ...]]:
-    """Return the ways the branches around some settings of one configuration can go, the shortest first."""
-    arms = {setting.branches for setting in usable} | {site.branches if site else ()}
-    return sorted(arms, key=lambda branches: (len(branches), str(branches)))

@@ -7,7 +7,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.terms import find_root, name_callee, write_source
+from npuprof.scripts.python.terms import find_root, write_source
 
 CLASSES = catalog.load_config_classes()
 
@@ -57,11 +57,3 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
             if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in write_source(node).lower():
                 return ""
     return name
-
-
-def find_super_class(call: ast.Call, scope: Scope) -> str:
-    """Return the class that ``super().__init__(...)`` makes an object of, in the method of a class made of it; else nothing."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" else None
-    around = scope.outer if isinstance(owner, ast.Call) and name_callee(owner) == "super" else None
-    bases = around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
-    return find_named_class(bases[0], around.outer or around) if around is not None and len(bases) == 1 else ""

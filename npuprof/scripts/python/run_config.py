@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
+from npuprof.scripts.python.config_classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.python.loops import list_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
@@ -27,7 +27,7 @@ class GivenCall(Placed):
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if not visitor.module.names_npu:
         return  # these are common names
-    if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
+    if cls := find_named_class(call.func, scope):
         _report_config_call(visitor, call, cls, scope)
         return
     cls = next((name for argument in call.args if (name := find_named_class(argument, scope))), "")

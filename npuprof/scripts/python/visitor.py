@@ -138,11 +138,7 @@ class Visitor:
         dead = self.dead
         for statement in body:
             self._visit_statement(statement, scope, branches)
-            leaves = leaves_block([statement])
-            if leaves or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
-                if not leaves and scope.label:
-                    self.skips = True
-                    break  # other calls come by
+            if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
                 branches = (*branches, (self._number(statement), -1, test))
@@ -151,14 +147,6 @@ class Visitor:
     def _number(self, statement: ast.stmt) -> int:
         """Return the number of a test: the same in all calls of a function of the script."""
         return self._apart + statement.lineno
-
-    def _always_leaves(self, statement: ast.If, scope: Scope) -> bool:
-        """Return whether the arm of a test that always runs leaves the block."""
-        ways = leaves_block(statement.body), leaves_block(statement.orelse)
-        if True not in ways or is_main_test(statement.test):
-            return False
-        truth = fold_test(statement.test, scope)
-        return truth is not None and ways[0 if truth else 1]
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, ast.If):
