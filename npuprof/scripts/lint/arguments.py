@@ -75,6 +75,9 @@ def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -
 
 def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fault]:
     """Return what None does, where it does not say the same as leaving an argument out."""
+    if name in config_class.exact or name in config_class.stored:
+        why = "It is stored as it is, and a protobuf field or the class raises TypeError for None."
+        return [Fault("NP202", f"{config_class.name} takes no None for {name}", why, "leave the argument out")]
     if name in config_class.required:
         why = f"NPUEstimator leaves out all of {config_class.taken_as} where one of its arguments is None."
         return [Fault("NP809", f"{name} = None makes NPUEstimator drop the whole {config_class.name}", why, "give it a value")]

@@ -10,10 +10,6 @@ from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import Unknown, name_callee
 
-#: How what a command line was parsed into is called, unless an assignment says so: whole names, and their ends.
-_PARSED = frozenset(("FLAGS", "flags", "opt", "opts", "parsed", "hparams"))
-_PARSED_ENDS = ("args", "arg", "flags", "params")
-
 
 def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, Any]:
     """Return the defaults of the command-line flags that argparse and absl calls of a file declare, as the flags hold them."""
@@ -28,29 +24,10 @@ def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, A
             flag, default = _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
             value = _fold_or_none(default, scope) if flag and default is not None else None
             found.setdefault(flag, []).extend([_convert_default(call, name, value)] if value is not None else [])
-    changed = _find_changed_flags(nodes)
+    stored = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    changed = {node.attr for node in stored if isinstance(node.value, ast.Name)}  # after the command line was parsed
     certain = {flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1}
     return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}
-
-
-def _find_changed_flags(nodes: list[ast.AST]) -> set[str]:
-    """Return the flags that the file gives other values after they were parsed: what they are then is not their default."""
-    calls = [(node.value, node.targets) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-    targets = [target for call, written in calls if "parse" in name_callee(call) for target in written]
-    parts = [*targets, *(part for target in targets if isinstance(target, ast.Tuple) for part in target.elts)]
-    parsed = {part.id for part in parts if isinstance(part, ast.Name)}
-
-    def is_parsed(node: ast.expr) -> bool:
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        return name in parsed or name in _PARSED or name.lower().endswith(_PARSED_ENDS)
-
-    found = set()
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and is_parsed(node.value):
-            found.add(node.attr)
-        elif isinstance(node, ast.Call) and name_callee(node) in ("setattr", "set_default", "__setattr__"):
-            found |= {arg.value for arg in node.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}
-    return found
 
 
 def _convert_default(call: ast.Call, name: str, value: Any) -> Any:

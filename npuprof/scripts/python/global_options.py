@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import cast
 
 from npuprof import catalog
@@ -18,6 +19,8 @@ from npuprof.scripts.records import UNSET, Placed, Site
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
+#: A use of the options that is no attribute of theirs: whoever has them may set more.
+_HANDED_ON = re.compile(r"global_options\(\)(?![ \t]*\.)")
 #: A name is followed through so many others.
 _DEEPEST = 10
 
@@ -52,8 +55,9 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
-    """Take note of the options of the process: all of them are in sight, unless files that it imports have them too."""
-    visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", not visitor.shares_options))
+    """Take note of the options of the process: all of them are in sight, unless other code has them too."""
+    closed = not visitor.shares_options and _HANDED_ON.search(visitor.module.script.text) is None
+    visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", closed))
 
 
 def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:

@@ -62,7 +62,9 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
     """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        site = visitor.new_site(scope, root, "session", target)
+        handed_on = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(root)}[ \t]*(?:[,)\]#]|$)"  # other code may set more in it
+        is_alone = re.search(handed_on, visitor.module.script.text, re.MULTILINE) is None
+        site = visitor.new_site(scope, root, "session", target, is_alone)
         note_added_entry(visitor, value, target, scope, site, "")
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))

@@ -303,14 +303,14 @@ class Visitor:
         self.sites.setdefault(name, Site(name, "session", *self.place(node), root))
         return name
 
-    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
+    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, closed: bool = True) -> str:
         """Begin a configuration object; return its name."""
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
         if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # the other methods have it too
             self.current[scope.outer.name, root] = name
-        self.sites.setdefault(name, Site(name, surface, line, column, root, closed=True))
+        self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
         self._made.setdefault(name, []).append(self.branches)
         return name
 
