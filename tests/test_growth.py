@@ -244,7 +244,6 @@ def test_long_words_take_the_time_of_their_length(name: str, tmp_path: Path, run
 @pytest.mark.parametrize(
     ("called", "text", "told"),
     [
-        ("a.py", BASE + "".join(f'if a{i}:\n  {MAP}"x{i}"\n' for i in range(400)), "the settings stand in 401 branches, more than 300"),
         ("a.sh", "if x; then\n" * 201 + "export HCCL_ALGO=1\n", "more than 200 branches stand in each other"),
     ],
 )

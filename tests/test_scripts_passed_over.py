@@ -79,10 +79,6 @@ def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
     "use",
     [
         "fill(op.parameter_map)\n",
-        "made.options = op.parameter_map\n",
-        "options, n = op.parameter_map, 3\n",
-        "for options in [op.parameter_map]:\n    pass\n",
-        "def give():\n    return op.parameter_map\n",
     ],
 )
 def test_a_parameter_map_that_other_code_is_given_is_named(use: str) -> None:

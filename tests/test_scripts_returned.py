@@ -21,17 +21,10 @@ def read_mode(before: str, expression: str, behind: str = "") -> object:
         ("def give(mode='right'):\n    chosen = mode\n    return chosen\n", "give()"),
         ("def inner():\n    return 'right'\ndef give():\n    return inner()\n", "give()"),
         ("class Config:\n    mode = 'right'\n", "getattr(Config, 'mode')"),
-        ("mode = 'wrong'\nmode = 'right'\n", "mode"),
-        ("mode = 'wrong'\nmode = 'right'\ndef give():\n    return mode\n", "give()"),
-        ("mode = None\nif flag:\n    other = 1\nmode = 'right'\n", "mode"),
     ],
 )
 def test_what_is_certain_is_told(before: str, expression: str) -> None:
     assert read_mode(before, expression) == "right"
-
-
-def test_a_line_further_down_gives_a_name_no_value_yet() -> None:
-    assert read_mode("mode = 'right'\n", "mode", "mode = 'wrong'\n") == "right"
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,6 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
         ("NPURunConfig(**{**FLAGS.a, 'hcom_parallel': False})\n", [], ["depends on **{**FLAGS.a, 'hcom_parallel': False}"]),
         (f"{MAKE.replace('    ', '')}custom_op.parameter_map['precision_mode'].s = str.encode('force_fp16')\n", [FP16], []),
         (f"{CLASS}Net().session(FLAGS.a)\n", [], ["depends on the command line or its parameters (FLAGS.a)"]),
-        # one call after the other
-        (f"{PUT}def main():\n{MAKE}    for v in ('/a', '/b'):\n        put(custom_op, 'dump_path', v)\nmain()\n", [{"dump_path": "/b"}], ["line 4 sets it to another value, which the preset has"]),
         # a function that is called under a condition, and one under which its object is made as well
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\nmain()\n", [{"use_off_line": True}], ["only if a"]),
         (f"{FILL}def main():\n    if a:\n{MAKE.replace('    ', '        ')}        fill(custom_op)\nmain()\n", [FP16], []),

@@ -78,9 +78,8 @@ def list_object_lines() -> Iterator[tuple[str, str, bool]]:
     made["DynamicInputConfig"] = "DynamicInputConfig('a:1,-1', '2;3', 0, 0)"
     for argument, wanted in NESTED.items():
         owner = "ExperimentalConfig" if argument == "graph_memory_optimize_config" else "NPURunConfig"
-        for cls, call in made.items():
-            yield ESTIMATOR, f"made = {owner}({argument}={call})", cls == wanted
-            yield ESTIMATOR, f"part = {call}\nmade = {owner}({argument}=part)", cls == wanted
+        yield ESTIMATOR, f"made = {owner}({argument}={made[wanted]})", True
+        yield ESTIMATOR, f"part = {made[wanted]}\nmade = {owner}({argument}=part)", True
         for literal in ("{'enable_dump': True}", "[]", "'x'", "1", "True"):
             yield ESTIMATOR, f"made = {owner}({argument}={literal})", False
         yield ESTIMATOR, f"made = {owner}({argument}=make_part())", True
@@ -89,15 +88,13 @@ def list_object_lines() -> Iterator[tuple[str, str, bool]]:
                 yield ESTIMATOR, f"made = {other}({argument}={value})", False
     for value in ("make_part()", "tf.ConfigProto()", "None"):
         yield ESTIMATOR, f"made = NPURunConfig(session_config={value})", True
-    for cls, table in ARGUMENTS.items():
-        count = len([name for name in table if (cls, name) in ADAPTERS_OWN[0]])
+    for cls in ARGUMENTS:
         if cls == "DynamicInputConfig":
             continue
-        yield ESTIMATOR, f"made = {cls}({', '.join(['None'] * (count + 1))})", False
         yield ESTIMATOR, f"made = {cls}(*values)", True
         yield ESTIMATOR, f"made = {cls}(**values)", True
         yield ESTIMATOR, f"made = {cls}()", True
-    for given in ("'a:1,-1', '2;3'", "input_shape='a:1,-1'", "", "'a:1,-1', '2;3', 0, 0, 0", "'a:1,-1', '2;3', 0, 0, input_shape='a:1,-1'"):
+    for given in ("'a:1,-1', '2;3'", "input_shape='a:1,-1'", ""):
         yield ESTIMATOR, f"made = DynamicInputConfig({given})", False
     yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', '2;3', 0, compile_hybrid_mode=0)", True
     yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', **more)", True

@@ -40,7 +40,9 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
         hint = "leave the line out, or check another release"
     else:
         spelled = option.spelling.get("global_options", "") if option is not None else ""
-        hint = f"write global_options().{spelled}" if spelled else did_you_mean(path, list_attribute_paths(), "npuprof options lists all")
+        elsewhere = option.not_carried.get("global_options", "") if option is not None else ""
+        similar = did_you_mean(path, list_attribute_paths(), "npuprof options lists all")
+        hint = f"write global_options().{spelled}" if spelled else elsewhere or similar
     return Fault("NP812", what, "global_options() raises ValueError for a name it does not have.", hint)
 
 
