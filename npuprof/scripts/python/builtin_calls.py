@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import json
 import posixpath
 from collections.abc import Callable
@@ -35,10 +34,6 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if (dotted := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
         return compute_value(node, _LIBRARY[dotted], *map(fold, node.args))
     if isinstance(function, ast.Attribute):
-        owner = function.value
-        if node.args and isinstance(owner, ast.Name) and owner.id in ("str", "bytes") and scope.resolve_name(owner.id) is None:
-            method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)  # str.encode("a")
-            return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
         return _fold_method_call(function, node, scope, fold)
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
@@ -82,11 +77,6 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     """Return what a call of a built-in function always gives. Raises Unknown."""
     arguments = node.args
-    if name == "isinstance" and len(arguments) == 2:
-        kinds = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
-        types = tuple(getattr(builtins, kind.id) for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
-        if len(types) == len(kinds):
-            return isinstance(fold(arguments[0]), types)
     if name == "getattr" and len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and str(arguments[1].value).isidentifier():
         return fold(ast.copy_location(ast.Attribute(arguments[0], str(arguments[1].value), ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
@@ -95,15 +85,9 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     return compute_value(node, _BUILTINS[name], *map(fold, arguments), **named)
 
 
-def _encode(value: str | bytes, encoding: str = "utf-8") -> bytes:
-    """Return the bytes of a text, as Python 2 does without an encoding."""
-    return value.encode(encoding) if isinstance(value, str) else value[:]
-
-
-_TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "str": str, "unicode": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict,
-    "bytes": _encode, "bytearray": _encode, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,
+    "bytes": bytes, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,
     "sorted": sorted,
 }  # fmt: skip
 

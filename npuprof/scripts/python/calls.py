@@ -105,7 +105,7 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
         return around
     call, home = scope.resolve_only(node)
-    return find_class(call.func, home) if isinstance(call, ast.Call) and not home.is_aliased(node.id) else None
+    return find_class(call.func, home) if isinstance(call, ast.Call) else None
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:

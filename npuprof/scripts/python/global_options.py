@@ -9,7 +9,6 @@ from typing import cast
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.scripts.python.builtin_calls import resolve_function_name
-from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
@@ -96,9 +95,8 @@ def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth:
 
 
 def is_options_function(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call is one of ``global_options``, by that name, the one it is imported as, or a second one."""
-    function = follow_name(call.func, scope) if isinstance(call.func, ast.Name) else (call.func, scope)
-    return name_callee(call) == "global_options" or resolve_function_name(*function).rpartition(".")[2] == "global_options"
+    """Return whether a call is one of ``global_options``, by that name or the one it is imported as."""
+    return name_callee(call) == "global_options" or resolve_function_name(call.func, scope).rpartition(".")[2] == "global_options"
 
 
 #: What reads the options of TensorFlow 2.

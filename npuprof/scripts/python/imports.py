@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import inf
 
-from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import find_root, write_source
@@ -67,23 +67,12 @@ class Modules:
         self.list_defined = cache(lambda path: frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))))
         self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
-        self._rebound: set[tuple[str, str]] | None = None
-        self._find_rebound: Callable[[], set[tuple[str, str]]] = set
+        #: What is known of the script that is being read, whose assignments may give names of modules other values.
+        self.index: NodeIndex | None = None
 
     def lay_over(self, texts: Mapping[str, bytes]) -> Modules:
         """Return the same files where some of them hold other bytes."""
         return Modules(self._locate, lambda path: texts.get(path) or self._read(path), self._list_files, self.locate_file)
-
-    def begin(self, find_rebound: Callable[[], set[tuple[str, str]]]) -> None:
-        """Begin with another script; ``find_rebound`` looks for the names of modules that it gives other values, a path and a name each."""
-        self._find_rebound, self._rebound = find_rebound, None
-
-    def list_rebound(self) -> set[tuple[str, str]]:
-        """Return the names of modules that the script gives other values, none while they are looked for."""
-        if self._rebound is None:
-            self._rebound = set()
-            self._rebound = self._find_rebound()
-        return self._rebound
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file that a module is, as a file imports it; empty for modules that are not of the tree, and for the file itself."""
@@ -211,10 +200,6 @@ class Home:
             waiting += fresh
         return frozenset(names)
 
-    def list_rebound(self) -> frozenset[str]:
-        """Return the names of the file to which the script that is being read gives other values."""
-        return frozenset(name for path, name in self.modules.list_rebound() if path == self.path)
-
     def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
         found = None
@@ -237,7 +222,7 @@ class Home:
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
         modules = self.modules
         mark = path, name
-        if mark in modules.asked or len(modules.asked) > _DEEPEST or mark in modules.list_rebound():
+        if mark in modules.asked or len(modules.asked) > _DEEPEST or (modules.index is not None and name in modules.index.stored):
             return None
         data = modules.read(path)
         if name.encode() not in data and b"import *" not in data:

@@ -68,6 +68,11 @@ class NodeIndex:
         """The names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
         return frozenset(_iterate_rebound(self.nodes))
 
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """The last names of attributes that get a value: they may be constants of other modules."""
+        return frozenset(text.rpartition(".")[2] for text in self.rebound if "." in text)
+
     def list_called(self, function: Function) -> set[str]:
         """Return the names that the lines of a function call."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)

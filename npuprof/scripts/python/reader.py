@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +13,6 @@ from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
-from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile
@@ -111,19 +109,8 @@ def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set:
     visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, can_set)))
     imported = modules.list_imported(script.path, data)  # other files may have the options, too
     visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, can_set) for path in imported)
-    modules.begin(lambda: _find_rebound_constants(home, module.scope))
+    modules.index = module.index
     return visitor
-
-
-def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
-    """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
-    rebound: set[tuple[str, str]] = set()
-    for text in scope.list_rebound():
-        owner, dot, name = text.rpartition(".")
-        if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
-            path = home.find_module(ast.parse(owner, mode="eval").body, scope)
-            rebound |= {(path, name)} if path else set()
-    return rebound
 
 
 def _choose_surfaces(module: Module) -> tuple[Surface, ...]:

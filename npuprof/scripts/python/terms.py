@@ -72,8 +72,12 @@ def cut_text(text: str, most: int = 80) -> str:
 
 def name_callee(call: ast.Call) -> str:
     """Return the last name of what is called, empty where it has none."""
-    function = call.func
-    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    return get_last_name(call.func)
+
+
+def get_last_name(node: ast.expr) -> str:
+    """Return a name, or the last one of a name with dots; empty for other expressions."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def list_parts(node: ast.AST) -> list[ast.AST]:

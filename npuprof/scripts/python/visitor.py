@@ -34,8 +34,6 @@ Waiting = tuple[Function, Scope, tuple[Branch, ...]]
 _DEEPEST, _MOST_FOLLOWED, _MOST_ENTERED = 6, 200, 5_000
 #: Lies between the numbers of tests in two calls of functions of other files.
 _APART = 10_000_000
-#: The reason of a setting that calls give different values names so many of them.
-_MOST_VALUES = 4
 
 
 class NestedConfig(Record):
@@ -270,8 +268,7 @@ class Visitor:
         """Return the scope of a function with what one call of it gives."""
         function, outer = entered.function, entered.scope
         if module is not self.main:
-            rebound = module.home.list_rebound() if module.home is not None else frozenset()
-            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", rebound)
+            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", self.main.index.stored)
             outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
         inside = Scope(function, outer)
         bound = bind_call_arguments(function, inside, entered.call, scope) or {}
@@ -449,10 +446,7 @@ def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptS
 
 def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
     """Return a setting to which calls give different values, and which."""
-    values = list(dict.fromkeys(repr(call_setting.value) for call_setting in several if not call_setting.reason))
     reason = next((call_setting.reason for call_setting in several if call_setting.reason), "depends on the arguments of its function")
-    if len(values) == len(several) <= _MOST_VALUES:
-        reason = f"{reason}; the calls here give {', '.join(values)}"
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
