@@ -53,18 +53,7 @@ def mentions_variable(data: bytes) -> bool:
 @cache
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
-    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_reordered_name(name)) or has_slip(name)
-
-
-@cache
-def _index_words() -> dict[tuple[str, ...], str]:
-    return {tuple(sorted(name.split("_"))): name for name in list_ascend_names() if name.count("_") > 1}
-
-
-def find_reordered_name(name: str) -> str:
-    """Return the variable that has the words of a name in another order, empty where there is none."""
-    known = _index_words().get(tuple(sorted(name.split("_"))), "")
-    return known if known != name else ""
+    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
 
 
 @cache

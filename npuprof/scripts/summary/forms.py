@@ -1,4 +1,4 @@
-"""The report of ``scan --statistics`` as text, and as one page of HTML whose long lists open where somebody asks."""
+"""The report of ``scan --statistics`` as text, and as one page of HTML."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 from npuprof.model import shorten_values
 from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table as TextTable
-from npuprof.report.text import Markup, count_rest, escape_controls, format_count, paint_text
+from npuprof.report.text import count_rest, escape_controls, format_count, paint_text
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
 _TITLE = "What is wrong in the scripts"
-#: So many names are in a cell.
-_MOST_NAMES = 3
-#: A page is for a person: a list that opens has so many names.
-_MOST_OPENED = 200
+#: So many names are in a cell of text, and of a page.
+_MOST_NAMES, _MOST_IN_PAGE = 3, 20
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 
 
@@ -99,16 +97,10 @@ def _format_weighty_item(group: Weighty) -> str:
 
 def _format_table_part(table: Table) -> str:
     most = table.most * 5
-    rows = [[_format_cell(cell) for cell in row] for row in table.rows[:most]]
+    rows = [[shorten_values(_shorten_cell(cell, _MOST_IN_PAGE)) for cell in row] for row in table.rows[:most]]
     shown = TextTable(rows, header=tuple(name.replace("_", " ") for name in table.columns)).format_html(table.title)
     endings = (f"<p>{_escape(text)}</p>\n" for text in _list_endings(table, most))
     return f"<h2>{escape_html(table.title)}</h2>\n{shown}{''.join(endings)}"
-
-
-def _format_cell(cell: Any) -> str:
-    if not isinstance(cell, tuple) or len(cell) <= _MOST_NAMES:
-        return shorten_values(_shorten_cell(cell))
-    return Markup(f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>")
 
 
 def _escape(text: str) -> str:
