@@ -28,7 +28,7 @@ from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
-from npuprof.scripts.preset_text import explain_nothing, find_passed_over, group_others, select_section
+from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 from npuprof.store import Folder, find_store, is_profile_name, spec
 
@@ -375,14 +375,7 @@ def _format_text(
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
             lines.append(f"  {_format_place(setting, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
-        for note in draft.notes:
-            setting = note.found
-            value = f" = {keys.format_short_value(setting.value)}" if not setting.reason and setting.value is not None else ""
-            said = escape_controls(f"{setting.key or 'a computed key'}{value}: {note.why}")
-            lines.append(f"  {_format_place(setting, draft)}: {paint_text('left out', '33', coloured)} {said}")
-            if note.hint:
-                lines.append(f"      try: {escape_controls(note.hint)}")
-        lines += [f"  {paint_text('left out', '33', coloured)} {escape_controls(text)}" for _, text in group_others(draft.others)]
+        lines += [f"  {escape_controls(text)}" for text in describe_notes(draft.notes, draft.others)[1:]]
     commented = sum(setting.commented for imported in read_files for setting in imported.found if not setting.place.call)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")

@@ -146,7 +146,5 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
 def _describe_callers(calls: list[tuple[str, Followed]]) -> str:
     callers = dict.fromkeys(file for file, _ in calls)
     names = dict.fromkeys(f"{called.name}()" for _, called in calls if called.name)
-    verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
-    presets = "the preset of that" if len(callers) == 1 else "the presets of those"
-    does = f"{verbs[0]} {count_rest(names)}" if names else f"{verbs[1]} it"
-    return f"{count_rest(callers)} {does}: what is set there is in {presets}"
+    used = f"used by {count_rest(callers)}" + (f" ({count_rest(names)})" if names else "")
+    return f"{used}: what is set there is in the preset of each script that does"

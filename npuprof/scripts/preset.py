@@ -17,7 +17,7 @@ from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments
+from npuprof.scripts.python.config_classes import list_class_arguments
 from npuprof.scripts.python.environ import list_ascend_names
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
@@ -217,11 +217,9 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
 
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
-    if not item.made:
-        return "global_options() has no such attribute", "see npuprof scan"
-    if item.name in list_class_arguments(item.made):
+    if item.made and item.name in list_class_arguments(item.made):
         return f"an argument of {item.made} that is no option", ""
-    return f"{item.made} takes {'it no more' if item.name in CLASSES[item.made].formerly else 'no such argument'}", "see npuprof scan"
+    return f"{item.made or 'global_options()'} does not take it", "see npuprof scan"
 
 
 def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> Any:

@@ -187,14 +187,13 @@ class SourcedEnvironment(Placed):
 
 
 class IdleConfig(Record):
-    """A configuration that nothing is given: the scopes of what is set in it, and a session of the script, which has another or none."""
+    """A configuration that nothing is given: the scopes of what is set in it, and a session of the script."""
 
     line: int
     names: tuple[str, ...]
     scopes: tuple[str, ...]
     session: str
     session_line: int
-    has_other: bool
 
 
 class Site(Record):

@@ -55,12 +55,11 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     """Return that nothing is given a configuration, at the entry of it that is filled."""
     entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
     settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
-    name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
-    has, why, more = "has no configuration", "The adapter adds an entry of its own to such a session, with every option at its default.", ""
-    if idle.has_other:
-        has, why, more = "has another", "What is set in it has no effect.", f", or delete what fills {name}"
-    what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
-    hint = f"write {session.partition('(')[0]}(config={name}){more}"
+    name, session = next(iter(idle.names), "config"), idle.session
+    what = (
+        f"{name} has an entry for the adapter, and nothing is given {name}: {session}(...) is made without it in line {idle.session_line}"
+    )
+    why, hint = "What is set in it has no effect on that session.", f"write {session}(config={name})"
     places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
     return place_fault(Fault("NP823", what, why, hint), places[0])
 

@@ -18,8 +18,7 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else. One word of each comes first.
-_COMPUTING = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(", "__dict__", "modules", "import_module", "Fire", "getattr(")
+#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
 _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
@@ -46,8 +45,7 @@ def mark_without_effect(
     added = [remark for remark in remarks if isinstance(remark, AddedEntry) and remark.file == module.path]
     if not (added or any(map(_is_judged, marked))):
         return marked, []
-    text = module.script.text
-    is_open = any(word in text for word in _COMPUTING) and _COMPUTED_NAMES.search(text) is not None
+    is_open = _COMPUTED_NAMES.search(module.script.text) is not None
     uncalled = _find_uncalled(module.tree, module.index.nodes, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
     calls = Calls(module.index, added)
@@ -123,17 +121,12 @@ def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
     """Return the configurations that nothing is given, with a session that has none or another one."""
-    session = min(calls.sessions, key=lambda call: (_has_config(call), call.lineno), default=None)
-    if session is None:
+    if not calls.sessions:
         return []
-    shown = f"{write_source(session.func)}({'...' if session.args or session.keywords else ''})"
+    session = min(calls.sessions, key=lambda call: call.lineno)
     own = [uses for uses in dict.fromkeys(calls.uses.values()) if not uses.is_open and not uses.takers and len(uses.names) < 2]
     idle = (uses for uses in own if not is_named_elsewhere(uses.names[0]))
-    return [IdleConfig(one.line, tuple(one.names), tuple(one.sites), shown, session.lineno, _has_config(session)) for one in idle]
-
-
-def _has_config(call: ast.Call) -> bool:
-    return len(call.args) > 2 or any(keyword.arg in (None, "config", "session_config") for keyword in call.keywords)
+    return [IdleConfig(one.line, tuple(one.names), tuple(one.sites), write_source(session.func), session.lineno) for one in idle]
 
 
 def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
