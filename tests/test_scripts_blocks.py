@@ -187,18 +187,6 @@ def test_no_block_is_put_inside_another(here: Path, capsys: pytest.CaptureFixtur
     assert run("inject", "train.py", "--check") == 0
 
 
-def test_an_entry_that_the_script_adds_itself_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    own = "    custom_op = cfg.graph_options.rewrite_options.custom_optimizers.add()\n"
-    (here / "train.py").write_text(SCRIPT.replace("    with", f"{own}    with"))
-    assert run("inject", "train.py", "a") == 0
-    assert "train.py adds an optimizer entry itself (line 7 before)" in capsys.readouterr().err
-    assert run("inject", "train.py", "a") == 0
-    assert "itself" not in capsys.readouterr().err
-    (here / "train.py").write_text(SCRIPT.replace("    with", f"#{own}    with"))
-    assert run("inject", "train.py", "a") == 0
-    assert "itself" not in capsys.readouterr().err
-
-
 def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
     assert run("inject", "train.py", "nope") == 2
     assert (here / "train.py").read_text() == SCRIPT

@@ -268,7 +268,9 @@ def test_a_helper_gives_no_preset_where_scripts_call_it(tmp_path: Path) -> None:
     ]
     take_out, users = set_callers_apart(files)
     assert [draft.settings for draft in build_drafts(take_out(files[1])) if draft.settings] == [{"hccl_timeout": 60}]
-    assert users == {str(tmp_path / "u.py"): f"{tmp_path / 'a.py'} calls get_config(): what is set there is in the preset of that"}
+    assert users == {
+        str(tmp_path / "u.py"): f"used by {tmp_path / 'a.py'} (get_config()): what is set there is in the preset of each script that does"
+    }
 
 
 def test_a_path_beside_a_helper_of_another_folder_stays_unknown(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_an_environment_that_python_passes_on_is_read(run: Any, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"), ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"),
         ("ASCEND_GLOBL_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
         ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
     ],

@@ -177,12 +177,12 @@ def test_conversions_are_named_by_what_they_write() -> None:
 MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optimize_config"
 #: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
 FOREIGN = {
-    "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig takes no such argument",
-    f"{MEMORY}=GraphMemoryOptimizeConfig(grapph_slice='auto')))": "GraphMemoryOptimizeConfig takes no such argument",
+    "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig does not take it",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(grapph_slice='auto')))": "GraphMemoryOptimizeConfig does not take it",
     f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is no option",
-    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig takes it no more",
-    "npu.global_options().dump_config.nosuch = 3": "global_options() has no such attribute",
-    "npu.global_options().experimental.nosuch.deeper = 3": "global_options() has no such attribute",
+    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig does not take it",
+    "npu.global_options().dump_config.nosuch = 3": "global_options() does not take it",
+    "npu.global_options().experimental.nosuch.deeper = 3": "global_options() does not take it",
 }
 #: What a script writes, and what a preset holds of it or why it holds nothing.
 WRITTEN: dict[str, object] = {

@@ -30,7 +30,7 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str
     [
         ("modify_mixlist", '{"black-list": {"to-add": ["MatMul"]}}', None, 0),
         ("modify_mixlist", '{\n "black-lst": {"to-add": ["MatMul"]}}', "black-lst: unknown key 'black-lst'", 2),
-        ("modify_mixlist", '{\n"black-list": {\n // why\n"to-add": ["MatMul"]}}', "is not in the format of modify_mixlist", 3),
+        ("modify_mixlist", '{\n"black-list": {\n // why\n"to-add": ["MatMul"]}}', "is not in the format of modify_mixlist", 1),
         ("modify_mixlist", '{"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}', "A stands in black.to-add and", 1),
         ("modify_mixlist", "", "is not in the format of modify_mixlist", 1),
         ("fusion_switch_file", '{"Switch": {"GraphFusion": {"ALL": "off"}}}', None, 0),

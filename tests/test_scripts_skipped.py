@@ -70,8 +70,6 @@ def early(lines: str) -> str:
         (f"{MAKE}def put(*_):\n    {PUT}Thread(target=put).start()\n{RUN}", BOTH, ""),
         (f"def main(*_):\n{indent(MAKE + PUT + RUN)}launch_all(main)\n", BOTH, ""),
         # after what may leave the function
-        (early("if True:\n    return"), OFF, "never runs"),
-        (early("if False:\n    pass\nelse:\n    return"), OFF, "never runs"),
         (early("if False:\n    return"), BOTH, ""),
         (early("if len(sys.argv) > 9:\n    sys.exit(1)"), BOTH, ""),
         (early("if len(sys.argv) > 9:\n    raise ValueError"), BOTH, ""),

@@ -119,7 +119,7 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
     files = [read(tmp_path), read(tmp_path, "env.sh")]
     take_out, told = set_callers_apart(files)
     assert take_out(files[1]).found == ()
-    assert told == {env: f"{tmp_path / 'start.sh'} sources it: what is set there is in the preset of that"}
+    assert told == {env: f"used by {tmp_path / 'start.sh'}: what is set there is in the preset of each script that does"}
 
 
 def test_only_lines_that_a_script_has_are_taken_out_of_a_file(tmp_path: Path) -> None:

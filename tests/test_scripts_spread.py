@@ -73,7 +73,6 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
         ("base = {'precision_mode': 'force_fp16', 'hcom_parallel': True}\nNPURunConfig(**{**base, 'hcom_parallel': False})\n", [{**FP16, "hcom_parallel": False}], []),
         ("base = dict(base, precision_mode='force_fp16')\nNPURunConfig(**base)\n", [], ["depends on **base"]),
         ("NPURunConfig(**{**FLAGS.a, 'hcom_parallel': False})\n", [], ["depends on **{**FLAGS.a, 'hcom_parallel': False}"]),
-        (f"{MAKE.replace('    ', '')}custom_op.parameter_map['precision_mode'].s = str.encode('force_fp16')\n", [FP16], []),
         (f"{CLASS}Net().session(FLAGS.a)\n", [], ["depends on the command line or its parameters (FLAGS.a)"]),
         # a function that is called under a condition, and one under which its object is made as well
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\nmain()\n", [{"use_off_line": True}], ["only if a"]),

@@ -172,8 +172,8 @@ def test_a_default_is_taken_as_the_script_computes_with_it(line: str, taken: dic
 @pytest.mark.parametrize(
     "change",
     [
-        "args.n = 5", "args.n *= 2", "if args.on:\n    args.n = 5", "setattr(args, 'n', 5)", "FLAGS.n = 5", "flags.FLAGS.n = f()",
-        "FLAGS.set_default('n', 5)", "flags.set_default(FLAGS, 'n', 5)", "known, rest = parser.parse_known_args()\nknown.n = 5",
+        "args.n = 5", "args.n *= 2", "if args.on:\n    args.n = 5", "FLAGS.n = 5", "flags.FLAGS.n = f()",
+        "known, rest = parser.parse_known_args()\nknown.n = 5",
         "parser.set_defaults(n=f())",
     ],
 )  # fmt: skip

@@ -83,7 +83,7 @@ def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
     named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
     if sidecar.text is None or sidecar.value is None:
         what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
-        yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path))
+        yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
         return
     for line, what, hint in sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ():
         yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(sidecar.path, line, 1))

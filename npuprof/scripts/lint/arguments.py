@@ -31,10 +31,15 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     option = catalog.find_option(setting.key)
     has_value = option is not None or setting.key.startswith("estimator.") or setting.name in config_class.choices
     was_of_another_type = option is not None and any(is_before(asked, until) for until in option.field_until.values())
-    if setting.name in list_object_arguments():
+    if any(setting.name == other.taken_as for other in catalog.load_config_classes().values() if other.argument):
         why = "The class raises ValueError for anything else, or NPUEstimator fails when it looks into it."
         return [Fault("NP819", f"{setting.name} takes an object, no plain value", why, f"make an object for {setting.name}")]
-    if not has_value or was_of_another_type or (setting.reason and setting.given.kind not in _CONTAINERS):
+    if (
+        not has_value
+        or was_of_another_type
+        or setting.name in list_object_arguments()
+        or (setting.reason and setting.given.kind not in _CONTAINERS)
+    ):
         return []
     if setting.given.kind in _CONTAINERS or setting.given.kind != config_class.exact.get(setting.name, setting.given.kind):
         return [_build_argument_type_fault(setting, config_class.exact.get(setting.name, ""), option)]

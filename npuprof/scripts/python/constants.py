@@ -104,6 +104,8 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     values = [fold_expression(binding.node, home, depth) for binding in bindings]
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
+    if isinstance(values[0], (list, dict)) and home.is_aliased(name):
+        raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, name_callee
+from npuprof.scripts.python.terms import Unknown, get_last_name, name_callee
 
 
 def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, A
             value = _fold_or_none(default, scope) if flag and default is not None else None
             found.setdefault(flag, []).extend([_convert_default(call, name, value)] if value is not None else [])
     stored = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
-    changed = {node.attr for node in stored if isinstance(node.value, ast.Name)}  # after the command line was parsed
+    changed = {node.attr for node in stored if get_last_name(node.value) not in ("", "self")}  # after the command line was parsed
     certain = {flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1}
     return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}
 

@@ -12,14 +12,14 @@ from npuprof.scripts.python.builtin_calls import resolve_function_name
 from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
-from npuprof.scripts.python.terms import format_expression, name_callee, write_source
+from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import UNSET, Placed, Site
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
-#: A use of the options that is no attribute of theirs: whoever has them may set more.
-_HANDED_ON = re.compile(r"global_options\(\)(?![ \t]*\.)")
+#: A plain name that the options get.
+_NAMED = re.compile(r"(?<![\w.])(\w+)[ \t]*=[ \t]*[\w.]*global_options\(\)")
 #: A name is followed through so many others.
 _DEEPEST = 10
 
@@ -55,7 +55,10 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
     """Take note of the options of the process: all of them are in sight, unless other code has them too."""
-    closed = not visitor.shares_options and _HANDED_ON.search(visitor.module.script.text) is None
+    text = visitor.module.script.text
+    names = dict.fromkeys(("npu.global_options()", "npu_device.global_options()", *_NAMED.findall(text)))
+    is_kept = _NAMED.sub("", text)  # what gives the options a plain name hands them to nobody
+    closed = not visitor.shares_options and not any(is_handed_on(name, is_kept) for name in names)
     visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", closed))
 
 

@@ -13,7 +13,7 @@ from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import format_expression, name_callee
+from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptPlace, ScriptSetting, ScriptValue
 
@@ -62,9 +62,7 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
     """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        handed_on = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(root)}[ \t]*(?:[,)\]#]|$)"  # other code may set more in it
-        is_alone = re.search(handed_on, visitor.module.script.text, re.MULTILINE) is None
-        site = visitor.new_site(scope, root, "session", target, is_alone)
+        site = visitor.new_site(scope, root, "session", target, not is_handed_on(root, visitor.module.script.text))
         note_added_entry(visitor, value, target, scope, site, "")
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))

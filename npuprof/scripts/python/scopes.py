@@ -96,6 +96,10 @@ class Scope:
             self._kinds[name] = {binding.kind for binding in self.list_bindings(name)}
         return self._kinds[name]
 
+    def is_aliased(self, name: str) -> bool:
+        """Return whether a name of this scope is given to another name, through which a list may be changed."""
+        return bool(self.list_bindings(f"={name}"))
+
     def resolve_name(self, name: str) -> Resolved | None:
         """Return the scope that binds a name, seen from here, and how; None for a name of nobody.
 
@@ -162,6 +166,8 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _bind_target(target, statement.value)
+        if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
+            yield f"={statement.value.id}", "alias", statement
     elif isinstance(statement, ast.AnnAssign):
         yield from _bind_target(statement.target, statement.value) if statement.value is not None else ()
     elif isinstance(statement, (Function, ast.ClassDef)):

@@ -70,6 +70,12 @@ def cut_text(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def is_handed_on(name: str, text: str) -> bool:
+    """Return whether a text returns what a name stands for, or a part of it, or gives it to another name or a function."""
+    use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
+    return re.search(use, text, re.MULTILINE) is not None
+
+
 def name_callee(call: ast.Call) -> str:
     """Return the last name of what is called, empty where it has none."""
     return get_last_name(call.func)
