@@ -131,6 +131,8 @@ def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
         ({"m/train.py": f"from settings.npu import PRECISION\n{SET}", "settings/npu.py": 'PRECISION = "force_fp16"\n', "m/settings.py": ""}, []),
         ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"), "settings.py": 'class C:\n    PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import ALL\n{HEAD}for k, v in ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
+        ({"train.py": f"import settings\n{HEAD}for k, v in settings.ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
     ],
 )  # fmt: skip
 def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[str, Any]], tmp_path: Path) -> None:
@@ -178,6 +180,7 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
         ('from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n', [{**MIX, "hccl_timeout": 60}]),
         ('from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n', [FP32]),
         ('from npu_utils import get_config\ndef run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
+        ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
         ('from npu_utils import get_config\nget_config("force_fp32")\nget_config("force_fp32")\n', [FP32]),
         ('from npu_utils import get_config\na = get_config("force_fp32")\nb = get_config("allow_mix_precision")\n', [FP32, MIX]),
         ('from npu_utils import get_config\nif FLAGS.npu:\n    c = get_config("force_fp32")\n', [FP32]),

@@ -139,15 +139,18 @@ def test_what_is_in_force_is_carried_over_whatever_stands_around(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "lines",
+    ("lines", "expected"),
     [
-        "for k, v in {'use_off_line': True}.items():\n    custom_op.parameter_map[k].b = v\n",
-        "for k in FLAGS.k:\n    custom_op.parameter_map[k].b = True\n",
+        ("for k, v in {'use_off_line': True, 'hcom_parallel': False}.items():\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True, "hcom_parallel": False}),
+        ("K = ['use_off_line', 'hcom_parallel']\nfor k in K:\n    custom_op.parameter_map[k].b = True\n", {"use_off_line": True, "hcom_parallel": True}),
+        ("for (k, f), v in [(('use_off_line', 'b'), True)]:\n    setattr(custom_op.parameter_map[k], f, v)\n", {"use_off_line": True}),
+        ("for k, v in zip(['use_off_line'], [True]):\n    custom_op.parameter_map[k].b = v\n", {}),
+        ("for k in FLAGS.k:\n    custom_op.parameter_map[k].b = True\n", {}),
     ],
-)
-def test_keys_of_a_loop_are_dynamic(lines: str) -> None:
-    (draft,) = build_drafts(imported(f"{HEAD}{MADE}{lines}{RUN}"))
-    assert (draft.settings, [note.why for note in draft.notes]) == ({}, ["the key is computed: depends on the loop variable k"])
+)  # fmt: skip
+def test_loops_over_what_is_written_out_are_followed(lines: str, expected: dict[str, Any]) -> None:
+    drafts = build_drafts(imported(f"{HEAD}{MADE}{lines}{RUN}"))
+    assert {key: value for draft in drafts for key, value in draft.settings.items()} == expected
 
 
 @pytest.mark.parametrize(

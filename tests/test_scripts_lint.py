@@ -857,6 +857,8 @@ def test_the_options_of_tf_2_are_known_by_every_name(lines: str) -> None:
         ("from npu_bridge.npu_init import NPURunConfig as R\nR(precison_mode='x')", "NP812"),
         ("from npu_bridge.npu_init import (NPURunConfig as R,\n    DumpConfig as D)\nR(dump_config=D(enable_dump=True))", "NP346"),
         ("from npu_bridge.npu_init import NPURunConfig as R\ndef R(**given):\n    pass\nR(precison_mode='x')", ""),
+        ("from npu_bridge.npu_init import *\nR = NPURunConfig\nR(precison_mode='x')", "NP812"),
+        ("import npu_bridge.npu_init as npu\nR = npu.NPURunConfig\nR(precison_mode='x')", "NP812"),
         ("from npu_bridge.npu_init import *\nR = NPURunConfig\nR = print\nR(precison_mode='x')", ""),
     ],
 )

@@ -89,10 +89,7 @@ def test_a_long_list_of_variables_is_wrapped_between_names() -> None:
     ("line", "listed"),
     [
         ('os.environ[sys.argv[1]] = "1"', "its name depends on sys.argv: a computed name (line 3)"),
-        (
-            'for name in ("FOO_A", "FOO_B"):\n    os.environ[name] = "1"',
-            "its name depends on the loop variable name: a computed name (line 4)",
-        ),
+        ('for name in ("FOO_A", "FOO_B"):\n    os.environ[name] = "1"', "unknown to the catalogue: FOO_A (line 4), FOO_B (line 4)"),
         ('os.environ["HOME"] = "/x"', "not allowed in a preset: HOME (line 3)"),
     ],
 )

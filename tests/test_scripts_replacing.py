@@ -257,6 +257,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}def get(name):\n    return tf.Session()\n{MIXED}get("x")\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "it calls get()",
     ),
+    "a loop over a table": (
+        f'{HEAD}{ENTRY}for key, value in {{"use_off_line": True, "mix_compile_mode": False}}.items():\n    custom_op.parameter_map[key].b = value\n{OFF}{RUN}',
+        "no plain assignment of one option",
+    ),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
         f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}',

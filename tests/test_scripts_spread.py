@@ -74,6 +74,8 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
         ("base = dict(base, precision_mode='force_fp16')\nNPURunConfig(**base)\n", [], ["depends on **base"]),
         ("NPURunConfig(**{**FLAGS.a, 'hcom_parallel': False})\n", [], ["depends on **{**FLAGS.a, 'hcom_parallel': False}"]),
         (f"{CLASS}Net().session(FLAGS.a)\n", [], ["depends on the command line or its parameters (FLAGS.a)"]),
+        # one call after the other
+        (f"{PUT}def main():\n{MAKE}    for v in ('/a', '/b'):\n        put(custom_op, 'dump_path', v)\nmain()\n", [{"dump_path": "/b"}], ["line 4 sets it to another value, which the preset has"]),
         # a function that is called under a condition, and one under which its object is made as well
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\nmain()\n", [{"use_off_line": True}], ["only if a"]),
         (f"{FILL}def main():\n    if a:\n{MAKE.replace('    ', '        ')}        fill(custom_op)\nmain()\n", [FP16], []),

@@ -88,6 +88,8 @@ def test_what_never_runs_is_told_wherever_it_stands() -> None:
     inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
     at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"
     assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
+    turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
+    assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
 
 
 def test_what_several_take_is_part_of_each_and_of_no_other() -> None:

@@ -77,6 +77,11 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     """Return what a call of a built-in function always gives. Raises Unknown."""
     arguments = node.args
+    if name == "isinstance" and len(arguments) == 2:
+        kinds = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
+        types = tuple(_BUILTINS[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
+        if len(types) == len(kinds):
+            return isinstance(fold(arguments[0]), types)  # type: ignore[arg-type]
     if name == "getattr" and len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and str(arguments[1].value).isidentifier():
         return fold(ast.copy_location(ast.Attribute(arguments[0], str(arguments[1].value), ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
@@ -85,6 +90,7 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     return compute_value(node, _BUILTINS[name], *map(fold, arguments), **named)
 
 
+_TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "str": str, "unicode": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict,
     "bytes": bytes, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,

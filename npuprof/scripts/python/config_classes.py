@@ -31,11 +31,13 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*config_class.positional, *(name for name in inner if "." not in name))))
 
 
-def find_named_class(function: ast.expr, scope: Scope) -> str:
-    """Return the class that an expression names, by its own name or the one that it is imported by."""
+def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """Return the class that an expression names, by its own name or another that it is given in the script."""
     owner = find_root(function)
     resolved = scope.resolve_name(owner.id) if isinstance(owner, ast.Name) else None
     nodes = [binding.node for binding in resolved[1][:MOST_BINDINGS]] if resolved else []
+    if len(nodes) == 1 and function is owner and isinstance(nodes[0], (ast.Name, ast.Attribute)) and resolved and depth < 3:
+        return find_named_class(nodes[0], resolved[0], depth + 1)
     if any(not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in write_source(node).lower() for node in nodes):
         return ""
     name = get_last_name(function)

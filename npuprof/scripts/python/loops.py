@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python.scopes import Function, Scope
+from npuprof.scripts.python.scopes import Function, Scope, pair_targets
 
+#: Loops of more iterations are not followed.
+_MOST_ITERATIONS = 300
+_TABLE_METHODS = ("items", "iteritems", "keys", "values")
 #: So deep are tables taken into others.
 _DEEPEST_TABLE = 4
 
 #: An expression, and the scope to read it in.
 Given = tuple[ast.expr, Scope]
+
+
+def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, Given]]:
+    """Return what the variables of a loop over something written out are in each iteration; nothing for other loops."""
+    nodes, home = _list_nodes(iterated, scope)
+    iterations = [_bind_target(target, node, home) for node in nodes]
+    return [names for names in iterations if names is not None] if None not in iterations and len(nodes) <= _MOST_ITERATIONS else []
+
+
+def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Given] | None:
+    """Return what each variable of a loop is in one iteration; None where that is not in sight."""
+    parts = list(pair_targets(target, node))
+    names: dict[str, Given] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
+    return names if len(names) == len(parts) else None
+
+
+def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
+    """Return what a loop goes over, and the scope to read it in; nothing where that is not written out."""
+    method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args else ""
+    node, scope = follow_name(node.func.value if method in _TABLE_METHODS else node, scope)  # type: ignore[attr-defined]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return (node.elts if not any(isinstance(item, ast.Starred) for item in node.elts) else []), scope
+    pairs, scope = list_written_pairs(node, scope)
+    if method.endswith("items"):
+        return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
+    return [value if method == "values" else name for name, value in pairs or ()], scope
 
 
 def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Given:

@@ -18,7 +18,7 @@ from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
-from npuprof.scripts.python.loops import bind_call_arguments
+from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
@@ -98,7 +98,7 @@ class Visitor:
         self._choose, self._lead, self._reached = choose, lead, reached
         self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
-        self._entered = self._follows = self._order = self._apart = 0
+        self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: what each call of a function of the script sets
@@ -196,7 +196,7 @@ class Visitor:
         self._visit_arm(rest, scope, inside, done)
 
     def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
-        if body and dead and scope.label:  # what never runs in this call may run in others
+        if body and dead and (scope.label or self._turns):  # what never runs in this call or turn may run in others
             self.skips = True
             return
         self.dead += dead
@@ -205,7 +205,11 @@ class Visitor:
 
     def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._read(statement, [statement.iter], scope, branches)
-        self._visit_block(statement.body, scope, branches)
+        turns = unroll_loop(statement.target, statement.iter, scope)
+        self._turns += bool(turns)
+        for bound in turns or [{}]:
+            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self._turns -= bool(turns)
         self._visit_block(statement.orelse, scope, branches)
 
     def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
