@@ -378,7 +378,7 @@ def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pyte
         ("src/m/eval.py", 2, "src/npu_utils.py", 7),
         ("src/m/train.py", 2, "src/npu_utils.py", 7),
     ]
-    reason = "src/m/eval.py, src/m/train.py call get_config(): what is set there is in the presets of those"
+    reason = "used by src/m/eval.py, src/m/train.py (get_config()): what is set there is in the preset of each script that does"
     assert told["nothing"] == [{"file": "src/npu_utils.py", "reason": reason}]
     assert run("scan", "src", "--statistics", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["surfaces"] == [{"files": 2, "settings": 2, "surface": "session"}]

@@ -41,7 +41,7 @@ def test_a_second_configuration_that_goes_nowhere_is_told_and_left_out(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"train.py": BEGIN + end})
     told = run("scan", "train.py")
-    assert "train.py:8:1: warning NP823: nothing is given lost, which has an entry for the adapter: tf.Session(...)" in told.out
+    assert "train.py:8:1: warning NP823: lost has an entry for the adapter, and nothing is given lost: tf.Session(...)" in told.out
     made = run("import", "train.py")
     assert (made.code, CARRIED in made.out, "NP823" in made.err) == (0, True, True)
 

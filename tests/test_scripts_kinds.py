@@ -261,7 +261,7 @@ def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Callable[..
     write(tmp_path, {"a.sh": "export HCCL_ALGO=x\n", "a.yaml": "npu:\n  precision_mode: allow_mix_precision\n"})
     made = run("import", str(tmp_path), "--name", "mine", "--format", "text")
     assert "a.sh: mine\n" in made.out  # a config makes no preset, so there is one to be named
-    assert '  2: left out precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
+    assert 'a.yaml:2: precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
 
 
 #: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a file.

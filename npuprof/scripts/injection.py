@@ -178,18 +178,19 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
         return Cut(min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0, b"", {}, ())
     script = None if shell else Script(file, data)
     statements = _find_config_statements(script.tree) if script and script.tree else []
+    alias = _find_tensorflow_alias(script.tree) if script and script.tree else "tf"
     if line is not None:
         if not 1 <= line <= len(lines.lines):
             what = f"{file} has {format_count(len(lines.lines), 'line')}, and none is {line}"
             raise _build_place_error(file, what, "", "name a line of the file")
         before = [variable for node, variable in statements if (node.end_lineno or 0) < line]
-        return _build_place(lines, line, line, before[-1] if before else "config")
+        return _build_place(lines, line, line, before[-1] if before else "config", alias)
     if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
     node, variable = _choose_config(asked, statements)
     if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
         raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
-    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable)
+    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable, alias)
 
 
 def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
@@ -205,10 +206,22 @@ def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tu
     return statements[0]
 
 
-def _build_place(lines: Lines, before: int, like: int, variable: str) -> Cut:
-    """Return the place before a line, from 1, indented like another one; what the config is called there."""
+def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
+    """Return the place before a line, from 1, indented like another one; what the config and TensorFlow are called there."""
     start = min(lines.starts[before - 1], len(lines.data))
-    return Cut(start, lines.find_indent(like), {"variable": variable} if variable != "config" else {}, ())
+    facts = {"variable": variable} if variable != "config" else {}
+    return Cut(start, lines.find_indent(like), facts | ({"tensorflow": alias} if alias != "tf" else {}), ())
+
+
+def _find_tensorflow_alias(tree: ast.Module) -> str:
+    """Return the name by which a script imports TensorFlow, or its version 1: ``tf``, unless it has another one only."""
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.asname or alias.name for alias in node.names if alias.name in ("tensorflow", "tensorflow.compat.v1")]
+        elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
+            names += [alias.asname or alias.name for alias in node.names if alias.name == "v1"]
+    return "tf" if "tf" in names or not names else names[0]
 
 
 def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofError:

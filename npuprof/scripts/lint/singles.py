@@ -21,7 +21,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.python.environ import is_ascend_variable, list_ascend_names
+from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
@@ -144,7 +144,7 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     similar = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with more behind it
     is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1
-    if not similar or is_own or is_part or SequenceMatcher(None, name, similar[0]).ratio() < _SLIP:
+    if not similar or is_own or is_part or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name)):
         return []
     return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
 

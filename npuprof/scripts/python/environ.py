@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
+from npuprof.model import find_nearest_names
 from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
@@ -24,6 +26,9 @@ _ASCEND_NAMES = re.compile(
 _CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
 _FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
 _OURS = "NPUPROF_"
+_DIGITS = re.compile(r"[0-9]")
+#: Shorter names that are much alike may both be meant.
+_SHORTEST_WITH_SLIP = 11
 #: Functions that start a program.
 _RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen"))
 
@@ -47,8 +52,21 @@ def mentions_variable(data: bytes) -> bool:
 
 @cache
 def is_ascend_variable(name: str) -> bool:
-    """Return whether a variable belongs to Ascend, known to the catalogue or not."""
-    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name))
+    """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
+    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+
+
+@cache
+def has_slip(name: str) -> bool:
+    """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
+    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # a library of its own
+        return False
+    # those of TF_ are much alike
+    known = [known for known in list_ascend_names() if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
+    near = next(iter(find_nearest_names(name, known, 1)), name)
+    if _DIGITS.findall(name) != _DIGITS.findall(near) or near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
+        return False
+    return SequenceMatcher(None, name, near).ratio() >= 1 - 1 / len(name)
 
 
 def find_variable_key(name: str) -> str | None:

@@ -55,11 +55,13 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
     """Take note of the options of the process: all of them are in sight, unless other code has them too."""
+    if OWNER in visitor.sites:
+        return
     text = visitor.module.script.text
     names = dict.fromkeys(("npu.global_options()", "npu_device.global_options()", *_NAMED.findall(text)))
     is_kept = _NAMED.sub("", text)  # what gives the options a plain name hands them to nobody
     closed = not visitor.shares_options and not any(is_handed_on(name, is_kept) for name in names)
-    visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", closed))
+    visitor.sites[OWNER] = Site(OWNER, "global_options", *visitor.place(node), "global_options()", closed)
 
 
 def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
