@@ -386,7 +386,7 @@ def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pyte
     assert sorted(path.stem for path in (tmp_path / "out").rglob("*.toml"))[-2:] == ["m-eval", "m-train"]
     capsys.readouterr()
     assert run("import", "src/npu_utils.py", "--format", "text") == 0
-    assert "left out precision_mode: depends on the parameter precision of get_config()" in capsys.readouterr().out
+    assert "src/npu_utils.py:7: precision_mode: depends on the parameter precision of get_config()" in capsys.readouterr().out
 
 
 def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path) -> None:

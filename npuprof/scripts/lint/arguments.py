@@ -31,7 +31,9 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     option = catalog.find_option(setting.key)
     has_value = option is not None or setting.key.startswith("estimator.") or setting.name in config_class.choices
     was_of_another_type = option is not None and any(is_before(asked, until) for until in option.field_until.values())
-    if any(setting.name == other.taken_as for other in catalog.load_config_classes().values() if other.argument):
+    if setting.name == "session_config" or any(
+        setting.name == other.taken_as for other in catalog.load_config_classes().values() if other.argument
+    ):
         why = "The class raises ValueError for anything else, or NPUEstimator fails when it looks into it."
         return [Fault("NP819", f"{setting.name} takes an object, no plain value", why, f"make an object for {setting.name}")]
     if (

@@ -71,7 +71,7 @@ def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
 def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:
     if name in list_object_arguments() and (name in list_class_arguments(cls) or name in CLASSES[cls].formerly):
         is_none = isinstance(value, ast.Constant) and value.value is None
-        if is_none or not isinstance(value, (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.UnaryOp)) or name == "session_config":
+        if is_none or not isinstance(value, (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.UnaryOp)):
             return
     prefix = CLASSES[cls].argument
     dotted = f"{prefix}.{name}" if prefix else name
