@@ -7,17 +7,19 @@ import re
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.gitstore.objects import Git, build_refusal_finding, require_no_links_out
+from npuprof.store.gitstore.objects import Git, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    import git
 
     from npuprof.store.gitstore.repository import Repository
 
@@ -58,23 +60,24 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
     Raises NpuprofError with git's reason (a hook, no identity, a merge under way), or where the commit would be another
     than the expected one; nothing is staged then.
     """
+    commands = open_git_commands(repository)
     with (
         _write_path_list(paths) as every,
         _write_path_list(untracked) as new,
         _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file,
         _hold_in_temporary_file(b"") as seen,
     ):
-        writer = open_git_writer(repository, {"GIT_EDITOR": _write_editor(seen, expected)})
+        commands.update_environment(GIT_EDITOR=_write_editor(seen, expected))
         if untracked:
-            run_git_command(writer, "add", "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+            run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
             words = ("--only", "--quiet", "--cleanup=verbatim", "--edit", "--no-status", "--no-verbose", f"--file={message_file}")
-            run_git_command(writer, "commit", *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
+            run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError as error:
             if untracked:
                 back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
                 with suppress(NpuprofError):  # the first failure is the one to report
-                    run_git_command(writer, "rm", *back)
+                    run_git_command(repository, commands.rm, *back)
             with open(seen, "rb") as file:
                 is_other = file.read().strip() not in (b"", f"{expected.parent} {expected.tree}".strip().encode())
             if is_other:
@@ -108,18 +111,28 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
             what = f"the tag {name} exists already"
             raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-        writer = _open_git_beside(repository, folder, len(target))
+        commands = _open_git_beside(repository, folder, len(target))
         for name, message in messages.items():
             with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file:
-                run_git_command(writer, "tag", "--annotate", "--cleanup=verbatim", f"--file={message_file}", "--", name, target)
+                run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={message_file}", "--", name, target)
         scratch = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
         listed = scratch.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
     # What begins with start and ends before commit changes nothing: being killed leaves none of the tags.
-    run_git_command(repository.git.writing(), "update-ref", "--stdin", stdin=b"start\n" + listed + b"prepare\ncommit\n")
+    _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
     repository.clear_versions()
 
 
-def _open_git_beside(repository: Repository, folder: str, length: int) -> Git:
+def _create_refs(repository: Repository, transaction: bytes) -> None:
+    """Give tags their names. Raises NpuprofError with git's reason."""
+
+    def update_refs() -> tuple[str, str | None]:
+        result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
+        return "", result.complaint.decode(errors="replace").strip() if result.code else None
+
+    _repeat_while_locked(repository, update_refs)
+
+
+def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
     """Return git in a new, empty repository that has the objects of another, and who writes and signs there."""
     kind = ["--object-format=sha256"] if length == 64 else []
     repository.git.run_command("init", "--quiet", "--bare", "--template=", *kind, folder)
@@ -132,7 +145,9 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> Git:
     for place, (key, value) in enumerate(known):
         variables |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
     variables |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
-    return open_git_writer(repository, variables)
+    commands = open_git_commands(repository)
+    commands.update_environment(**variables)
+    return commands
 
 
 def _find_objects(repository: Repository) -> str:
@@ -140,25 +155,46 @@ def _find_objects(repository: Repository) -> str:
     return os.path.join(repository.top, path)
 
 
-def open_git_writer(repository: Repository, variables: Mapping[str, str]) -> Git:
+def open_git_commands(repository: Repository) -> git.Git:
     """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
 
     Raises NpuprofError (NP941) where it would write through links out of its folder.
     """
     require_no_links_out(repository.git.bare or repository.top)
-    return Git(repository.git.folder, variables, profile=processes.WRITE)
+    return processes.open_git_writer(repository.top)
 
 
-def run_git_command(writer: Git, *words: str, stdin: bytes | None = None) -> None:
-    """Run a command, for a few seconds again while another git holds a lock. Raises NpuprofError with git's reason."""
+def run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> str:
+    """Run a command and return what it printed. Raises NpuprofError with git's reason."""
+    import git
+
+    def run() -> tuple[str, str | None]:
+        try:
+            with processes.take_environment(build_git_environment(repository.git.top)):
+                return str(command(*words)), None
+        except git.GitCommandError as error:
+            streams = {"stderr": error.stderr, "stdout": error.stdout}
+            complaints = (str(text).strip().removeprefix(f"{name}:").strip().strip("'") for name, text in streams.items())
+            return "", next(filter(None, complaints), "")
+        except git.CommandError as error:
+            raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
+
+    return _repeat_while_locked(repository, run)
+
+
+def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str, str | None]]) -> str:
+    """Return the output of a git command, repeated for a few seconds while another git holds a lock.
+
+    ``attempt`` returns the output, and what git complained of if it failed. Raises NpuprofError with that.
+    """
     for wait in (*_WAITS, None):
-        result = writer.try_command(*words, stdin=stdin)
-        if not result.code:
-            return
-        complaint = (result.complaint.strip() or result.output.strip()).decode(errors="replace")
+        output, complaint = attempt()
+        if complaint is None:
+            return output
         if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
-            raise NpuprofError([_explain_taken_name(complaint, writer.folder)])
+            raise NpuprofError([_explain_taken_name(complaint, repository.folder)])
         time.sleep(wait)
+    raise AssertionError("the last try returns or raises")
 
 
 def _explain_refusal(output: str, folder: str) -> Finding:

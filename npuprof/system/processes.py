@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
+    import git
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
@@ -126,15 +127,15 @@ def _limit_memory(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
 
 
-def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None, is_limited: bool = True) -> tuple[bytes, bytes]:
+def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[bytes, bytes]:
     """Return what a process says until it ends, on standard output and on standard error; ``stdin`` is its standard input.
 
-    Raises SilentError if that takes longer than ten times ``PATIENCE``, unless it is not ``is_limited``.
+    Raises SilentError if that takes longer than ten times ``PATIENCE``.
     """
     import subprocess
 
     try:
-        return process.communicate(stdin, timeout=10 * PATIENCE if is_limited else None)
+        return process.communicate(stdin, timeout=10 * PATIENCE)
     except subprocess.TimeoutExpired:
         end_silent(process)
 
@@ -206,7 +207,18 @@ def ask_python(code: str) -> bytes:
         return b""
 
 
-# -- what talks to a remote -------------------------------------------------------------------------------------------------
+# -- what talks to a remote, and what writes, by GitPython ------------------------------------------------------------------
+
+
+def open_git_writer(top: str) -> git.Git:
+    """Return git in the top of a repository, as its user would start it there: its hooks, filters and signer run.
+
+    It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
+    """
+    commands: git.Git = _import_gitpython().Git(top)
+    commands.set_persistent_git_options(c=list(WRITE.settings))
+    commands.update_environment(**WRITE.variables)
+    return commands
 
 
 def start_git_talk(
@@ -215,6 +227,32 @@ def start_git_talk(
     """Start git that talks to a remote in a folder, in a session of its own. Raises OSError."""
     command = NETWORK.build_command(words, git_folder, more)
     return _start(command, cwd=folder, env={**environment}, stdin=stdin or DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
+
+
+@contextmanager
+def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    removed = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    try:
+        yield
+    finally:
+        os.environ.update(removed)
+
+
+def _import_gitpython() -> Any:
+    """Return GitPython, with the git that is meant: it would start whichever it finds, the first time as it is imported."""
+    program = find_program("git") or "git"
+    saved = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
+    os.environ.update(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=program)
+    try:
+        import git
+    finally:
+        for name, text in saved.items():
+            os.environ.pop(name)
+            if text is not None:
+                os.environ[name] = text
+    git.Git.GIT_PYTHON_GIT_EXECUTABLE = program
+    return git
 
 
 # -- what the user named -----------------------------------------------------------------------------------------

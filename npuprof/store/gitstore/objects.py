@@ -192,7 +192,7 @@ class Git:
 
     def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
         try:
-            return processes.finish(process, stdin, self.profile is READ)  # a hook or a signer may take its time
+            return processes.finish(process, stdin)
         except SilentError as error:
             raise NpuprofError([self._build_silence(error)]) from None
 
