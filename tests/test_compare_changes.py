@@ -20,6 +20,7 @@ from repositories import Repo
 
 import npuprof
 from npuprof.catalog.values import is_equivalent_setting, parse_structured_value
+from npuprof.compare import differences
 from npuprof.compare.changes import Change
 
 
@@ -125,7 +126,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
           ("added", "x.f", None, 2)]),
     ],
 )  # fmt: skip
-def test_values_inside_tables_are_compared_with_their_types(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+def test_what_deepdiff_does_not_see_by_itself_is_told(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
     rest = {"same": 1, "other": 0}
     found = changes({"x": {**before, **rest}}, {"x": {**after, **rest, "other": 1}})
     assert repr([change for change in found if change[1] != "x.other"]) == repr(expected)
@@ -162,18 +163,19 @@ LONG = list(range(2000))
     [
         ([1, 2, 3], [0, 1, 2, 3], [("added", "[0]", None, 0)]),
         ([1, 2, 3], [1, 3], [("removed", "[1]", 2, None)]),
-        ([True, 2], [1, 3], [("removed", "[0]", True, None), ("removed", "[1]", 2, None), ("added", "[0]", None, 1),
-                             ("added", "[1]", None, 3)]),
+        ([True, 2], [1, 3], [("changed", "[0]", True, 1), ("changed", "[1]", 2, 3)]),
         ([2, 2], [2.5, 3, 2, 2.5], [("added", "[0]", None, 2.5), ("added", "[1]", None, 3), ("changed", "[1]", 2, 2.5)]),
         ([[1, 2], [3]], [[0, 1, 2], [4]], [("added", "[0][0]", None, 0), ("changed", "[1][0]", 3, 4)]),
         ([{"__a": 1, "b": 1}, 2], [{"__a": 2, "c": 1}, 3, 4],
          [("changed", "[0].__a", 1, 2), ("removed", "[0].b", 1, None), ("added", "[0].c", None, 1), ("changed", "[1]", 2, 3),
           ("added", "[2]", None, 4)]),
         ([{"a": 1, "b": 1, "c": 1}, 0], [{"c": 1, "b": 1, "a": 1}, 0.5], [("changed", "[1]", 0, 0.5)]),
-        # long lists of names too, of others nothing
+        # long lists too, as far as it takes no longer than they are long
         (LONG, [-1, *LONG], [("added", "[0]", None, -1)]),
         (LONG, [*LONG[:500], *LONG[501:]], [("removed", "[500]", 500, None)]),
-        ([LONG, 0], [LONG[1:], 0], []),
+        (LONG, [*LONG[:500], -1, -2, *LONG[501:]], [("changed", "[500]", 500, -1), ("added", "[501]", None, -2)]),
+        ([0] * 1500, [0] * 1501, [("added", "[1500]", None, 0)]),
+        ([LONG, 0], [LONG[1:], 0], [*(("changed", f"[0][{n}]", n, n + 1) for n in LONG[:-1]), ("removed", "[0][1999]", 1999, None)]),
     ],
 )  # fmt: skip
 def test_of_a_list_in_order_the_elements_are_told_by_position(before: list[Any], after: list[Any], expected: list[Any]) -> None:
@@ -598,6 +600,28 @@ def test_git_processes_do_not_grow_with_the_store(repo: Repo, run, tmp_path: Pat
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
     assert run("diff", "--rev", "HEAD~1..HEAD").code == 0
     assert trace.read_text().count('"event":"start"') == 1
+
+
+VALUES: Any = st.sampled_from(["a", "b", 'c"', "d'", 1, 2, True, 0, 1.0, -0.0, "", "__x", [1], [True], ["a"]])
+LISTS = st.lists(VALUES, max_size=5)
+TABLES: Any = st.dictionaries(st.sampled_from(["a", "__c", "d.e", "f'g", "1", ""]), VALUES, max_size=4)
+
+
+@given(LISTS, LISTS, TABLES, TABLES)
+def test_plain_values_differ_as_deepdiff_says(old: list[Any], new: list[Any], was: dict[str, Any], now: dict[str, Any]) -> None:
+    leaves = [[value for value in side if isinstance(value, (str, int))] for side in (old, new)]
+    pairs: Any = {("t",): (was, now), ("l",): (leaves[0], leaves[1])}
+    pairs = {place: pair for place, pair in pairs.items() if repr(pair[0]) != repr(pair[1])}
+
+    def compare() -> str:
+        lists = [differences.compare_lists(old, other) for other in (new, old[:-1], [*old, "new"], old[1:])]
+        return repr((lists, list(differences.compare_pairs(pairs, {("l",)}))))
+
+    plain = compare()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_compare_plain_lists", "_compare_plain_tables"):
+            patch.setattr(differences, name, lambda *_: None)
+        assert compare() == plain
 
 
 def test_lists_of_texts_are_compared_without_deepdiff(tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

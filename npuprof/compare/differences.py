@@ -1,6 +1,8 @@
-"""Two values to what differs between them, place by place; inside lists of tables or lists as DeepDiff aligns them.
+"""Two values to what differs between them, place by place: DeepDiff, over a form in which it sees all that counts.
 
-Left to itself DeepDiff takes ``true`` for ``1`` and ``1`` for ``1.0``. So the leaves that it is given are texts that tell the type.
+Left to itself it takes ``true`` for ``1`` and ``1`` for ``1.0``, passes over keys that begin with ``__``, does not look
+into tables that share few keys, and needs the square of their length for long lists. So leaves are texts that tell the
+type, and a list whose order means nothing is a table of its elements.
 """
 
 from __future__ import annotations
@@ -14,19 +16,21 @@ from npuprof.model import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from deepdiff.model import DiffLevel
+
     #: What DeepDiff is given for a value: a text, or a table or list of such forms.
     Form = str | dict[Any, "Form"] | list["Form"]
 
 _KINDS = {"dictionary_item_added": "added", "iterable_item_added": "added", "dictionary_item_removed": "removed",
           "iterable_item_removed": "removed", "values_changed": "changed", "type_changes": "changed"}  # fmt: skip
-_LONG = 1000  # leaves in a list
+_LONG = 1000  # leaves in a list, from which elements are compared by position: aligning them takes the square of the time
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Difference(NamedTuple):
     """One difference below a place: ``kind`` is ``added``, ``removed`` or ``changed``.
 
-    If ``element`` is true, it is an element that came to or left the list at ``tail``, whose order means nothing.
+    Where ``element`` is true, it is an element that came to or left the list at ``tail``, whose order means nothing.
     """
 
     kind: str
@@ -36,72 +40,111 @@ class Difference(NamedTuple):
     element: bool = False
 
 
+class _Elements(dict[str, Any]):
+    """A list whose order means nothing, as a table of its elements by their texts; never of the type of a table."""
+
+
 def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()) -> Iterator[tuple[Path, Difference]]:
     """Yield what differs in each pair of values, with its place: pair by pair, in the order of the sides.
 
     The two values of a pair differ; None stands for a side that has none. At the places in ``unordered`` the order of
-    a list means nothing; any other list is one value.
+    a list means nothing; any other list is one value. One value that takes the place of another is a difference as
+    it stands: DeepDiff is asked only where both sides have something inside.
     """
+    deep = {
+        place: pair for place, pair in pairs.items() if all(isinstance(side, (dict, list) if place in unordered else dict) for side in pair)
+    }
+    differences: dict[Path, list[Difference]] = {place: [] for place in deep}
+    forms = [{place: _build_form(pair[index], place in unordered) for place, pair in deep.items()} for index in (0, 1)]
+    for place in deep:
+        if (plain := _compare_plain_tables(forms[0][place], forms[1][place])) is not None:
+            is_list = isinstance(forms[0][place], _Elements)
+            sides = [form.pop(place) for form in forms]
+            for kind, name in plain:
+                was, now = (side.get(name) for side in (sides if is_list else deep[place]))  # type: ignore[union-attr]
+                differences[place].append(_build_difference(kind, () if is_list else (name,), was, now, is_list))
+    for kind, level in _find_levels(forms) if forms[0] else ():
+        place, *tail = level.path(output_format="list")
+        if isinstance(_list_parents(level)[-1].t1, _Elements):
+            differences[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
+        else:
+            differences[place].append(_build_difference(kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])))
     for place, (was, now) in pairs.items():
-        # Tables in which nothing differs have their keys in another order.
-        differences = list(_compare_values((), was, now, place in unordered)) or [_build_difference((), was, now)]
-        yield from ((place, difference) for difference in differences)
-
-
-def _compare_values(tail: Path, was: Any, now: Any, unordered: bool) -> Iterator[Difference]:
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in {**was, **now}:
-            yield from _compare_values((*tail, name), was.get(name), now.get(name), unordered)
-    elif unordered and _is_list_of_names(was) and _is_list_of_names(now):
-        old, new = ({repr(item): item for item in side} for side in (was, now))
-        for text in {**old, **new}:
-            if text not in old or text not in new:
-                yield _build_difference(tail, old.get(text), new.get(text), True)
-    elif not values.is_same_typed_value(was, now):
-        yield _build_difference(tail, was, now)
-
-
-def _is_list_of_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, (str, int)) for item in value)
+        # Where DeepDiff finds nothing, the values are tables that differ in the order of their keys.
+        kind_of_pair = "added" if was is None else "removed" if now is None else "changed"
+        yield from ((place, difference) for difference in differences.get(place) or [Difference(kind_of_pair, (), was, now)])
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
-    """Return what differs between two lists, by position: of names those that came or went, else what DeepDiff finds.
-
-    Of very long lists nothing: DeepDiff needs the square of their length.
-    """
-    if _is_list_of_names(before) and _is_list_of_names(after):
-        old, new = set(map(repr, before)), set(map(repr, after))
-        gone = [_build_difference((at,), item, None) for at, item in enumerate(before) if repr(item) not in new]
-        return gone + [_build_difference((at,), None, item) for at, item in enumerate(after) if repr(item) not in old]
-    forms = _build_form(before), _build_form(after)
+    """Return what differs between two lists whose order means something, by position; tables inside are looked into."""
+    forms = [[_build_form(item, opened=True) for item in side] for side in (before, after)]
+    if (plain := _compare_plain_lists(*forms)) is not None:
+        old, new = (dict(enumerate(side)) for side in (before, after))
+        return [_build_difference(kind, (at,), old.get(at), new.get(at)) for kind, at in plain]
+    start, aligned = 0, True
     if max(map(_count_leaves, forms)) > _LONG:
-        return []
-    from deepdiff import DeepDiff  # its import takes longer than all else where no such list differs
-
-    tree = DeepDiff(*forms, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
-    levels = [(level.path(output_format="list"), _KINDS[name], level) for name, levels in tree.items() for level in levels]
+        start = _count_common(*forms)
+        end = _count_common(*(side[start:][::-1] for side in forms))
+        forms = [side[start : len(side) - end] for side in forms]
+        aligned = max(map(_count_leaves, forms)) <= _LONG
     differences = []
-    for left, kind, level in sorted(levels, key=lambda row: row[:2]):
-        was = None if kind == "added" else values.find_value("", before, left)[1]
-        now = None if kind == "removed" else values.find_value("", after, level.path(output_format="list", use_t2=True))[1]
-        differences.append(_build_difference(left, was, now))
+    for kind, level in _find_levels(forms, aligned):
+        left, right = ((path[0] + start, *path[1:]) for path in (level.path(output_format="list", use_t2=use) for use in (False, True)))
+        was, now = values.find_value("", before, left)[1], values.find_value("", after, right)[1]
+        differences.append(_build_difference(kind, left, was, now))
     return differences
 
 
-def _build_difference(tail: Sequence[Any], was: Any, now: Any, element: bool = False) -> Difference:
-    return Difference("added" if was is None else "removed" if now is None else "changed", tuple(tail), was, now, element)
+def _compare_plain_tables(before: Form, after: Form) -> list[tuple[str, str]] | None:
+    """Return what came, went and changed in a table of texts, as DeepDiff orders it; None where something stands inside."""
+    if not isinstance(before, dict) or not isinstance(after, dict) or type(before) is not type(after):
+        return None
+    if any(isinstance(form, (dict, list)) for side in (before, after) for form in side.values()):
+        return None
+    differing = [name for name in {**before, **after} if name not in before or name not in after or before[name] != after[name]]
+    return [("added" if name not in before else "removed" if name not in after else "changed", name) for name in differing]
 
 
-def _build_form(value: Any) -> Form:
-    """Return what DeepDiff is given for a value."""
+def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
+    """Return what differs between two lists of texts that can be aligned in one way only; None where DeepDiff has to choose."""
+    if not all(isinstance(form, str) for form in (*before, *after)):
+        return None
+    old, new = set(map(str, before)), set(map(str, after))
+    if (len(old), len(new)) != (len(before), len(after)):
+        return None
+    pairs = list(enumerate(zip(before, after, strict=False)))
+    if len(before) == len(after) and all(was == now or (was not in new and now not in old) for _, (was, now) in pairs):
+        return [("changed", at) for at, (was, now) in pairs if was != now]
+    if max(len(before), len(after)) > _LONG:
+        return None  # their ends apart, they may be compared by position
+    if [form for form in after if form in old] == before:
+        return [("added", at) for at, form in enumerate(after) if form not in old]
+    if [form for form in before if form in new] == after:
+        return [("removed", at) for at, form in enumerate(before) if form not in new]
+    return None
+
+
+def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any, element: bool = False) -> Difference:
+    return Difference(kind, tuple(tail), None if kind == "added" else before, None if kind == "removed" else after, element)
+
+
+def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Form:
+    """Return what DeepDiff is given for a value; ``opened`` lets it look into lists whose order means something."""
     if isinstance(value, dict):
-        return {name: _build_form(item) for name, item in value.items()}
-    return list(map(_build_form, value)) if isinstance(value, list) else _write_typed_text(value)
+        return {name: _build_form(item, unordered, opened) for name, item in value.items()}
+    if unordered and isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+        return _Elements((repr(item), item) for item in value)
+    if opened and isinstance(value, list):
+        return [_build_form(item, unordered, opened) for item in value]
+    return _write_typed_text(value)
 
 
 def _write_typed_text(value: Any) -> str:
     """Return a text that two values share exactly when ``values.is_same_typed_value`` says so."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{name!r}:{_write_typed_text(value[name])}' for name in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_write_typed_text, value))}]"
     if isinstance(value, float):
         return repr(value + 0.0)  # -0.0 is 0.0
     if isinstance(value, datetime) and value.tzinfo:
@@ -111,3 +154,42 @@ def _write_typed_text(value: Any) -> str:
 
 def _count_leaves(form: Form) -> int:
     return 1 if isinstance(form, str) else sum(map(_count_leaves, form.values() if isinstance(form, dict) else form))
+
+
+def _count_common(left: list[Form], right: list[Form]) -> int:
+    """Return how many elements two lists have in common before the first that differs."""
+    return next((index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now), min(len(left), len(right)))
+
+
+def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str, DiffLevel]]:
+    """Return what DeepDiff finds with the kind of each: in the order of the first side, then of what the second has besides.
+
+    ``aligned`` lets elements of a list move up where one is taken out; else the second is compared with the second.
+    """
+    from deepdiff import DeepDiff  # its import takes longer than all else where no table or list differs
+
+    before, after = forms
+    tree = DeepDiff(
+        before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False, zip_ordered_iterables=not aligned
+    )  # fmt: skip
+    ranks: dict[int, dict[Any, int]] = {}
+    levels = [(_KINDS[name], level) for name, found in tree.items() for level in found]
+    return sorted(levels, key=lambda found: (_find_position(found[1], ranks), found[0]))
+
+
+def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:
+    """Return where a level stands, from the top: indices, and for keys their rank among those of both sides."""
+    position = []
+    for part, parent in zip(level.path(output_format="list"), _list_parents(level), strict=True):
+        if isinstance(parent.t1, dict) and id(parent.t1) not in ranks:
+            ranks[id(parent.t1)] = {name: rank for rank, name in enumerate({**parent.t1, **parent.t2})}
+        position.append(ranks[id(parent.t1)][part] if isinstance(parent.t1, dict) else part)
+    return position
+
+
+def _list_parents(level: DiffLevel) -> list[DiffLevel]:
+    parents = []
+    while level.up is not None:
+        level = level.up
+        parents.append(level)
+    return parents[::-1]
