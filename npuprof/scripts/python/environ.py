@@ -12,6 +12,7 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
+from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
@@ -121,7 +122,7 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     function = call.func
     for keyword in call.keywords:
-        if keyword.arg == "env" and name_callee(call) in _RUNNERS:
+        if keyword.arg == "env" and name_callee(call) in RUNNERS:
             _report_table(visitor, keyword.value, scope)
         elif keyword.arg == "runtime_env":
             for name, value in list_table_parts(keyword.value) or ():

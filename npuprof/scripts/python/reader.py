@@ -3,51 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.python import environ, global_options, nested_configs, parameter_map, run_config
+from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, parameter_map, run_config
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import IdleConfig, ImportedFile
+from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
 #: What is read of Python.
-_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE)
+_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE)
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
+_ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
 _ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
-#: Words of what is noted and not read.
-_UNREAD_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.", b'"atc', b"'atc")
-#: What a script of PyTorch sets in torch_npu, calls and attributes of its modules, and command lines of ``atc``; with what is said of it.
-_UNREAD = {
-    "options of torch_npu are not read": re.compile(
-        r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE
-    ),
-    "a command line of atc in Python is not read": re.compile(r"^[ \t]*([^#\n]*[\"']atc(?: |[\"'],)[^\n]*)", re.MULTILINE),
-}
+_PROGRAMS = (b"subprocess", b"system", b"popen")
+#: What a script of PyTorch sets in torch_npu: calls, and attributes of its modules.
+_TORCH_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.")
+_TORCH = re.compile(r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE)
 
 
 def mentions_python_setting(data: bytes) -> bool:
-    """Return whether a script can hold a setting, or something that is only noted, without parsing it."""
-    return _holds_setting(data) or _mentions_unread(data)
+    """Return whether a script can hold a setting, or something for torch_npu, without parsing it."""
+    return _holds_setting(data) or _mentions_torch_npu(data)
 
 
 def _holds_setting(data: bytes) -> bool:
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
         return True
-    return any(word in data for word in _ENVIRON) and environ.mentions_variable(data)
+    is_atc_call = any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS)
+    return is_atc_call or (any(word in data for word in _ENVIRON) and environ.mentions_variable(data))
 
 
-def _mentions_unread(data: bytes) -> bool:
-    return any(word in data for word in _UNREAD_WORDS)
+def _mentions_torch_npu(data: bytes) -> bool:
+    return any(word in data for word in _TORCH_WORDS)
 
 
 def _can_set(text: bytes, part: bytes) -> bool:
@@ -62,7 +59,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
-    notes = tuple(_note_unread(path, data.decode(errors="replace"))) if _mentions_unread(data) else ()
+    notes = _find_torch_npu_notes(path, data) if _mentions_torch_npu(data) else ()
     if notes and not (_holds_setting(data) or (modules is not None and calls_python_settings(path, data, modules))):
         return ImportedFile(path, problems=notes)
     script = Script(path, data)
@@ -81,23 +78,34 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         settings = visitor.found
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
     settings = [setting for setting in settings if setting.scope not in others or setting.commented]
-    if visitor.unfollowed:
-        line, name = visitor.unfollowed
-        what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
-        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
+    _tell_what_is_too_much(script, settings, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(settings), sites, (*script.problems, *notes), script.text, remarks, followed=followed)
 
 
-def _note_unread(path: str, text: str) -> Iterator[Finding]:
-    """Yield a note for each kind of settings in a script that npuprof does not read."""
-    for message, pattern in _UNREAD.items():
-        if matches := list(pattern.finditer(text)):
-            match, more = matches[0], f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-            what, why = f"{message}: {match[1].strip()}{more}", "They are neither checked nor carried over into a preset."
-            where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
-            yield Finding("NP801", what, why, "", where=where, severity="info")
+def _find_torch_npu_notes(path: str, data: bytes) -> tuple[Finding, ...]:
+    """Return a note if a script calls or sets options of torch_npu, which npuprof does not read."""
+    text = data.decode(errors="replace")
+    matches = list(_TORCH.finditer(text))
+    if not matches:
+        return ()
+    match, more = matches[0], f", and {len(matches) - 1} more" if len(matches) > 1 else ""
+    what = f"options of torch_npu are not read: {match[1].strip()}{more}"
+    where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
+    return (Finding("NP801", what, "They are neither checked nor carried over into a preset.", "", where=where, severity="info"),)
+
+
+def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
+    """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
+    told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in every if one.reason.endswith(TOO_MUCH) and not one.dead}
+    for (line, column, reason), one in told.items():
+        why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
+        script.add_script_problem(reason, why, "write it shorter", line, column)
+    if unfollowed:
+        line, name = unfollowed
+        what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
+        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
 
 
 def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:

@@ -9,6 +9,8 @@ from typing import Any
 
 #: No text, list or table may grow longer than this.
 LONGEST_VALUE = 1_000_000
+#: How the reasons end that do not depend on the run: what is written there is longer than what is followed.
+TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
 #: Fields of nodes in which there are no other nodes, or only operators and what is done with a name.
 _LEAVES = frozenset((
     "ctx", "op", "ops", "id", "attr", "arg", "kind", "level", "lineno", "type_comment", "asname", "module", "is_async", "simple",

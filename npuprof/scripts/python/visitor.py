@@ -322,6 +322,11 @@ class Visitor:
         line, offset = node.lineno, node.col_offset  # type: ignore[attr-defined]
         return line, self.module.script.column(line, offset)
 
+    def add_read(self, setting: ScriptSetting) -> None:
+        """Add a setting that is read already, in the order of the run."""
+        self._order += 1
+        self.found.append(setting._replace(order=self._order, dead=self.dead > 0))
+
     def add_remark(self, remark: Record) -> None:
         """Keep a remark for who judges the settings, once."""
         self.remarks.setdefault(remark)
