@@ -143,6 +143,10 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
     if not store.is_profile_name(name):
         raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
+    first, _, rest = name.partition("/")
+    if rest and first == os.path.basename(os.path.realpath(home.root)) and not os.path.isdir(os.path.join(home.root, first)):
+        what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
+        raise NpuprofError([Finding("NP004", what, why, f"write {rest}, or make the folder {first} there first")])
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
