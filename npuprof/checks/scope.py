@@ -22,6 +22,8 @@ MEANT_CODES = ("NP406", "NP407")
 _ABOUT_SETTINGS = ("NP502", "NP501", "NP411")
 _ABOUT_VALUES = ("NP202", "NP203")
 
+_CLAIMS = frozenset(("cann", "versions", "products"))
+
 
 def check_late_options(view: View) -> Iterator[Finding]:
     """Yield, as one note, the options that only the first session of a process can set."""
@@ -77,6 +79,8 @@ def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[lis
 def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield what is wrong with the releases and products that ``[profile]`` names."""
     for profile in view.config.lineage:
+        if not profile.overrides and _CLAIMS.isdisjoint(profile.table):
+            continue  # most of a long lineage
         for axis, spec in profile.list_ranges().items():
             path = profile.locate_range(axis)
             if fault := _find_claim_fault(spec, axis):
