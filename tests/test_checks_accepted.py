@@ -134,10 +134,10 @@ def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ('code = "NP603"\npresets = ["a"]\n', "an ignore has no reason"),
-        ('code = "NP603"\nreason = "x"\n', "an ignore has no presets"),
-        ('code = "NP603"\nreason = "x"\npresets = []\n', "presets is empty"),
-        ('code = "NP603"\nreason = ""\npresets = ["a"]\n', "the reason is empty"),
+        ('code = "NP603"\npresets = ["a"]\n', "'reason' is missing in .ignore."),
+        ('code = "NP603"\nreason = "x"\n', "'presets' is missing in .ignore."),
+        ('code = "NP603"\nreason = "x"\npresets = []\n', "'presets' in .ignore.: it is empty"),
+        ('code = "NP603"\nreason = ""\npresets = ["a"]\n', "'reason' in .ignore.: it is empty"),
     ],
 )
 def test_what_an_ignore_in_npuprof_toml_cannot_say_is_told(said: str, told: str) -> None:

@@ -41,12 +41,12 @@ TYPED = [
     ("show @HEAD", 2, "bert-training@HEAD", "check --rev HEAD"),
     ("show 'be rt'", 2, "did you mean 'bert'?"),
     ("commit 'my message'", 2, "'my message' cannot be the name of a profile"),
-    ("diff bert..held", 2, "npuprof diff A B two presets"),
+    ("diff bert..held", 2, "no preset 'bert..held'"),
     ("show bert:1.0.0", 2, "there is no source 'bert'", "written bert@VERSION"),
     ("list --where 'hccl_timeout > 600 && hccl_timeout < 700'", 2, "write 'hccl_timeout > 600 and hccl_timeout < 700'"),
     ("list --where 'hccl_timeout == 1 || dump_path == \"a || b\"'", 2, "hccl_timeout == 1 or dump_path == \"a || b\"'"),
     ("list --where '!(hccl_timeout == 1)'", 2, "write 'not (hccl_timeout == 1)'"),
-    ("copy held bert", 2, "there is a preset 'bert' already"),
+    ("copy held bert", 2, "bert.toml exists already"),
     ("new bert --extends bert", 2, "bert.toml exists already"),
     ("new BERT --extends nothing", 2, "there is a preset 'bert' already"),
     ("show bert --set profile.scenario=x", 2, "'profile.scenario' is no setting", "npuprof set NAME profile.scenario=VALUE"),
@@ -98,7 +98,7 @@ TYPED = [
     ("log draft", 2, "commit it first: npuprof commit draft"),
     ("diff bert gone", 2, "no preset 'gone'"),
     ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "NAME@HEAD"),
-    ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
+    ("diff HEAD..HEAD", 2, "npuprof diff --rev HEAD..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
     ("scan gone.py", 2, "gone.py", "no such file", "0 files scanned"),
     ("scan profiles/bert.toml", 0, "no script", "npuprof check profiles/bert.toml"),
@@ -160,7 +160,7 @@ TYPED = [
     ("set bert \"precision_mode_v2='fp17',\"", 2, 'did you mean "fp16"?'),
     ("set bert 'hcom_parallel=true;'", 2, "write hcom_parallel = true"),
     ("set bert env.HCCL_CONNECT_TIMEOUT=600,", 2, "write HCCL_CONNECT_TIMEOUT = 600"),
-    ("set bert atc.framework=3,", 2, "write framework = 3"),
+    ("set bert atc.framework=3,", 2, "takes a whole number", "atc.framework has no meaning for training"),
     ("set bert 'estimator.save_checkpoints_steps=100 // x'", 2, "write save_checkpoints_steps = 100, and the remark"),
     # a revision, a source or a path where a preset stands
     ("check HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof check --rev HEAD", "NAME@HEAD"),
@@ -175,8 +175,8 @@ TYPED = [
     # versions
     ("yank bert@1.0.0", 2, "Missing option '--why'", "npuprof yank bert-training@1.2.0 --why"),
     ("yank bert-training@1.0.0 --why x", 2, "bert-training has no released version 1.0.0", "released are held@1.0.0"),
-    ("yank bert@1.0.0 --why x", 2, "only what is can be yanked", "npuprof release bert makes the first version"),
-    ("yank hel@1.0.0 --why x", 2, "did you mean 'held'?"),
+    ("yank bert@1.0.0 --why x", 2, "bert has no released version 1.0.0", "released are held@1.0.0"),
+    ("yank hel@1.0.0 --why x", 2, "hel has no released version 1.0.0", "released are held@1.0.0"),
     ("yank held@1.0.0 --reason x", 2, "--why"),
     ("yank held@1.0.0 --why x --undo", 2, "git tag -d NAME/vX.Y.Z.yanked"),
     ("release bert major", 2, "'major' is not a version", "without one npuprof proposes the next"),
@@ -272,7 +272,7 @@ TYPED = [
     ("log bert held", 2, "bert has never set 'held'"),
     ("option '*timeout*'", 2, "did you mean 'hccl_timeout'"),
     # what a shell would have said otherwise
-    ("scan 'src/**/*.py'", 2, "or name the folder: src"),
+    ("scan 'src/**/*.py'", 2, "src/**/*.py: warning NP801", "check the path"),
     ("log -5 bert", 2, "--number"),
     ("show bert -f json", 2, "--format"),
     # a folder as the new name, a list without parentheses, a source without a name
@@ -313,7 +313,7 @@ def test_a_preset_is_found_by_the_last_part_of_its_name(folder: Path, run: Any) 
 def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: Any, text: str) -> None:
     Path("base.json").write_text(text)
     result = run("check", "--baseline", "base.json")
-    assert (result.code, "base.json is no baseline: it is a file of another kind" in result.err) == (2, True), result.err
+    assert (result.code, "base.json is no baseline\n" in result.err) == (2, True), result.err
 
 
 #: The same beside a source, ``team``, that has a preset ``bert``.
@@ -495,7 +495,7 @@ def test_why_a_script_cannot_be_read_is_one_message(folder: Path, run: Any, path
 def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(folder: Path, repo: Repo, run: Any, words: list[str]) -> None:
     repo.git("tag", "x/v1.0.0")
     result = run("release", *words)
-    assert (result.code, "already, and is no release\n" in result.err) == (2, True), result.err
+    assert (result.code, "the tag x/v1.0.0 exists already, and is no release\n" in result.err) == (2, True), result.err
     assert "delete it with git tag -d x/v1.0.0, or give another number" in result.err
 
 
