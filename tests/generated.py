@@ -211,11 +211,8 @@ def draw_speed() -> str:
     """Return a plot of what commands cost in multiples of a bare interpreter, and others with the same settings, as SVG."""
     rows = {title: figure for title, figure, _, _ in _load_figures()["engine"]["rows"]}
     bars = [("npuprof " + title.removesuffix(" / bare"), figure) for title, figure in rows.items() if title.endswith(" / bare")]
-    bars += [
-        (title.removesuffix(" / render"), figure * rows["render bert-training / bare"])
-        for title, figure in rows.items()
-        if title.endswith(" / render")
-    ]
+    render = next(figure for title, figure in rows.items() if title.startswith("render ") and title.endswith(" / bare"))
+    bars += [(title.removesuffix(" / render"), figure * render) for title, figure in rows.items() if title.endswith(" / render")]
     most = max(figure for _, figure in bars)
     height = 22 * len(bars) + 30
     parts = [
