@@ -206,14 +206,16 @@ _LONGEST_IN_MESSAGE = 200
 _LONGEST_IN_HINT = 2000
 _LONGEST_IN_TALK = 400
 _SHORTENED = 77
+_LONGEST_TEXT = 6000
 
 
 def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
-    """Return a message with long values cut to their first characters: words, quoted texts and lists in brackets."""
+    """Return a message with long values cut to their first characters: words, quoted texts, lists in brackets, and all after 6,000."""
     if len(text) <= longest:
         return text
     long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
-    return re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
+    text = re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
 class Finding(Record):

@@ -105,8 +105,8 @@ def _read_toml_file(name: str) -> dict[str, Any]:
 
 
 def _pack_records(records: dict[str, Any]) -> dict[str, bytes]:
-    """Return each record as bytes that every supported Python unpacks: a command needs few of the many."""
-    return {name: marshal.dumps(record, 4) for name, record in records.items()}
+    """Return each record as bytes that every Python unpacks, the same for equal records: a command needs few of the many."""
+    return {name: marshal.dumps(record, 2) for name, record in records.items()}
 
 
 def _read_variables() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding, __version__
+from npuprof.model import Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
@@ -61,7 +61,7 @@ def _build_hint(finding: Finding) -> str:
 
 def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str, str | None], list[str]]) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
-    place = finding.place
+    place = shorten_values(finding.place)
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
     if source := _read_source_line(finding, split_text):
