@@ -219,8 +219,8 @@ def test_the_traceback_is_shown_on_request(verb: str, scripts: Path, break_step:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (RecursionError("deep"), "NP801: the file is nested too deeply to be read"),
-        (MemoryError(), "NP801: the file is not read: there is not enough memory for it"),
+        (RecursionError("deep"), "NP801: the file is not read: it is nested too deeply, or too large"),
+        (MemoryError(), "NP801: the file is not read: it is nested too deeply, or too large"),
         (PermissionError(13, "Permission denied"), "NP801: the file is not read: permission denied"),
         (AssertionError("\x1b[2J" + "x" * 9000), "NP831: AssertionError: \\x1b[2Jxx"),
     ],

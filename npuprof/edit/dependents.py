@@ -10,6 +10,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
+from npuprof.report.isolating import isolate_faults
 from npuprof.store import Folder, spec
 
 
@@ -36,12 +37,18 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
 
 
 def find_dependents(home: Folder, name: str) -> list[str]:
-    """Return the presets of a store that extend one, or another that does; what cannot be read extends nothing."""
+    """Return the presets of a store that extend one, or another that does; what cannot be read extends nothing.
+
+    Raises NpuprofError where npuprof fails on a preset: it may be such a one.
+    """
     children: dict[str, list[str]] = {}
+    faults: list[Finding] = []
     for heir in home.names():
-        with suppress(NpuprofError):
+        with suppress(NpuprofError), isolate_faults(home.cite_file(f"{heir}.toml"), faults, heir):
             for parent in home.profile(heir).extends:
                 children.setdefault(parent, []).append(heir)
+    if faults:
+        raise NpuprofError(faults)
     dependents: set[str] = set()
     waiting = [name]
     while waiting:

@@ -14,6 +14,7 @@ from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
+from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
@@ -82,7 +83,7 @@ class StoreMigration(Record):
 def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
 
-    Raises NpuprofError where one cannot be read or resolved.
+    Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
     """
     require_writable_store(home)
     before = _require_all(build_opener(home)(context))
@@ -91,7 +92,13 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
     after = _require_all(open_migrated(context))
     rules = check_rules(home.load_policy(), {name: migrated.made for name, migrated in moved.items()})
-    outcomes = [Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])) for name, done in moved.items()]
+    outcomes: list[Outcome] = []
+    faults: list[Finding] = []
+    for name, done in moved.items():
+        with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
+            outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+    if faults:
+        raise NpuprofError(faults)
     left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *rules]
     return StoreMigration(files, outcomes, left, rules, open_migrated)
 
@@ -102,15 +109,19 @@ def _migrate_all(
     """Return the files that change with their new texts, which ``changed`` has then, and what was done to each preset."""
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}
+    faults: list[Finding] = []
     plan = plan_renames(before.values(), load_migration_steps(str(context.cann)), lambda member: member.home is changed.below)
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = changed.profile(name)
-        # What its parents are by now decides what is left to do in it.
-        moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
-        if moved[name].text != profile.document.text:
-            file = read_preset_file(changed.below, name)
-            files.append((file, moved[name].text))
-            changed.set_text(name, file.source, moved[name].text)
+        with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
+            # What its parents are by now decides what is left to do in it.
+            moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
+            if moved[name].text != profile.document.text:
+                file = read_preset_file(changed.below, name)
+                files.append((file, moved[name].text))
+                changed.set_text(name, file.source, moved[name].text)
+    if faults:
+        raise NpuprofError(faults)
     return files, moved
 
 
