@@ -14,7 +14,7 @@ from npuprof.document.keys import format_short_value, format_toml_value
 from npuprof.model import Path, did_you_mean
 
 _SWITCHES = {"true": True, "false": False}
-_SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+_SCALAR: Schema = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 
 @cache
