@@ -60,20 +60,19 @@ class Record:
 
     _fields: tuple[str, ...] = ()
     _required: frozenset[str] = frozenset()
+    _least: int = 0  #: how many values have all that is required among them
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
         cls._required = frozenset(name for name in cls._fields if not any(name in base.__dict__ for base in cls.__mro__))
+        cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        fields = dict(zip(self._fields, values, strict=False))
-        fields.update(named)
-        self.__dict__.update(fields)
-        if (
-            len(fields) != len(values) + len(named)
-            or not self._required <= fields.keys()
-            or (named and not named.keys() <= {*self._fields})
-        ):
+        fields = self.__dict__
+        fields.update(zip(self._fields, values, strict=False), **named)
+        if not named and self._least <= len(values) <= len(self._fields):  # as most are made
+            return
+        if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= {*self._fields}:
             raise TypeError(_explain_fields(type(self)))
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import build_store
+from building import REPOSITORY, build_store
 
 import npuprof
+from npuprof import checks
 from npuprof.document.profile import Override
 from npuprof.model import Context
 from npuprof.resolve import Resolver, contexts
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import has_overrides
 
 NOTHING = Context()
 A3, A2 = "atlas-a3", "atlas-a2"
@@ -91,6 +93,19 @@ def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: 
                 expected = store.resolve("leaf", cann=cann, product=product, target=target).settings
                 assert resolved_in(config, Context(cann, product, target)) == expected
     assert config.settings == {"hccl_timeout": 1}
+
+
+def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_resolved_there() -> None:
+    store = npuprof.open_store(str(REPOSITORY / "profiles"))
+    plain = [config for config in map(store.resolve, store) if not has_overrides(config.lineage)]
+    for config in plain:
+        for cann, product in (("8.0.0", None), (None, A3), ("9.0.0", A2)):
+            there, anew = contexts.resolve_elsewhere(config, Context(cann, product)), store.resolve(config.name, cann=cann, product=product)
+            assert there == anew
+            assert [(key, anew.origins(key)) for key in anew] == [(key, there.origins(key)) for key in there]
+            assert checks.judge_config(there) == checks.judge_config(anew)
+            assert config.context == NOTHING
+    assert len(plain) > 20
 
 
 def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import examples
+from building import REPOSITORY, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from repositories import Repo
 
+import npuprof
 from npuprof.site.family import draw_family
+from npuprof.site.settings import build_compared_rows, build_setting_rows
 
 pytest.importorskip("jinja2")
 
@@ -81,6 +83,13 @@ def site(repo: Repo, run: Run) -> Path:
     result = run("site", "public")
     assert result.code == 0, result.err
     return repo.folder / "public"
+
+
+def test_rows_to_compare_are_the_same_whether_the_rows_of_the_page_are_known_or_not() -> None:
+    store = npuprof.open_store(str(REPOSITORY / "profiles"))
+    for config in map(store.resolve, store):
+        assert build_compared_rows(config, build_setting_rows(config)) == build_compared_rows(config)
+    assert len([*store]) > 30
 
 
 def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_wrong(site: Path) -> None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from npuprof.checks.view import Told
     from npuprof.document.policy import Ignore
 
-_PROFILE_CHECKS = scope.check_profile_claims, sharing.check_dead_steps, sharing.check_parents
-
 
 class Verdict(Record):
     """What is wrong with a config, and what would be, had nobody accepted it."""
@@ -52,13 +50,22 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         if not view.asked.target:
             placed += judgement.judge_unasked(view)
         findings = [judgement.say_where(finding, [words]) for finding, words in placed]
-    others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
+    others: list[Told] = [(finding, ()) for finding in (*scope.check_profile_claims(view), *_check_steps_and_parents(view))]
     findings += [finding for finding, _ in view.sift_findings(others)]
     if lineages.says_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
 
         findings += check_ignores(config)
     return Verdict(findings if notes else [finding for finding in findings if finding.severity != "info"], view.accepted)
+
+
+def _check_steps_and_parents(view: View) -> list[Finding]:
+    """Return what is wrong with the steps and the parents of a preset, found once for all contexts in which it has the same settings."""
+    memo = view.config.memo
+    if "steps and parents" not in memo:
+        memo["steps and parents"] = [*sharing.check_dead_steps(view), *sharing.check_parents(view)]
+    found: list[Finding] = memo["steps and parents"]
+    return found
 
 
 def check_before_export(config: Config) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -98,13 +99,18 @@ def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: 
 
 
 def _build_not_carried_finding(config: Config, name: str, target: str, reason: str) -> Finding:
-    option = catalog.find_option(name)
-    spelling = option.spelling if option else {}
-    others = [other for surface in spelling for other in MODULES if other != target and load_target(other).surface == surface]
+    others = [other for other in _list_carriers(name) if other != target]
     hint = f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
     what = f"{name} cannot be carried by the target {target}"
     why = reason or "A setting is never dropped silently."
     return build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it")
+
+
+@lru_cache(1024)
+def _list_carriers(name: str) -> tuple[str, ...]:
+    """Return the targets that can carry an option."""
+    option = catalog.find_option(name)
+    return tuple(target for surface in (option.spelling if option else ()) for target in MODULES if load_target(target).surface == surface)
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:

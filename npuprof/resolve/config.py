@@ -297,7 +297,13 @@ class Config(Mapping[str, Any]):
 
     def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section after section."""
-        return {keys.format_full_key(section, name): value for section in SECTIONS for name, value in self.section(section).items()}
+        return {keys.format_full_key(section, name): value for section, named in self.sections().items() for name, value in named.items()}
+
+    def move_to(self, context: Context) -> Config:
+        """Return the same settings, with all that is known of them, for another context: those of presets without overrides."""
+        moved = object.__new__(Config)
+        moved.__dict__.update(self.__dict__, context=context, resolver=self.resolver.for_context(context))
+        return moved
 
     def _trace_key(self, key: str) -> tuple[Any, list[Event]]:
         if key not in self._traced:

@@ -19,6 +19,7 @@ from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin
 from npuprof.resolve import is_match_met
 from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import has_overrides
 
 #: A context, and the words of an override's match that it was made from: ``("product", "atlas-a3")``.
 NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
@@ -26,6 +27,8 @@ NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
 
 def resolve_elsewhere(config: Config, context: Context) -> Config | None:
     """Return a config resolved again in another context, None where that cannot be."""
+    if not has_overrides(config.lineage):
+        return config.move_to(context)
     try:
         return config.resolver.for_context(context).resolve_members(config.lineage, config.name, config.claims, config.changes)
     except NpuprofError:

@@ -14,6 +14,8 @@ def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Orig
     winners = {(origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)}
     lost = []
     history = config.history(key)
+    if winners and len(history) == 1:
+        return []
     for event, place in reversed([*zip(history, _locate_step_values(key, [event.step for event in history], tail), strict=True)]):
         is_set, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
         if event.step.op == "unset" or place is None or not is_set:

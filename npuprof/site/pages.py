@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from npuprof import catalog
@@ -77,11 +77,19 @@ class Writer:
 
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
         """Return a page: a template, its path, what it is called, and what it shows."""
+        up = "../" * here.count("/")
         base = {
-            "policy": POLICY, "title": title, "here": here, "up": "../" * here.count("/"), "menu": _MENU, "store": self.store,
-            "version": __version__, "head": "", "paths": self.paths,
+            "policy": POLICY, "title": title, "here": here, "up": up, "menu": _MENU, "store": self.store, "version": __version__,
+            "head": "", "paths": self.paths, "preset_link": cache(partial(self._link_preset, up)),
         }  # fmt: skip
         return self.jinja.get_template(template).render({**base, **values})
+
+    def _link_preset(self, up: str, name: str) -> str:
+        """Return the name of a preset, as a link where it has a page."""
+        from markupsafe import Markup
+
+        path = self.paths.get(name)
+        return name if path is None else Markup('<a href="{}{}">{}</a>').format(up, _show(path), _show(name))
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages that are about all presets, and those of the catalogue, by what each shows."""

@@ -100,8 +100,8 @@ def build_details(config: Config) -> Details:
     """Return what a page shows of a preset that can be resolved."""
     verdict = checks.judge_config(config, notes=True)
     has_errors = any(finding.severity == "error" for finding in verdict.findings)
-    findings, texts = checks.fold_findings(verdict.findings), _render_all(config, has_errors)
-    return Details(tuple(findings), build_setting_rows(config), tuple(texts), tuple(list_scopes(config)), build_compared_rows(config))
+    findings, texts, rows = checks.fold_findings(verdict.findings), _render_all(config, has_errors), build_setting_rows(config)
+    return Details(tuple(findings), rows, tuple(texts), tuple(list_scopes(config)), build_compared_rows(config, rows))
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:

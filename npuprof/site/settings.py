@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -45,9 +46,7 @@ def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
     """Yield the places of one setting, of its value as ``all_traced`` has it, leaf by leaf with its author."""
-    section, name = keys.split_section_and_name(key)
-    unit, risk = find_unit_and_risk(key)
-    meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
+    unit, risk, meaning = _describe_setting(key)
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
         losers = tuple((format_value(value), by) for value, by in origins.find_overruled(config, key, tail))
         authors = tuple(_list_authors(traced))
@@ -56,6 +55,12 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         shown = format_value(origins.strip_origins(traced))
         name_of_place, is_first = keys.format_key_path(key, tail), not place
         yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
+
+
+@lru_cache(1024)
+def _describe_setting(key: str) -> tuple[str, tuple[str, ...], str]:
+    """Return the unit of a setting, what a change of it puts at risk, and what it does."""
+    return *find_unit_and_risk(key), str(catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
@@ -95,12 +100,13 @@ def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
 # -- one side of a comparison: values that mean the same are the same text ---------------------------------------------
 
 
-def build_compared_rows(config: Config) -> tuple[SettingRow, ...]:
+def build_compared_rows(config: Config, shown: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
     """Return what a preset is for, its settings, and what these are where an override holds, which the row names (``scope``).
 
-    A row of an override with an empty value says that the setting is not set there.
+    A row of an override with an empty value says that the setting is not set there. ``shown`` are the rows of
+    ``build_setting_rows``, where those are known.
     """
-    plain = [*_build_header_rows(config), *_build_settings(config)]
+    plain = [*_build_header_rows(config), *_build_settings(config, shown)]
     return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))
 
 
@@ -113,13 +119,16 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
             yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=((origin, ""),) if origin else ())
 
 
-def _build_settings(config: Config) -> Iterator[SettingRow]:
+def _build_settings(config: Config, shown: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
+    rows_by_key = {key: tuple(rows) for key, rows in groupby(shown, lambda row: row.setting)}
     for key in config.ordered_settings():
-        risk = find_unit_and_risk(key)[1]
+        risk = _describe_setting(key)[1]
         structure = values.find_structure(key)
-        traced = values.parse_structured_value(key, config.traced_value(key))
+        written = config.traced_value(key)
+        traced = values.parse_structured_value(key, written)
         arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
-        yield from (row._replace(risk=risk) for row in build_rows_of_key(config, key, arranged))
+        known = rows_by_key.get(key) if arranged is written else None
+        yield from (row if row.risk == risk else row._replace(risk=risk) for row in known or build_rows_of_key(config, key, arranged))
 
 
 def _sort_leaves(traced: Any) -> Any:
