@@ -139,7 +139,7 @@ def script() -> None:
     import gc
     import os
 
-    gc.set_threshold(_NEW_OBJECTS, 5, 5)
+    gc.set_threshold(_NEW_OBJECTS, 50, 50)
     for name, way in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:  # closed by whoever started us: reading and writing are errors then, complaints go nowhere
             setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))

@@ -59,12 +59,12 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     return Verdict(findings if notes else [finding for finding in findings if finding.severity != "info"], view.accepted)
 
 
-def _check_steps_and_parents(view: View) -> list[Finding]:
+def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
     """Return what is wrong with the steps and the parents of a preset, found once for all contexts in which it has the same settings."""
     memo = view.config.memo
     if "steps and parents" not in memo:
-        memo["steps and parents"] = [*sharing.check_dead_steps(view), *sharing.check_parents(view)]
-    found: list[Finding] = memo["steps and parents"]
+        memo["steps and parents"] = (*sharing.check_dead_steps(view), *sharing.check_parents(view))
+    found: tuple[Finding, ...] = memo["steps and parents"]
     return found
 
 

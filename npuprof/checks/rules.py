@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from typing import Any, cast
+from functools import cache, lru_cache, partial
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
@@ -14,11 +14,15 @@ from npuprof.model import Finding, Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeVar
 
     from npuprof.checks.view import Told
 
     #: Whether what looks at some settings is asked for.
     About = Callable[[Iterable[str]], bool]
+    #: Rules that are broken, each with the product families on which it is.
+    Broken = tuple[tuple[Rule, tuple[str | None, ...]], ...]
+    Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
 def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
@@ -28,14 +32,8 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
     """
     if view.config.abstract:
         return
-    is_offline = view.scenario == "offline-inference"
-    for plan in _plan_rules(tuple(view.settings)):
-        if is_offline and not plan.rule.atc:
-            continue
-        if about is None or about(plan.rule.reads):
-            guilty = _find_breaking_families(plan, view)
-            if guilty:
-                yield _build_rule_finding(plan.rule, view, guilty)
+    for rule, guilty in _find_broken_rules(view, about):
+        yield _build_rule_finding(rule, view, guilty)
     for check, reads in _COUNTING_CHECKS.items():
         if about is None or about(reads):
             words = describe_place(view)
@@ -57,28 +55,46 @@ class RulePlan(Record):
 
 
 @lru_cache(1024)  # presets of one kind set the same keys
-def _plan_rules(names: tuple[str, ...]) -> tuple[RulePlan, ...]:
-    """Return the rules that some settings set off, by code: one of the triggers is there, and all that a rule requires."""
+def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan, ...], tuple[str, ...]]:
+    """Return some settings, the rules that they set off, by code, and all that those compare.
+
+    One of the triggers of a rule is there, and all that it requires.
+    """
     known, by_trigger = frozenset(names), catalog.rules_by_trigger()
     rules = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
-    return tuple(
+    plans = tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
         for _, rule in sorted(rules.items())
     )
+    return names, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
-def _find_breaking_families(plan: RulePlan, view: View) -> tuple[str | None, ...]:
-    """Return the product families on which a rule is broken, found once for the same values of what it reads."""
-    settings, memory = view.settings, view.memory
-    compared = [settings[key] for key in plan.compared]
-    mark = (plan.rule.code, plan.present, *map(type, compared), *compared)
+def _find_broken_rules(view: View, about: About | None) -> Broken:
+    """Return the rules that the settings break, each with the product families on which it is broken."""
+    names, plans, compared = _plan_rules(tuple(view.settings))
+    if about is None:
+        return _find_once(view, (names,), compared, lambda: tuple(_judge_rules(view, plans)))
+    return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
+
+
+def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[tuple[Rule, tuple[str | None, ...]]]:
+    is_offline = view.scenario == "offline-inference"
+    for rule, present, compared in ((plan.rule, plan.present, plan.compared) for plan in plans if plan.rule.atc or not is_offline):
+        if guilty := _find_once(view, (rule.code, present), compared, partial(_find_families_anew, rule, view)):
+            yield rule, guilty
+
+
+def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]) -> Result:
+    """Return what is found by the values of some settings, once for the same values."""
+    compared_values = [view.settings[key] for key in compared]
+    mark = (*marks, *map(type, compared_values), *compared_values)
     try:
-        known = memory.get(mark)
+        known: Result | None = view.memory.get(mark)
     except TypeError:  # a rule that looks into a list or a table
-        return _find_families_anew(plan.rule, view)
+        return find()
     if known is None:
-        known = memory[mark] = _find_families_anew(plan.rule, view)
-    return cast("tuple[str | None, ...]", known)
+        known = view.memory[mark] = find()
+    return known
 
 
 def _find_families_anew(rule: Rule, view: View) -> tuple[str | None, ...]:

@@ -82,8 +82,8 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
         if not profile.overrides and _CLAIMS.isdisjoint(profile.table):
             continue  # most of a long lineage
         for axis, spec in profile.list_ranges().items():
-            path = profile.locate_range(axis)
             if fault := _find_claim_fault(spec, axis):
+                path = profile.locate_range(axis)
                 yield view.build_finding(fault, ".".join(path), profile.origin(*path))
         for index, name in enumerate(profile.table.get("products", ())):
             if fault := _find_product_fault(name, "Checks for it cannot be made."):

@@ -206,8 +206,9 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
 def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
     """Yield the parents that others who use the store do not have: it keeps another release as files, or they lie outside its folder."""
     is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
-    lies_inside = is_outside is not None and own.key.partition("@")[0] == own.name and bool(own.extends) and not is_outside(own.name)
-    for index, reference in enumerate(own.extends):
+    parents = own.extends
+    lies_inside = is_outside is not None and own.key.partition("@")[0] == own.name and bool(parents) and not is_outside(own.name)
+    for index, reference in enumerate(parents):
         if copied := own.outdated.get(reference):
             what = f"{own.name} extends {reference}, of which the store keeps {copied} in .released"
             why = "Those files are what it means where no history is at hand: in a wheel, an image, an export."

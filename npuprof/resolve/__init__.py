@@ -93,8 +93,9 @@ class Resolver:
     def _build_config(self, name: str, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
         last = _build_command_line(changes)
         scenario = claims["scenario"].value if "scenario" in claims else None
-        settings = dict(self.fold_lineage(lineage, scenario))
+        settings = self.fold_lineage(lineage, scenario)
         for member in last:
+            settings = dict(settings)
             apply_layers(settings, member, self._select_layers(member, scenario), None)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
@@ -161,7 +162,7 @@ class Resolver:
             profile = lineage[place - 1]
             settings = dict(settings)
             apply_layers(settings, profile, self._select_layers(profile, scenario), None)
-            if place >= len(marks) - 2:  # the whole, and the part below it from which its siblings go on
+            if place == len(marks) - 2:  # its siblings go on from there, and so do checks
                 self._folds[marks[: place + 1]] = settings
         return settings
 
