@@ -7,7 +7,6 @@ that ``npuprof render`` does after it has read its files.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
@@ -401,6 +400,8 @@ class _NameIndex:
 
     def list_candidates(self, word: str, likeness: float) -> list[str]:
         """Return the names that have enough characters in common with a word, in whatever order."""
+        from bisect import bisect_left
+
         size, mark = len(word), self._collect_bits(word, False)
         bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
         first, last = bisect_left(self._marks, (int(bounds[0]),)), bisect_left(self._marks, (int(bounds[1]) + 1,))

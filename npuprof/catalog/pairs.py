@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -106,6 +105,8 @@ def _say_why(variable: Variable, rule: Any) -> str:
 
 def _find_rule(variable: Variable, key: str) -> Any:
     """Return what a key takes: its words, or a table with its ``kind``, ``min`` and ``max``; None for an unknown key."""
+    from fnmatch import fnmatchcase
+
     return variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
 
 

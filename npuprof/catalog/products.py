@@ -34,7 +34,7 @@ def find_product(name: str) -> str | None:
 def find_chip_family(name: str) -> str | None:
     """Return the family of a chip by its soc_version, None where no family has one of that name."""
     for family, record in load_products().items():
-        if any(re.fullmatch(pattern, name) for pattern in record["chips"]):
+        if any(name == pattern if pattern.isalnum() else re.fullmatch(pattern, name) for pattern in record["chips"]):
             return family
     return None
 

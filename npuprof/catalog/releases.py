@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from npuprof.catalog import load_built_part
+from npuprof.catalog import Option, load_built_part
 
 CANN = "cann"
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
@@ -140,6 +140,28 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
     others = [clause for clause in clauses if clause not in of_packages]
     matched = {release for key, release in packages.values() if _is_inside(key, of_packages)} if of_packages else None
     return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, others) and (matched is None or name in matched))
+
+
+def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
+    """Return the releases of CANN in question: the one asked for, else those of a range, none where no range is named."""
+    return (asked,) if asked else (find_releases_in_range(spec) or () if spec else ())
+
+
+def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ...], family: str | None) -> Any:
+    """Return what an option counts as where it is not set, None where that cannot be said."""
+    if family in option.default_by_product and scenario == "training":
+        return option.default_by_product[family]
+    if scenario == "training" and option.default_training is not None:
+        return option.default_training
+    if scenario == "online-inference" and option.default_inference is not None:
+        return option.default_inference
+    default = option.default
+    if option.default_since and covered:
+        now = release_index(covered[-1])
+        for release, value in option.default_since.items():
+            if release_index(release) <= now:
+                default = value
+    return default
 
 
 def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
     """Yield what the product families in question do not take of a value, and what the releases do not."""
     text = find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
-    for part in dict.fromkeys((*parts, *re.split(r"[:;]", text))):  # a node may be named before its value
+    for part in dict.fromkeys((*parts, *text.replace(";", ":").split(":"))):  # a node may be named before its value
         works = record.value_products.get(part)
         barred = [family for family in scope.families if family not in works] if works else []
         if works and barred:

@@ -108,14 +108,14 @@ def _find_length_faults(key: str, value: Any) -> list[Fault]:
 
 
 def _find_section_faults(key: str, value: Any) -> list[Fault]:
-    from npuprof.checks.arguments import find_argument_faults, find_flag_faults
-
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
         return find_variable_faults(name, value)
+    from npuprof.checks.arguments import find_argument_faults, find_flag_faults
+
     return find_argument_faults(name, value) if section == "estimator" else find_flag_faults(name, value)
 
 
@@ -231,8 +231,6 @@ def _suggest_renamed_value(option: Option, value: Any) -> str:
 
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
-    from npuprof.checks.arguments import find_path_faults
-
     if faults := find_nul_faults(option.name, value, "No path or name can hold one."):
         return faults
     if option.kind.startswith("path"):
@@ -243,6 +241,8 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         if value and _PLAIN_PATH.issuperset(value):
             return []
         if value:
+            from npuprof.checks.arguments import find_path_faults
+
             return find_path_faults(option.name, value, option.path_characters)
         hint = f"write a path, or unset {option.name}"
         return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]

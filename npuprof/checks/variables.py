@@ -112,14 +112,14 @@ def _find_switch_faults(name: str, text: str, variable: catalog.Variable, readin
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
     """Return what is wrong with the text of a variable that the catalogue knows."""
-    from npuprof.checks.arguments import find_path_faults
-
     if not is_documented(variable, text):
         fault = _build_text_fault(name, text, variable)
         return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.kind in ("path", "pathlist"):
+        from npuprof.checks.arguments import find_path_faults
+
         paths = text.split(":") if variable.kind == "pathlist" else [text]
         return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
     return _find_form_faults(name, text, variable.structure) if variable.structure else []

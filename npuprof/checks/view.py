@@ -12,7 +12,6 @@ from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
-from npuprof.resolve.contexts import list_covered_versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,9 +80,8 @@ def _build_scope(
     target: str | None,
     versions: Versions,
 ) -> Scope:
-    covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, covered, families, SURFACES.get(target or "", ""), versions)
+    return Scope(scenario, releases.list_covered_releases(asked_cann, cann), families, SURFACES.get(target or "", ""), versions)
 
 
 def build_asked_scope(context: Context) -> Scope:
@@ -147,7 +145,7 @@ class View:
         self.asked = config.context
         self.region = region
         if region is None:
-            asked, versions = self.asked, tuple(list_covered_versions(config).items())
+            asked, versions = self.asked, tuple(config.list_covered_versions().items())
             self.scope = _build_scope(config.scenario, asked.cann, asked.product, config.cann, config.products, asked.target, versions)
         else:
             self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface, region.versions)
@@ -225,22 +223,6 @@ class View:
         """Return whether a flag of ATC that nothing here sets may be given elsewhere: those of one conversion are no matter of a preset."""
         return of_conversion
 
-    def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
-        """Return what an option counts as where it is not set, None where that cannot be said."""
-        if family in option.default_by_product and self.scenario == "training":
-            return option.default_by_product[family]
-        if self.scenario == "training" and option.default_training is not None:
-            return option.default_training
-        if self.scenario == "online-inference" and option.default_inference is not None:
-            return option.default_inference
-        default = option.default
-        if option.default_since and self.releases:
-            now = releases.release_index(self.releases[-1])
-            for release, value in option.default_since.items():
-                if releases.release_index(release) <= now:
-                    default = value
-        return default
-
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
         """Return whether what a condition of a team names is set, and its value, whatever its default; None is "cannot be known"."""
         from npuprof.catalog import written_condition  # few stores have rules of their own
@@ -267,7 +249,7 @@ class View:
         if head == "estimator":
             return False, None
         option = catalog.find_option(head)
-        return False, self.resolve_default(option, family) if option else None
+        return False, releases.resolve_default(option, self.scenario, self.releases, family) if option else None
 
 
 @cache

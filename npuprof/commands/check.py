@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from npuprof import checks
 from npuprof.catalog import build_finding
@@ -27,7 +26,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.framework.verb import flag, many, option
 from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_accepted
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Context, Finding, NpuprofError, Place
+from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
@@ -135,7 +134,7 @@ class JudgedStore:
         return self.home.profile(name)
 
 
-class Outcome(NamedTuple):
+class Outcome(Record):
     """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
 
     judged: JudgedStore
@@ -434,10 +433,10 @@ def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of a source's copy that is not what the lock says, and for what was typed into the lock."""
-    from npuprof.store.sources.reading import find_edited_copies
-
     if isinstance(home, Folder) and not home.project_file:
         return
+    from npuprof.store.sources.reading import find_edited_copies
+
     with suppress(NpuprofError):  # told where a preset is read
         yield from find_edited_copies(home)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Rule, products, values
+from npuprof.catalog import Rule, products, releases, values
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.resolving import resolve_shown
@@ -124,10 +124,12 @@ def _list_rules(key: str) -> list[Rule]:
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
     """Return the rules of the team that bind a preset and read a key. Raises NpuprofError where npuprof.toml has faults."""
+    policy = config.policy if config.lineage else None
+    if policy is None or not policy.rules:
+        return []
     from npuprof.catalog import written_condition
 
-    policy = config.policy if config.lineage else None
-    return [rule for rule in (policy.rules if policy else ()) if key in written_condition.list_team_reads(rule, with_facts=True)]
+    return [rule for rule in policy.rules if key in written_condition.list_team_reads(rule, with_facts=True)]
 
 
 def _describe_team_rule(rule: TeamRule) -> str:
@@ -231,15 +233,15 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
 
 
 def _find_default(config: Config, key: str) -> Any:
-    from npuprof.checks.view import View
-
     section, name = keys.split_section_and_name(key)
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None
     option = catalog.find_option(name)
-    family = products.find_product_family(config.context.product) if config.context.product else None
-    return View(config).resolve_default(option, family) if option else None
+    asked = config.context
+    family = products.find_product_family(asked.product) if asked.product else None
+    covered = releases.list_covered_releases(asked.cann, config.cann)
+    return releases.resolve_default(option, config.scenario, covered, family) if option else None
 
 
 VERB = Explain

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.commands.framework.verb import Verb
-from npuprof.model import SEVERITIES, Finding, NpuprofError, did_you_mean
+from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report import findings as written
 from npuprof.report.answer import Answer
 
@@ -128,7 +128,7 @@ def describe_accepted(number: int) -> str:
     return f", {number} accepted" if number else ""
 
 
-class Codes(NamedTuple):
+class Codes(Record):
     """Codes that a user named: whole ones, and how others begin."""
 
     whole: frozenset[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import checks
 from npuprof.compare import changes as diff
@@ -115,7 +115,7 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
     )
 
 
-class _Verdict(NamedTuple):
+class _Verdict(Record):
     """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them.
 
     One that is not ``judged`` could not be read or resolved: of what the checks would say of it, nothing is known.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
@@ -45,7 +44,7 @@ class HistoryStep(Record):
     findings: tuple[Finding, ...] = ()
 
 
-class StoreState(NamedTuple):
+class StoreState(Record):
     """The files of the store at a commit, what the preset is called there, what it is, and the commit's id."""
 
     files: dict[str, TreeFile]

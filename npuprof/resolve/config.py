@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from npuprof import catalog
-from npuprof.catalog import values
+from npuprof.catalog import releases, values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
@@ -240,6 +240,11 @@ class Config(Mapping[str, Any]):
     def list_ranges(self) -> dict[str, str]:
         """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of frameworks."""
         return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
+
+    def list_covered_versions(self) -> dict[str, tuple[str, ...]]:
+        """Return the releases of frameworks that the preset is for: the one asked for, else those in its range."""
+        meant = {axis: releases.find_releases_in_range(spec, axis) or () for axis, spec in self.versions.items()}
+        return meant | {axis: (release,) for axis, release in self.context.versions}
 
     @property
     def products(self) -> tuple[str, ...]:

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import product as combinations
 from operator import and_
-from typing import NamedTuple
 
 from npuprof.catalog import products, releases, targets
 from npuprof.document.profile import MATCH_KEYS, Override
-from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin
+from npuprof.model import SCENARIOS, Context, Finding, NpuprofError, Origin, Record
 from npuprof.resolve import is_match_met
 from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
@@ -109,7 +108,7 @@ Stretch = tuple[str | None, ...]
 Box = tuple[Stretch, ...]
 
 
-class Point(NamedTuple):
+class Point(Record):
     """Products and releases, a target and a scenario; ``active`` has a bit for each override that takes part there."""
 
     box: Box
@@ -118,7 +117,7 @@ class Point(NamedTuple):
     active: int
 
 
-class Region(NamedTuple):
+class Region(Record):
     """Points of one kind with the preset as it is there.
 
     ``products`` and ``releases`` are those that count there, empty where they are not known, ``versions`` those of frameworks, and so
@@ -274,7 +273,7 @@ class ContextMap:
         families, *spans = box
         apart = asked.product not in families
         words: list[str] = []
-        versions = list_covered_versions(self._config)
+        versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], spans, strict=True):
             if asked.find_value(axis) not in span:
                 where = "in CANN" if axis == releases.CANN else f"with {axis}"
@@ -331,12 +330,6 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     known = [name for name in named if products.find_product(name)]
     inside = [name for name in known if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)]
     return list(dict.fromkeys([*claimed, *inside]))
-
-
-def list_covered_versions(config: Config) -> dict[str, tuple[str, ...]]:
-    """Return the releases of frameworks that a config is for: the one asked for, else those in the range of the preset."""
-    meant = {axis: releases.find_releases_in_range(spec, axis) or () for axis, spec in config.versions.items()}
-    return meant | {axis: (release,) for axis, release in config.context.versions}
 
 
 def _join_boxes(boxes: list[Box]) -> list[Box]:

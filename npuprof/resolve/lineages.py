@@ -190,7 +190,7 @@ class Lineages:
 
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
-        from heapq import heappop, heappush
+        from bisect import insort
 
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
@@ -204,7 +204,7 @@ class Lineages:
         free = [place for place, queue in enumerate(queues) if not inside.get(queue[-1].key)]
         order: list[Profile] = []
         while free:
-            queue = queues[heappop(free)]
+            queue = queues[free.pop(0)]
             if not queue or inside.get(queue[-1].key):
                 continue
             winner = queue[-1]
@@ -217,7 +217,7 @@ class Lineages:
                     ends.setdefault(last, []).append(place)
                     if not inside[last]:
                         for ready in ends[last]:
-                            heappush(free, ready)
+                            insort(free, ready)
         if any(queues):
             from npuprof.resolve import faults
 

@@ -9,7 +9,6 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
 from npuprof.document import parse_toml_text
@@ -114,6 +113,8 @@ def enter_folder(state: GlobState, folder: str) -> GlobState:
     """Return what the globs have left to match in a folder below; nothing if no preset can be in there."""
     if folder.startswith("."):
         return frozenset()
+    from fnmatch import fnmatchcase  # few projects have globs
+
     below = [segments[1:] for segments in state if len(segments) > 1 and fnmatchcase(folder, segments[0])]
     return _expand([*below, *(segments for segments in state if segments[0] == "**")])
 
@@ -122,6 +123,8 @@ def accepts_file(state: GlobState, name: str) -> bool:
     """Return whether a glob names a file of the folder that it was followed into."""
     if name.startswith(".") or not name.endswith(".toml"):
         return False
+    from fnmatch import fnmatchcase
+
     return any(len(segments) == 1 and fnmatchcase(name, segments[0]) for segments in state)
 
 

@@ -70,7 +70,7 @@ class VersionText(NamedTuple):
         return ".".join(map(str, self.number)) + (f"-{self.pre}" if self.pre else "")
 
 
-class VersionRequest(NamedTuple):
+class VersionRequest(Record):
     """What stands behind the @ and may be a version: a whole number, or the beginning of some (``1``, ``1.2``)."""
 
     parts: tuple[int, ...]
@@ -86,7 +86,7 @@ class VersionRequest(NamedTuple):
         return version.number[: len(self.parts)] == self.parts and version.pre == self.pre
 
 
-class TagRef(NamedTuple):
+class TagRef(Record):
     """A tag whose name is that of a version, and the id of what it names; nothing of it has been read."""
 
     name: str
@@ -104,7 +104,7 @@ class TagRef(NamedTuple):
         return self.name, self.text.order
 
 
-class ParentRecord(NamedTuple):
+class ParentRecord(Record):
     """What a parent with an @ was when its heir was released.
 
     ``view`` is the version (``base@1.4.0``) whose file refers to it, empty where that was read at the heir's own commit;
@@ -292,7 +292,7 @@ def is_version_tag(tag: str) -> bool:
     return number.startswith("v") and parse_version_text(number) is not None
 
 
-class Bound(NamedTuple):
+class Bound(Record):
     """One condition of a range: an operator, and the parts of the version that are written."""
 
     operator: str
@@ -330,7 +330,7 @@ class Bound(NamedTuple):
         }[self.operator]  # fmt: skip
 
 
-class VersionRange(NamedTuple):
+class VersionRange(Record):
     """A range of versions: all of its bounds hold; without any, every version is meant."""
 
     bounds: tuple[Bound, ...] = ()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
+from npuprof.model import Record
 from npuprof.store.gitstore.repository import SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
 
@@ -32,7 +33,7 @@ class FileChange(NamedTuple):
     new: TreeFile | None
 
 
-class StoreMove(NamedTuple):
+class StoreMove(Record):
     """Where a store was before a commit moved it, the commit's parent, and what the commit changed besides."""
 
     repository: Repository
@@ -40,7 +41,7 @@ class StoreMove(NamedTuple):
     changes: list[FileChange]
 
 
-class TreeComparison(NamedTuple):
+class TreeComparison(Record):
     """The folder that most files of a store were in before (None: none), and all that git says of the two commits."""
 
     former: str | None

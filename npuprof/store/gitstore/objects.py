@@ -6,7 +6,6 @@ import codecs
 import contextlib
 import os
 import re
-import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -343,6 +342,8 @@ def require_no_links_out(repository: str) -> None:
             written += _list_entries(os.path.join(folder, name), name != "objects")
         for entry in written:
             if entry.is_symlink() and (entry.is_dir() or not any(is_below(entry.path, top) for top in folders)):
+                import shlex
+
                 target, shown = os.path.realpath(entry.path), shlex.quote(entry.path)
                 why = "A clone or an archive may have brought it, and git would write there."
                 hint = f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a {shlex.quote(target)} {shown}"
@@ -424,6 +425,8 @@ def require_plain_file(path: str) -> None:
     except OSError:
         return
     if kind:
+        import shlex
+
         why = "git would wait for what it holds, for ever."
         raise NpuprofError(
             [Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, f"remove it: rm {shlex.quote(path)}")]

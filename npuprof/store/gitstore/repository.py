@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
@@ -54,7 +54,7 @@ class TreeEntry(NamedTuple):
         return self.name.endswith(".toml") and self.mode != SUBMODULE
 
 
-class ResolvedRevision(NamedTuple):
+class ResolvedRevision(Record):
     """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``.
 
     ``version`` is the released version that it is, if it is one.
@@ -309,7 +309,7 @@ def _is_sayable(revision: str) -> bool:
     return bool(revision) and not revision.startswith("-") and "\n" not in revision and "\0" not in revision
 
 
-class FormerName(NamedTuple):
+class FormerName(Record):
     """A name that a preset had, and the commit that gave it the next one."""
 
     name: str

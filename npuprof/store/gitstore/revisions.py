@@ -10,11 +10,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NamedTuple
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place
+from npuprof.model import Finding, NpuprofError, Origin, Place, Record
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.around import BareStore, has_sparse_checkout
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
@@ -172,7 +171,7 @@ def _build_lost_parent_finding(release: Version, reference: str, commit: str, as
     return Finding("NP022", what, why, f"fetch it: git fetch origin {commit}", asked, "profile.extends" if asked else "")
 
 
-class Pin(NamedTuple):
+class Pin(Record):
     """What a reference with an @ names: a preset, its version (an empty text where it names no version), its commit, the store there.
 
     ``released`` is the version that was looked up for it, None where it is recorded in the release that is seen.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from npuprof.model import NpuprofError
+from npuprof.model import NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.versions import (
     YANKED,
@@ -174,7 +173,7 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
     return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
 
 
-class CommitGraph(NamedTuple):
+class CommitGraph(Record):
     """Which tags each commit can see: a bit for every tag."""
 
     refs: list[TagRef]
