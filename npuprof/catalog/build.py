@@ -39,7 +39,13 @@ _PROSE_FIELDS = {
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
     "deprecated_unless", "empty_unless", "unread_while", "born_on", "read_by", "overwritten_by", "audience",
 }  # fmt: skip
-_KEPT_FIELDS = {"options": {"env"}, "env": {"separator", "since"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
+_KEPT_FIELDS = {
+    "options": {"env"},
+    "env": {"separator", "since"},
+    "atc": {"conflicts", "requires", "products_not", "separator"},
+    "torch_npu": {"conflicts", "requires", "since"},
+    "vllm_ascend": {"conflicts", "requires", "since"},
+}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -53,6 +59,9 @@ def build_parts() -> dict[str, Any]:
         "env": _read_variables(),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
+        "torch_npu": _read_toml_file("torch_npu.toml"),
+        "vllm_ascend": _read_toml_file("vllm_ascend.toml"),
+        "vllm": {},
     }
     options = sections["options"]
     for release in releases:
