@@ -291,8 +291,10 @@ class Setting(Record):
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not looked into). ``call`` is the
     code that sets it, with ``{}`` for the value; where there is none, it is a key of the framework's own table of options.
-    The framework reads it in its releases from ``since`` to ``until``, both included. ``counterpart`` is the option of [options], or
-    the variable (``env.NAME``), that means the same, ``counterpart_values`` its value for each value here, by text, where they differ.
+    Settings whose calls differ in the last argument only are set by one call. ``otherwise`` is what the framework does with other values.
+    The framework reads it in its releases from ``since`` to ``until``, both included. ``counterparts`` are options of [options] and
+    variables (``env.NAME``) that mean the same, each with the values that agree with each value here, by text (the best first), or a
+    pattern of them with ``{}`` for the value here; empty where equal values agree.
     A table with ``closed`` keys is rejected by the framework if another key is in it; it ignores unknown keys of others.
     """
 
@@ -305,14 +307,14 @@ class Setting(Record):
     unit: str = ""
     pattern: str = ""
     call: str = ""
+    otherwise: str = ""
     since: str = ""
     until: str = ""
     deprecated: bool = False
     replaced_by: str = ""
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    counterpart: str = ""
-    counterpart_values: dict[str, Any] = {}
+    counterparts: dict[str, Any] = {}
     closed: bool = False
     risk: tuple[str, ...] = ()
     numbered: bool = False
