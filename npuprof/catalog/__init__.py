@@ -295,7 +295,8 @@ class Setting(Record):
     The framework reads it in its releases from ``since`` to ``until``, both included. ``counterparts`` are options of [options] and
     variables (``env.NAME``) that mean the same, each with the values that agree with each value here, by text (the best first), or a
     pattern of them with ``{}`` for the value here; empty where equal values agree.
-    A table with ``closed`` keys is rejected by the framework if another key is in it; it ignores unknown keys of others.
+    A table with ``closed`` keys is rejected by the framework if another key is in it; it ignores unknown keys of others. A switch is
+    ``truthy`` if the framework takes any value by its truth, so that every text but the empty one switches it on.
     """
 
     name: str
@@ -316,6 +317,7 @@ class Setting(Record):
     conflicts: tuple[str, ...] = ()
     counterparts: dict[str, Any] = {}
     closed: bool = False
+    truthy: bool = False
     risk: tuple[str, ...] = ()
     numbered: bool = False
 

@@ -21,6 +21,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
+from npuprof.scripts.lint.torch_settings import find_torch_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
@@ -155,6 +156,7 @@ _FINDERS = {
     "env": _find_script_variable_faults,
     "run_config": find_argument_faults,
     "global_options": find_attribute_faults,
+    "torch_npu": find_torch_faults,
 }
 
 

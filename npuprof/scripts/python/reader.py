@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.python import environ, global_options, nested_configs, parameter_map, run_config
+from npuprof.scripts.python import environ, global_options, nested_configs, parameter_map, run_config, torch_settings
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
@@ -18,19 +18,18 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile
 
 #: What is read of Python.
-_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE)
+_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, torch_settings.SURFACE)
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
 _ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
+_TORCH = tuple(word.encode() for word in torch_settings.SURFACE.words)
+_TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 #: Words of what is noted and not read.
-_UNREAD_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.", b'"atc', b"'atc")
-#: What a script of PyTorch sets in torch_npu, calls and attributes of its modules, and command lines of ``atc``; with what is said of it.
+_UNREAD_WORDS = (b'"atc', b"'atc")
+#: Command lines of ``atc``, with what is said of them.
 _UNREAD = {
-    "options of torch_npu are not read": re.compile(
-        r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE
-    ),
     "a command line of atc in Python is not read": re.compile(r"^[ \t]*([^#\n]*[\"']atc(?: |[\"'],)[^\n]*)", re.MULTILINE),
 }
 
@@ -42,6 +41,8 @@ def mentions_python_setting(data: bytes) -> bool:
 
 def _holds_setting(data: bytes) -> bool:
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
+        return True
+    if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
         return True
     return any(word in data for word in _ENVIRON) and environ.mentions_variable(data)
 
