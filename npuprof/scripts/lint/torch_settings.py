@@ -29,7 +29,7 @@ def find_torch_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     if record.kind == "bool" and record.call and not isinstance(setting.value, bool):
         return [_build_switch_fault(setting, record)]
     faults = find_framework_faults(section, name, setting.value)
-    return [fault for fault in faults if fault.severity != "info"]
+    return [fault._replace(why=fault.why or record.otherwise) for fault in faults if fault.severity != "info"]
 
 
 def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Fault:
@@ -44,7 +44,7 @@ def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Faul
 def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fault:
     """Return that torch_npu has no setting of a name; a key without a similar one may be one of an older release."""
     fault = find_framework_faults(section, name, setting.value)[0]._replace(fix=None)
-    hint = _suggest_setting(setting, name.rpartition(".")[2])
+    hint = _suggest_setting(setting, name)
     is_similar = bool(hint) or fault.hint.startswith("did you mean") or " belongs below " in fault.hint
     fault = fault._replace(hint=hint or fault.hint)
     if setting.made == "set_option":
@@ -52,12 +52,13 @@ def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fau
     return fault._replace(why=_STOPS) if setting.made else fault
 
 
-def _suggest_setting(setting: ScriptSetting, leaf: str) -> str:
-    """Return how a script sets what is meant by the last part of an unknown name; empty where that is not plain."""
-    records = [record for name in catalog.record_names("torch_npu") if (record := catalog.find_setting("torch_npu", name))]
-    by_call = [record for record in records if record.call and (record.name == leaf or f".{setting.made}(" in record.call)]
+def _suggest_setting(setting: ScriptSetting, name: str) -> str:
+    """Return how a script sets what is meant by an unknown name; empty where that is not plain."""
+    records = [record for known in catalog.record_names("torch_npu") if (record := catalog.find_setting("torch_npu", known))]
+    same = (record for record in records if record.call and f".{name}".endswith(f".{record.name}"))
+    by_call = [*same, *(record for record in records if f".{setting.made}(" in record.call)]
     if by_call:
         shown = format_literal(setting.value) if isinstance(setting.value, bool) else "..."
         return f"write {by_call[0].call.format(shown)}"
-    meant = next((record.name for record in records if leaf in record.counterparts), "")
+    meant = next((record.name for record in records if name in record.counterparts), "")
     return f"did you mean {meant!r}?" if meant else ""

@@ -82,7 +82,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     elif name == "setattr" and len(call.args) == 3 and (group := _resolve_path(call.args[0], scope)) in _list_groups():
         attribute, reason, _ = visitor.evaluate_expression(call.args[1], scope)
         _read_attribute(visitor, call, group, "" if reason else str(attribute), call.args[2], scope)
-    path = _resolve_path(call.func, scope) if name in list_words() else ""
+    path = _resolve_path(call.func, scope) if isinstance(call.func, ast.Name) or name in list_words() else ""
     if path == _SET_OPTION:
         _read_options(visitor, call, scope)
     forms = [form for form in list_forms().get(path, ()) if form.is_call]
