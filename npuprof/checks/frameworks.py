@@ -13,7 +13,7 @@ from npuprof.model import FRAMEWORK_SECTIONS, Path, suggest_name
 
 _IGNORED = {
     "torch_npu": "torch_npu takes a misspelt attribute without an error, and ignores it.",
-    "vllm_ascend": "Older releases of vLLM-Ascend ignore a key that they do not know, newer ones stop at it.",
+    "vllm_ascend": "vLLM-Ascend 0.27.1rc1 and newer stop at a key that they do not know, older releases ignore it.",
 }
 
 
@@ -26,6 +26,8 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     dotted = ".".join((name, *path))
     key = f"{section}.{dotted}"
     if section == "vllm":
+        if name.replace("_", "-") == "additional-config":
+            return [Fault("NP212", f"{key} has a section of its own", "There its keys are checked.", "move its keys below [vllm_ascend]")]
         wrong = is_no_number(value) or hasattr(value, "isoformat")
         what = f"{key} takes text, a number, true, false, a list or a table, not {describe_value_kind(value)}"
         return [Fault("NP202", what, "No YAML value has this form.", "write it as text")] if wrong else find_nul_faults(key, value, "")
@@ -43,7 +45,9 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
     """Return that a framework has no setting of this name: another one, or another section, may be meant."""
-    why = _IGNORED[section]
+    group = f"{dotted.rpartition('.')[0]}."
+    is_closed = any(catalog.find_setting(section, name).closed for name in catalog.record_names(section) if name.startswith(group))  # type: ignore[union-attr]
+    why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else _IGNORED[section]
     leaf = dotted.rpartition(".")[2]
     other = next((other for other in FRAMEWORK_SECTIONS if catalog.find_setting(other, dotted)), "")
     if other or catalog.find_option(leaf) is not None or catalog.find_variable(leaf) is not None:

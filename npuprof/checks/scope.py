@@ -326,8 +326,10 @@ def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: A
         key = f"{section}.{dotted}"
         unread = list(_find_version_faults(scope, section, record, key))
         yield from (fault._replace(tail=path) for fault in unread)
-        if record.deprecated and not unread:
-            yield Fault("NP501", f"{key} is deprecated", "", f"use {record.replaced_by}" if record.replaced_by else "unset it", path)
+        is_old = bool(record.until) and section not in dict(scope.versions)
+        if (record.deprecated or is_old) and not unread:
+            why = f"{section} reads it until {record.until}." if is_old else ""
+            yield Fault("NP501", f"{key} is deprecated", why, f"use {record.replaced_by}" if record.replaced_by else "unset it", path)
 
 
 def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:
