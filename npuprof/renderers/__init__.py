@@ -44,8 +44,8 @@ class Target(Record):
     ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
     options that it writes, if it ``takes_options``, ``sections`` what it writes beside them. ``renames`` tells
     whether its bare lines work on a ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler,
-    which no TensorFlow process reads. ``write_onto`` takes a config and the expression of an object that is there, and gives the lines
-    that set the options on it and do nothing else.
+    which no TensorFlow process reads. All files of one that ``is_folder`` are its answer. ``write_onto`` takes a config
+    and the expression of an object that is there, and gives the lines that set the options on it and do nothing else.
     """
 
     place: int
@@ -57,6 +57,7 @@ class Target(Record):
     offline: bool = False
     sections: tuple[str, ...] = ()
     takes_options: bool = True
+    is_folder: bool = False
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
