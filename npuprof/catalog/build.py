@@ -33,7 +33,7 @@ PAGES = (
     "exception-remedy", "experimental", "deprecated", "undocumented", "removed",
 )  # fmt: skip
 _PROSE_FIELDS = {
-    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option",
+    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option", "ge_level",
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
