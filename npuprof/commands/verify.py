@@ -95,7 +95,7 @@ class Verify(Verb):
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
-        return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))
+        return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence, with_variables=True))
 
     def _refuse_odd_flags(self) -> None:
         odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}
