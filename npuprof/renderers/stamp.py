@@ -89,11 +89,14 @@ def _judge_engine_options(text: str) -> State:
     """Return whether a text has the form in which npuprof writes engine options: it is out of date then, else edited by hand."""
     import json
 
+    from npuprof.catalog import find_record_texts, record_names
     from npuprof.report.json_text import format_json_answer
 
     try:
         levels = json.loads(text)[ENGINE_OPTIONS]
         ours = format_json_answer({ENGINE_OPTIONS: {level: levels[level] for level in ENGINE_LEVELS if levels.get(level)}}) == text
+        known = {find_record_texts("options", name).get("ge_option") for name in record_names()}
+        ours = ours and known.issuperset(key for options in levels.values() for key in options)
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return State(False, foreign=True)
     return State(ours, edited=not ours)
