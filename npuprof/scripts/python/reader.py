@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.python import environ, global_options, nested_configs, parameter_map, run_config, torch_settings
+from npuprof.scripts.python import environ, global_options, nested_configs, parameter_map, run_config, torch_settings, vllm_settings
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
@@ -18,10 +18,12 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile
 
 #: What is read of Python.
-_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, torch_settings.SURFACE)
+_SURFACES = (
+    parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, torch_settings.SURFACE, vllm_settings.SURFACE,
+)  # fmt: skip
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
-_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
+_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
 _ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
 _TORCH = tuple(word.encode() for word in torch_settings.SURFACE.words)
