@@ -176,7 +176,8 @@ def test_a_log_without_lines_says_what_to_switch_on(tmp_path: Path, run: Run) ->
     assert result.code == 2
     assert "torch_npu writes down what it reads" in result.out
     (tmp_path / "b.err").write_text("step 1\n")
-    assert run("verify", tmp_path / "job.toml", tmp_path / "b.err").code == 2
+    silent = run("verify", tmp_path / "job.toml", tmp_path / "b.err")
+    assert (silent.code, "TORCH_NPU_LOGS=env" in silent.err) == (2, True)
 
 
 def test_lines_of_variables_alone_are_no_run_of_tensorflow(tmp_path: Path, run: Run) -> None:

@@ -53,10 +53,10 @@ class _Progress:
         self._show(f"{self.size // 1_000_000:,} MB read, now {self.path}")
 
 
-def read_told_evidence(paths: Sequence[str], with_variables: bool = False) -> Evidence:
+def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_torch: bool = False) -> Evidence:
     """Return what files and folders hold, saying on a terminal how far it is. Raises NpuprofError, also where they hold nothing.
 
-    Processes of which there are variables only do not count unless it is ``with_variables``.
+    Processes of which there are variables only do not count unless it is ``with_variables``. The hint is for runs ``of_torch``.
     """
     evidence = read_with_progress(paths)
     if not with_variables:
@@ -66,6 +66,8 @@ def read_told_evidence(paths: Sequence[str], with_variables: bool = False) -> Ev
         what = f"nothing in {names} was written by an adapter or by the engine of Ascend"
         why = "At the default level they write down next to nothing of their options."
         hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1, and name the folder of its logs, ~/ascend/log if nothing else is set"
+        if of_torch:
+            hint = "let the run have TORCH_NPU_LOGS=env, and name the file that its standard error goes to"
         raise NpuprofError([Finding("NP970", what, why, hint, where=Place(paths[0]) if paths[0] != "-" else None)])
     return evidence
 
