@@ -40,9 +40,9 @@ def require_options(config: Config) -> None:
 
 
 def _list_judged(config: Config, evidence: Evidence) -> dict[str, Any]:
-    """Return the settings that are judged, by key: options, and variables if torch_npu reads the preset or has told of any."""
-    is_told = is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
-    variables = {keys.format_full_key("env", name): value for name, value in config.env.items()} if is_told else {}
+    """Return the settings that are judged, by key: options, and variables if the preset is for torch_npu or the logs have any."""
+    has_variables = is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
+    variables = {keys.format_full_key("env", name): value for name, value in config.env.items()} if has_variables else {}
     return {**config.options, **variables}
 
 

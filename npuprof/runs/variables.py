@@ -41,7 +41,9 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     wanted = format_set_variable(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
     if not texts:
-        return Verdict(key, CANNOT_TELL, (), *(("torch_npu writes down what it reads, and when", "") if variables else ("", SHOWN)))
+        return Verdict(
+            key, CANNOT_TELL, (), *(("no line of it: torch_npu logs a variable when it reads it", "") if variables else ("", SHOWN))
+        )
     if wanted is None or "\n" in wanted:
         why = "each process has a value of its own" if wanted is None else "the log has one line of it"
         return Verdict(key, CANNOT_TELL, shown, why)
