@@ -22,7 +22,8 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
     for section in ("vllm", "vllm_ascend"):
         for name, value in config_section(config, section).items():
             _require_plain_value(config, keys.format_full_key(section, name), value)
-    lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in arguments.items()]
+    named = ((name.replace("_", "-") if value is False else name, value) for name, value in arguments.items())  # --no-NAME has dashes only
+    lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
     lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []
     exports, notes = _format_exports(config)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
