@@ -87,6 +87,8 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
         (write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n"), "cannot tell"),
         (write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"), "cannot tell"),
         (write_cpp("TASK_QUEUE_ENABLE", "1").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"), "changed"),
+        (write_cpp("TASK_QUEUE_ENABLE", "\0\0"), "cannot tell"),
+        (write_cpp("TASK_QUEUE_ENABLE", "1") + "get env HCCL_BUFFSIZE = \0\0\n", "cannot tell"),
         (write_cpp("task_queue_enable", "2"), "cannot tell"),
         (write_cpp("XTASK_QUEUE_ENABLE", "2"), "cannot tell"),
         (write_cpp("HCCL_BUFFSIZE", "get env TASK_QUEUE_ENABLE = 2"), "cannot tell"),

@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.renderers import config_section
 from npuprof.renderers.environment import format_set_variable
 from npuprof.runs.evidence import Process, Text
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, OTHER, SAME, UNSURE, Verdict
+from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, NOT_IN_FORCE, OTHER, SAME, UNSURE, Verdict, is_unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ def is_for_torch_npu(config: Config) -> bool:
 
 def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
     """Return the verdict on each variable of a preset, in the order of the variables."""
-    return [_judge_variable(name, value, process.variables) for name, value in env.items()]
+    verdicts = [_judge_variable(name, value, process.variables) for name, value in env.items()]
+    note = "lines of this log are cut, or run into each other"
+    return [
+        verdict._replace(state=CANNOT_TELL, note=note) if process.spoilt and verdict.state in NOT_IN_FORCE else verdict
+        for verdict in verdicts
+    ]
 
 
 def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) -> Verdict:
@@ -41,9 +46,8 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     wanted = format_set_variable(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
     if not texts:
-        return Verdict(
-            key, CANNOT_TELL, (), *(("no line of it: torch_npu logs a variable when it reads it", "") if variables else ("", SHOWN))
-        )
+        note = "no line of it: torch_npu logs a variable when it reads it" if variables else ""
+        return Verdict(key, CANNOT_TELL, (), note, "" if variables else SHOWN)
     if wanted is None or "\n" in wanted:
         why = "each process has a value of its own" if wanted is None else "the log has one line of it"
         return Verdict(key, CANNOT_TELL, shown, why)
@@ -52,7 +56,7 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
         return Verdict(key, IN_FORCE)
     if says == {OTHER}:
         return Verdict(key, ABSENT if shown == (_UNSET,) else CHANGED, shown)
-    note = "its line may be cut, or runs into another one" if UNSURE in says else "it was read with different values"
+    note = "its line is damaged, or may be cut" if UNSURE in says else "it was read with different values"
     return Verdict(key, CANNOT_TELL, shown, note)
 
 
@@ -60,6 +64,8 @@ def _judge_text(name: str, wanted: str, shown: Text) -> str:
     """Return what a text says of a wanted one; pairs are the same in any order."""
     if shown.cut:
         return UNSURE if wanted.startswith(shown.text) or shown.text.startswith(wanted) else OTHER
+    if is_unreadable(shown.text):
+        return SAME if shown.text == wanted else UNSURE
     form = find_pairs_form(name)
     pairs = form.parse(wanted) if form else None
     return SAME if shown.text == wanted or (form and pairs is not None and pairs == form.parse(shown.text)) else OTHER

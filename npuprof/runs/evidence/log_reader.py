@@ -59,6 +59,7 @@ class LogReader:
         """Take a line; the text before it may go on in it where it has no head."""
         plain = strip_colours(raw)
         if (variable := parse_variable(plain, ended)) is not None:
+            self._tail.clear()
             self._take_variable(variable)
             return
         line = parse_line(plain)
@@ -74,6 +75,7 @@ class LogReader:
     def _take_variable(self, variable: ReadVariable) -> None:
         """Keep the text of a variable once, and what its line says of the process."""
         process = self._processes.get(self._place, variable.before, variable.pid)
+        self._met.setdefault(process)
         process.rank = process.rank or variable.rank
         texts, text = process.variables.setdefault(variable.name, []), Text(variable.text, variable.cut)
         if text not in texts and len(texts) < MOST_MAPS:
