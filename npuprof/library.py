@@ -182,8 +182,8 @@ def diff(before: Config, after: Config) -> Changes:
     return Changes(compare_configs(before, after))
 
 
-def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> str:
-    """Return a config as the text of a target; ``TARGETS`` lists the names.
+def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> Any:
+    """Return a config as the text of a target; ``TARGETS`` lists the names. The folder ``vllm`` is a dict of file names to texts.
 
     With ``inline`` only the lines to paste, no function. A config that was resolved for no target is resolved for this one, as the
     command does, and checked first, which ``check=False`` leaves out. With ``strict`` a section that has no place there is an
@@ -203,10 +203,11 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
         hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
     there = _resolve_for_target(config, target, check)
-    rendered = renderers.load_target(target).render(there, inline)
+    row = renderers.load_target(target)
+    rendered = row.render(there, inline)
     if strict and rendered.left_out:
         raise NpuprofError(rendered.left_out)
-    return rendered.text
+    return {row.file: rendered.text, **rendered.sidecars} if row.is_folder else rendered.text
 
 
 def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool = False, check: bool = True) -> dict[str, str]:

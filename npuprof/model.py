@@ -37,7 +37,9 @@ Path = tuple[Any, ...]
 TomlValue = Any
 TomlTable = dict[str, TomlValue]
 
-SECTIONS = ("options", "env", "estimator", "atc")
+#: Sections of a framework's own settings, by its own names; nothing is converted between them and others.
+FRAMEWORK_SECTIONS = ("torch_npu", "vllm_ascend", "vllm")
+SECTIONS = ("options", "env", "estimator", "atc", *FRAMEWORK_SECTIONS)
 SCENARIOS = ("training", "online-inference", "offline-inference")
 #: How many bytes an argument of a command or a variable of the environment may have, its name included: Linux starts no program with more.
 LONGEST_WORD = 131_071

@@ -71,8 +71,9 @@ def options(**named: Any) -> Config:
 
 
 def render_unchecked(config: Config, target: str, inline: bool = False) -> str:
-    """Return a config as the text of a target, whatever the checks say of it."""
-    return npuprof.render(config, target, inline, check=False)
+    """Return a config as the text of a target, a folder as its files one after the other, whatever the checks say of it."""
+    rendered = npuprof.render(config, target, inline, check=False)
+    return rendered if isinstance(rendered, str) else "".join(f"# {name}\n{text}" for name, text in rendered.items())
 
 
 def apply_unchecked(config: Config, config_proto: Any, folder: str | None = None) -> Any:

@@ -77,7 +77,8 @@ NAMED = {
     "runs": {
         "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH",
         "ASCEND_SLOG_PRINT_TO_STDOUT", "CM_CHIEF_DEVICE", "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_WORKER_SIZE", "PROFILING_MODE",
-        "RANK_TABLE_FILE", "TF_CPP_MIN_LOG_LEVEL", "compile_dynamic_mode", "dynamic_dims", "dynamic_graph_execute_mode", "dynamic_input",
+        "RANK_TABLE_FILE", "TF_CPP_MIN_LOG_LEVEL", "TORCH_NPU_LOGS",
+        "compile_dynamic_mode", "dynamic_dims", "dynamic_graph_execute_mode", "dynamic_input",
         "env.ASCEND_GLOBAL_LOG_LEVEL", "env.ASCEND_LOG_PRINT_TO_STDOUT", "env.ASCEND_MODULE_LOG_LEVEL", "env.ASCEND_PROCESS_LOG_PATH",
         "graph_max_parallel_model_num", "graph_run_mode", "input_shape", "iterations_per_loop", "jit_compile", "job", "mix_compile_mode",
         "shape_generalization_mode",

@@ -108,6 +108,8 @@ def has_place(there: Config, target: renderers.Target) -> bool:
             return False
         if option is not None and target.surface in option.not_carried and not option.is_always(target.surface, value):
             return False
+        if target.file == "ge_options.json" and option is not None and "ge_option" not in catalog.find_record_texts("options", key):
+            return False
         argument = catalog.find_argument(key.partition(".")[2]) if key.startswith("estimator.") else None
         if argument is not None and target.file == "estimator_migrated.py" and not argument.run_config:
             return False
@@ -125,7 +127,7 @@ def test_a_clean_preset_renders_to_every_target_that_has_a_place_for_its_options
         for name in renderers.MODULES:
             target = renderers.load_target(name)
             scenario = document["profile"].get("scenario")
-            if scenario and (scenario == "offline-inference") != (target.surface == "atc") and name not in ("toml", "json"):
+            if scenario and (scenario == "offline-inference") != target.offline and name not in ("toml", "json"):
                 continue
             profile = document["profile"]
             spans = [list_ends(span) for span in (profile.get("cann", SPANS[0]), *(block["match"].get("cann", "") for block in blocks))]

@@ -449,13 +449,13 @@ def test_a_target_that_does_not_exist_is_told(tmp_path: Path) -> None:
 OFFLINE = '[profile]\nscenario = "offline-inference"\n[options]\nprecision_mode_v2 = "fp16"\n'
 
 
-@pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name not in ("atc", "toml", "json")])
+@pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name not in ("ge", "atc", "toml", "json")])
 def test_a_preset_for_the_atc_compiler_is_no_session(target: str) -> None:
     with pytest.raises(npuprof.NpuprofError, match="NP916"):
         npuprof.render(npuprof.loads(OFFLINE), target)
 
 
-@pytest.mark.parametrize("target", ["atc", "toml", "json"])
+@pytest.mark.parametrize("target", ["ge", "atc", "toml", "json"])
 def test_a_preset_for_the_atc_compiler_is_written_for_it(target: str) -> None:
     assert "fp16" in npuprof.render(npuprof.loads(OFFLINE), target)
 

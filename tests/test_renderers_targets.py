@@ -552,7 +552,7 @@ def test_check_tells_stale_from_edited(target: str, store: Any, run: Any, tmp_pa
     (folder / "leaf.toml").write_text("[options]\ndeterministic = 0\n")
     stale = run(*command, "--check", file)
     assert (stale.code, "by hand" in stale.err, "out of date" in stale.err) == (1, False, True)
-    if target != "json":
+    if target not in ("json", "ge"):  # they have no header, of which one part is as it was
         file.write_text(file.read_text().replace("deterministic", "determinist1c"))
         both = run(*command, "--check", file)
         assert (both.code, "by hand" in both.err, "out of date" in both.err) == (1, True, True)

@@ -8,20 +8,22 @@ and keeps the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from importlib import import_module
 from marshal import loads
 from typing import Any
 
-from npuprof.model import Finding, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.
-PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
+PREFIXES = {
+    "options": "", "env": "env.", "estimator": "estimator.", "atc": "--", **{section: f"{section}." for section in FRAMEWORK_SECTIONS},
+}  # fmt: skip
 
 
 class Option(Record):
@@ -284,6 +286,42 @@ class ConfigClass(Record):
         return self.given_as or self.argument.rpartition(".")[2]
 
 
+class Setting(Record):
+    """One setting of a framework, in a section of that framework: ``name`` is its path there, as ``matmul.allow_hf32``.
+
+    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not looked into). ``call`` is the
+    code that sets it, with ``{}`` for the value; where there is none, it is a key of the framework's own table of options.
+    Settings whose calls differ in the last argument only are set by one call. ``otherwise`` is what the framework does with other values.
+    The framework reads it in its releases from ``since`` to ``until``, both included. ``counterparts`` are options of [options] and
+    variables (``env.NAME``) that mean the same, each with the values that agree with each value here, by text (the best first), or a
+    pattern of them with ``{}`` for the value here; empty where equal values agree.
+    A table with ``closed`` keys is rejected by the framework if another key is in it; it ignores unknown keys of others. A switch is
+    ``truthy`` if the framework takes any value by its truth, so that every text but the empty one switches it on.
+    """
+
+    name: str
+    kind: str
+    choices: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Any = None
+    unit: str = ""
+    pattern: str = ""
+    call: str = ""
+    otherwise: str = ""
+    since: str = ""
+    until: str = ""
+    deprecated: bool = False
+    replaced_by: str = ""
+    requires: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    counterparts: dict[str, Any] = {}
+    closed: bool = False
+    truthy: bool = False
+    risk: tuple[str, ...] = ()
+    numbered: bool = False
+
+
 class Rule(Record):
     """A rule between options: a fault where ``when`` holds and ``needs`` (if any) does not.
 
@@ -366,8 +404,30 @@ def find_argument(name: str) -> Argument | None:
     return Argument(name, **fields) if fields else None
 
 
-def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | None:
+@cache
+def find_setting(section: str, name: str) -> Setting | None:
+    """Return the setting of a framework by its section and its path there, or None."""
+    fields = _find_fields(section, name)
+    return Setting(name, **fields) if fields else None
+
+
+def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield the settings in a value with their paths below ``name``: the leaves of tables, but for tables that are values themselves."""
+    yield from _list_leaves(section, (name,), value)
+
+
+def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict) and value and section != "vllm" and find_setting(section, ".".join(path)) is None:
+        for key, item in value.items():
+            yield from _list_leaves(section, (*path, key), item)
+    else:
+        yield path[1:], value
+
+
+def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | Setting | None:
     """Return the record of a section by that name, or None."""
+    if section in FRAMEWORK_SECTIONS:
+        return find_setting(section, name)
     finders: dict[str, Callable[[str], Option | Variable | Flag | Argument | None]]
     finders = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}
     return finders[section](name) if section in finders else None
@@ -393,8 +453,11 @@ def record_names(section: str = "options") -> tuple[str, ...]:
 
 @cache
 def record_positions(section: str) -> dict[str, int]:
-    """Return the place of each name in the catalogue's order."""
-    return {name: index for index, name in enumerate(_load_records(section))}
+    """Return the place of each name in the catalogue's order; a table of settings stands where the first of them does."""
+    positions: dict[str, int] = {}
+    for index, name in enumerate(_load_records(section)):
+        positions.setdefault(name.partition(".")[0] if section in FRAMEWORK_SECTIONS else name, index)
+    return positions
 
 
 @cache

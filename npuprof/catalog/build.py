@@ -33,13 +33,19 @@ PAGES = (
     "exception-remedy", "experimental", "deprecated", "undocumented", "removed",
 )  # fmt: skip
 _PROSE_FIELDS = {
-    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option",
+    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option", "ge_level",
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
     "deprecated_unless", "empty_unless", "unread_while", "born_on", "read_by", "overwritten_by", "audience",
 }  # fmt: skip
-_KEPT_FIELDS = {"options": {"env"}, "env": {"separator", "since"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
+_KEPT_FIELDS = {
+    "options": {"env"},
+    "env": {"separator", "since"},
+    "atc": {"conflicts", "requires", "products_not", "separator"},
+    "torch_npu": {"conflicts", "requires", "since"},
+    "vllm_ascend": {"conflicts", "requires", "since"},
+}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -53,6 +59,9 @@ def build_parts() -> dict[str, Any]:
         "env": _read_variables(),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
+        "torch_npu": _read_toml_file("torch_npu.toml"),
+        "vllm_ascend": _read_toml_file("vllm_ascend.toml"),
+        "vllm": {},
     }
     options = sections["options"]
     for release in releases:

@@ -189,8 +189,8 @@ def _escape(text: str) -> str:
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 
-def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) -> Schema:
-    """Return the schema of an argument of the estimator, or of a flag of the ATC compiler."""
+def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | catalog.Setting) -> Schema:
+    """Return the schema of an argument of the estimator, a flag of the ATC compiler, or a plain setting of a framework."""
     described = build_description(section, record.name)
     if isinstance(record, catalog.Flag) and record.deprecated:
         described["deprecated"] = True

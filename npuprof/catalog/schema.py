@@ -11,6 +11,7 @@ from npuprof.catalog import pages, products, releases, targets
 from npuprof.catalog.record_schemas import (
     LAUNCHER,
     build_appended_schema,
+    build_description,
     build_launcher_schema,
     build_option_schema,
     build_product_schema,
@@ -42,6 +43,9 @@ def build_profile_schema() -> Schema:
         "env": _build_env_schema(),
         "estimator": _build_section("estimator", "Arguments of NPURunConfig that are no session option."),
         "atc": _build_section("atc", "Flags of the ATC compiler that are no session option, without dashes."),
+        "torch_npu": _build_settings_schema("torch_npu", "Settings of torch_npu's Python API, by its names."),
+        "vllm_ascend": _build_settings_schema("vllm_ascend", "Keys of vLLM-Ascend's --additional-config."),
+        "vllm": {"type": "object", "description": "Arguments of vllm serve without dashes, passed through unchecked."},
     }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
     return {
@@ -156,6 +160,21 @@ def _build_section(section: str, description: str) -> Schema:
         elif isinstance(record, (catalog.Flag, catalog.Argument)) and record.kind != "object":
             properties[name] = build_value_schema(section, record)
     return {**table_schema(properties), "description": description}
+
+
+def _build_settings_schema(section: str, description: str) -> Schema:
+    """Return the schema of the settings of a framework, with a table for each group of them."""
+    schema: Schema = {**table_schema({}), "description": description}
+    for name in catalog.record_names(section):
+        *groups, leaf = name.split(".")
+        table = schema
+        for group in groups:
+            table = table["properties"].setdefault(group, table_schema({}))
+        record = catalog.find_setting(section, name)
+        assert record is not None
+        kind = {"json": "object", "list": "array"}.get(record.kind)
+        table["properties"][leaf] = {**build_description(section, name), "type": kind} if kind else build_value_schema(section, record)
+    return schema
 
 
 def _build_env_schema() -> Schema:

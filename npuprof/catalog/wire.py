@@ -12,6 +12,7 @@ from npuprof.model import Record
 STAGES = ("init", "session", "graph")
 #: What stands for the text of a key that is not there.
 NO_KEY = "-"
+_MODES = {"true": "1", "false": "0", "auto": "2"}
 
 
 class Generation(Record):
@@ -79,6 +80,19 @@ def load_wires() -> dict[str, Wire]:
 def find_wire(name: str) -> Wire | None:
     """Return what is written down of an option, None where nothing is known of it."""
     return load_wires().get(name)
+
+
+def write_text(form: str, value: Any) -> str | None:
+    """Return how a value is written in a form, None where it has none there."""
+    if form in ("text", "folder"):
+        return value if isinstance(value, str) else None
+    if form == "flag":
+        return str(int(value)) if isinstance(value, bool) else None
+    if form == "word":
+        return str(value).lower() if isinstance(value, bool) else None
+    if form == "mode":
+        return _MODES.get(value) if isinstance(value, str) else None
+    return str(value) if type(value) is int else None
 
 
 @cache

@@ -43,7 +43,7 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
         what, hint = f"estimator.{name} is an object of the script", "pass it in the script, to the rendered function"
         return [Fault("NP208", what, "A preset holds plain values.", hint)]
     key = f"estimator.{name}"
-    faults = _find_plain_value_faults(key, argument, value)
+    faults = find_plain_value_faults(key, argument, value)
     return faults or (find_path_faults(key, value) if argument.kind == "path" else [])
 
 
@@ -56,7 +56,7 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
     if isinstance(value, str):
         value = find_spelling(flag, value)
-    faults = _find_plain_value_faults(f"atc.{name}", flag, value)
+    faults = find_plain_value_faults(f"atc.{name}", flag, value)
     if faults and isinstance(value, str) and may_be_taken(flag, value):
         return [fault._replace(severity="info") for fault in faults]
     if flag.kind == "chip":
@@ -90,14 +90,15 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
     return []
 
 
-def _find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag, value: Any) -> list[Fault]:
+def find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag | catalog.Setting, value: Any) -> list[Fault]:
+    """Return what is wrong with the type, the choice, the range or the format of a plain value."""
     kind, choices = record.kind, record.choices
     wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
     if type(value) not in wanted:
         expected = " or ".join(dict.fromkeys(map(_TYPE_WORDS.__getitem__, wanted)))
         unit, numbered = (record.unit, False) if isinstance(record, catalog.Argument) else ("", record.numbered)
         guess = guess_choice(value, choices, numbered) if choices else guess_plain_value(value, kind, unit)
-        guess = UNKNOWN if kind == "path" else verify_guess(guess, lambda guess: _find_plain_value_faults(key, record, guess))
+        guess = UNKNOWN if kind == "path" else verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
         otherwise = f"write one of {format_choices(choices)}" if choices else f"write {expected}"
         hint, fix = suggest_value(key.partition(".")[2], guess, otherwise, value)
         return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
@@ -106,7 +107,7 @@ def _find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag, 
     if not isinstance(value, str):
         return find_range_faults(f"{key} = {value}", value, record)
     faults = find_nul_faults(key, value, "No argument can hold one.")
-    if faults or isinstance(record, catalog.Argument) or not record.pattern or re.fullmatch(record.pattern, value):
+    if faults or not isinstance(record, catalog.Flag) or not record.pattern or re.fullmatch(record.pattern, value):
         return faults
     hint = f"see npuprof option --{key.partition('.')[2]}"
     return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]

@@ -18,7 +18,7 @@ from npuprof.system.patterns import lazy_pattern
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: What has choices and a range.
-    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument
+    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
 
 #: Stands for no value.
 UNKNOWN: Any = object()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -12,7 +12,7 @@ from npuprof.checks.surfaces import encode_flag_value, find_surface_faults, find
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, Path, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
 
 #: The findings that tell what a preset says it is for, not whether it would work there.
@@ -268,6 +268,9 @@ def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
 
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     section, name = keys.split_section_and_name(key)
+    if section in FRAMEWORK_SECTIONS:
+        yield from _find_framework_scope_faults(scope, section, name, value)
+        return
     record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else None
     if record is None:
         return
@@ -279,7 +282,10 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
     elif isinstance(value, (str, int, float)):
         yield from find_family_faults(scope, key, record, str(value))
-    unread = list(_find_variable_release_faults(scope, record)) if isinstance(record, catalog.Variable) else []
+    unread: list[Fault] = []
+    if isinstance(record, catalog.Variable):
+        readers = [reader for reader in catalog.find_record_texts("env", name).get("read_by", ()) if reader != record.framework]
+        unread += _find_version_faults(scope, record.framework, record, key, readers)
     yield from unread
     if isinstance(record, catalog.Variable) and record.dead and not dict(scope.versions).get(record.framework):
         yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")
@@ -292,25 +298,42 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)
 
 
-def _find_variable_release_faults(scope: Scope, variable: catalog.Variable) -> Iterator[Fault]:
-    """Yield that releases of its framework do not read a variable yet, or any more; of each framework only what the preset is for."""
-    framework, covered = variable.framework, dict(scope.versions).get(variable.framework, ())
-    readers = releases.find_releases_read(variable.since, variable.until, framework) if covered else ()
+def _find_version_faults(
+    scope: Scope, framework: str, record: catalog.Variable | catalog.Setting, key: str, others: Sequence[str] = ()
+) -> Iterator[Fault]:
+    """Yield that releases of a framework do not read a setting yet, or any more; of each framework only what the preset is for."""
+    covered = dict(scope.versions).get(framework, ())
+    readers = releases.find_releases_read(record.since, record.until, framework) if covered else ()
     missing = [name for name in covered if name not in readers]
     if not missing:
         return
-    bounds = (f"since {variable.since}" if variable.since else "", f"until {variable.until}" if variable.until else "")
+    bounds = (f"since {record.since}" if record.since else "", f"until {record.until}" if record.until else "")
     span = f"{framework} reads it {' '.join(filter(None, bounds))}"
     hint = f"unset it there, or narrow {framework}"
     where = f"{framework} {releases.format_release_span(missing, framework)}"
     if releases.is_known_by_documentation(framework):
         why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
-        yield Fault("NP405", f"it is not known whether {where} reads env.{variable.name}", why, hint)
+        yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return
-    others = [name for name in catalog.find_record_texts("env", variable.name).get("read_by", ()) if name != framework]
     also = f", and so may {', '.join(others)}" if others else ""
     why = f"{span}{also}; where nothing reads it, it is ignored silently."
-    yield Fault("NP404", f"env.{variable.name} is not read in {where}", why, hint, severity="warning" if others else "error")
+    yield Fault("NP404", f"{key} is not read in {where}", why, hint, severity="warning" if others else "error")
+
+
+def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: Any) -> Iterator[Fault]:
+    """Yield which settings of a framework its releases do not read, and which are deprecated."""
+    for path, _ in catalog.list_settings(section, name, value):
+        dotted = ".".join((name, *path))
+        record = catalog.find_setting(section, dotted)
+        if record is None:
+            continue
+        key = f"{section}.{dotted}"
+        unread = list(_find_version_faults(scope, section, record, key))
+        yield from (fault._replace(tail=path) for fault in unread)
+        is_old = bool(record.until) and section not in dict(scope.versions)
+        if (record.deprecated or is_old) and not unread:
+            why = f"{section} reads it until {record.until}." if is_old else ""
+            yield Fault("NP501", f"{key} is deprecated", why, f"use {record.replaced_by}" if record.replaced_by else "unset it", path)
 
 
 def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:

@@ -31,7 +31,7 @@ from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -114,6 +114,10 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
         return find_variable_faults(name, value)
+    if section in FRAMEWORK_SECTIONS:
+        from npuprof.checks.frameworks import find_framework_faults
+
+        return find_framework_faults(section, name, value)
     from npuprof.checks.arguments import find_argument_faults, find_flag_faults
 
     return find_argument_faults(name, value) if section == "estimator" else find_flag_faults(name, value)

@@ -85,7 +85,7 @@ class Env(Verb):
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
-            tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
+            tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]

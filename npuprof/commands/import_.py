@@ -11,7 +11,7 @@ from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, Place
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -353,7 +353,11 @@ def _build_fields(
         "presets": [
             {
                 "name": draft.name, "file": draft.file, "scenario": draft.scenario,
-                **{section: select_section(draft.settings, section) for section in SECTIONS},
+                **{
+                    section: values
+                    for section in SECTIONS
+                    if (values := select_section(draft.settings, section)) or section not in FRAMEWORK_SECTIONS
+                },
                 "left_out": [
                     {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
                     for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))

@@ -69,6 +69,9 @@ class Render(Verb):
             output.tell_remark(f"not in this target: {note}")
         tell_findings(rendered.findings)
         if self.output is None or self.output == "-" or output.is_stream(self.output):
+            if target.is_folder:
+                files = {target.file: rendered.text, **rendered.sidecars}
+                return Answer("".join(f"# {name}\n{text}" for name, text in files.items()))
             if rendered.sidecars:
                 raise NpuprofError([_build_folder_finding(config, rendered)])
             return Answer(rendered.text)

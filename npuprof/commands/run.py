@@ -89,7 +89,7 @@ class Run(Verb):
             )  # refused below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
-        tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
+        tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
         folder = sidecar_cache_folder(config)
         variables, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)

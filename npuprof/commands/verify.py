@@ -29,8 +29,8 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 class Verify(Verb):
     """Verify a run by its logs, or released versions.
 
-    EVIDENCE is a plog file or folder, the standard error of TensorFlow 2, a graph dump (.pbtxt), or - for stdin. It can also be
-    a pipe that the shell opens: <(zcat run.log.gz). For each process and setting, npuprof reports whether it was effective,
+    EVIDENCE is a plog file or folder, the standard error of TensorFlow 2 or torch_npu, a graph dump (.pbtxt), or - for stdin. It can
+    also be a pipe that the shell opens: <(zcat run.log.gz). For each process and setting, npuprof reports whether it was effective,
     changed, set too late, absent or undetermined. Exits with 1 if a setting was not effective or a tag does not match, and with
     2 if this cannot be determined. With --signatures, git verify-tag runs the signature program of your git configuration.
     """
@@ -95,7 +95,8 @@ class Verify(Verb):
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
-        return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))
+        config = workspace.resolve_spec(preset)
+        return answer_proof(config, lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options))
 
     def _refuse_odd_flags(self) -> None:
         odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}

@@ -6,7 +6,7 @@ import re
 import tomllib
 from functools import cache
 
-from npuprof.model import SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 
 #: How many parts a key may have that somebody writes on a command line.
 DEEPEST_KEY = 32
@@ -103,6 +103,8 @@ def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
 def split_section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
     segments = split_dotted_key(key) or (key,)
+    if len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS:  # a setting of one has its path as its name
+        return segments[0], ".".join(segments[1:])
     return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
 
 

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 
-_SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
+_SECTION_COMMANDS = {
+    "options": "the targets of TensorFlow and ATC", "env": "npuprof env", "estimator": "npuprof render --to estimator",
+    "atc": "npuprof render --to atc", "torch_npu": "npuprof render --to torch-npu", "vllm_ascend": "npuprof render --to vllm",
+    "vllm": "npuprof render --to vllm",
+}  # fmt: skip
 
 
 class Rendered(Record):
@@ -38,10 +42,10 @@ class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
     ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
-    options that it writes, ``sections`` what it writes beside them. ``renames`` tells whether its bare lines work on a
-    ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler, which no TensorFlow
-    process reads. ``write_onto`` takes a config and the expression of an object that is there, and gives the lines that set the
-    options on it and do nothing else.
+    options that it writes, if it ``takes_options``, ``sections`` what it writes beside them. ``renames`` tells
+    whether its bare lines work on a ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler,
+    which no TensorFlow process reads. All files of one that ``is_folder`` are its answer. ``write_onto`` takes a config
+    and the expression of an object that is there, and gives the lines that set the options on it and do nothing else.
     """
 
     place: int
@@ -52,12 +56,16 @@ class Target(Record):
     renames: bool = False
     offline: bool = False
     sections: tuple[str, ...] = ()
+    takes_options: bool = True
+    is_folder: bool = False
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
         self.refuse_offline(config)
-        return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
+        return self.write(config, inline)._replace(
+            left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
+        )
 
     def render_onto(self, config: Config, onto: str) -> Rendered:
         """Return only the lines that set the options on an object that is there. Raises NpuprofError where the target has none such."""
@@ -65,7 +73,9 @@ class Target(Record):
         if self.write_onto is None:
             what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
             raise NpuprofError([Finding("NP902", what, why, "take the line with `onto` out of the block, and refresh it")])
-        return self.write_onto(config, onto)._replace(left_out=find_left_out_sections(config, self.sections))
+        return self.write_onto(config, onto)._replace(
+            left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
+        )
 
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""

@@ -92,13 +92,11 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if option is None or "atc" not in option.spelling:
             lost[name] = option.not_carried.get("atc", "") if option else ""
             continue
-        carried, written = option.write_on("atc", encode_fitting_value(config, option, value, "atc"))
+        carried, written = encode_flag(config, option, value, "atc")
         flag = option.spelling["atc"].removeprefix("--")
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
             continue
-        if option.structure == "shapes":
-            written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
         flags[flag], keys[flag] = written, name
     if lost:
         raise build_not_carried_error(config, lost, "atc")
@@ -113,6 +111,14 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         flags[name], keys[name] = value, f"atc.{name}"
     place = catalog.record_positions("atc")
     return {flag: flags[flag] for flag in sorted(flags, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+
+
+def encode_flag(config: Config, option: catalog.Option, value: Any, target: str) -> tuple[bool, Any]:
+    """Return whether the flag of an option takes a value, and the value as ATC reads it. Raises NpuprofError for one of another type."""
+    carried, written = option.write_on("atc", encode_fitting_value(config, option, value, target))
+    if carried and option.structure == "shapes":
+        written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
+    return carried, written
 
 
 def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second: Any, key: str) -> Finding:

@@ -40,10 +40,10 @@ def collect_env_variables(
     later: dict[str, str] = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        pairs = find_pairs_form(name) if isinstance(value, dict) else None
-        if pairs:
-            variables[name] = pairs.format(value)
-        elif isinstance(value, dict):
+        text = format_set_variable(name, value)
+        if text is not None:
+            variables[name] = text
+        else:
             fact = str(value.get("launcher"))
             known = tell(fact) if tell and fact in FACTS else None
             if known is not None:
@@ -54,8 +54,6 @@ def collect_env_variables(
                 notes.append(f"{name} is left out: no launcher has said its {fact} here")
             else:
                 notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
-        else:
-            variables[name] = format_switch_variable(name, value) if isinstance(value, bool) else str(value)
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
         wired = paths.get(name) or encode_field_value(name, value)
@@ -75,6 +73,14 @@ def collect_env_variables(
     variables |= dict(zip(MARKS, marks, strict=True))
     _require_exportable(config, variables | later)
     return variables, notes
+
+
+def format_set_variable(name: str, value: Any) -> str | None:
+    """Return the text of a variable that [env] sets, None if its value is that of each process."""
+    if isinstance(value, dict):
+        pairs = find_pairs_form(name)
+        return pairs.format(value) if pairs else None
+    return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
 
 
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:

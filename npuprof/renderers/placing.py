@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers import Rendered
-from npuprof.renderers.stamp import is_listed_sidecar, judge_found_text, read_listed_sidecars
+from npuprof.renderers.stamp import compare_rendered, is_listed_sidecar, judge_found_text, read_listed_sidecars
 from npuprof.report import output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
@@ -39,7 +39,8 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
     refused: list[Finding] = []
-    if existing is not None and existing != rendered.text.encode() and not force and not judge_found_text(text).current:
+    is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
+    if existing is not None and not force and not is_ours:
         refused.append(_build_kept_finding(code, "It has no header of npuprof, or its text is not the one below the header."))
     sidecars, foreign = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
     if refused or foreign:

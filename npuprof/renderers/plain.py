@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import add_render_header
 from npuprof.renderers.stamp import stamp_json
@@ -31,7 +31,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "digest": config.digest,
         "preset_digest": config.preset_digest,
         "digest_form": FORM,
-        **{name: config_section(config, name) for name in SECTIONS},
+        **{name: section for name in SECTIONS if (section := config_section(config, name)) or name not in FRAMEWORK_SECTIONS},
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.wire import NO_KEY, STAGES, Wire
+from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Map, Text, Values
 from npuprof.system.patterns import lazy_pattern
@@ -16,7 +16,6 @@ from npuprof.system.patterns import lazy_pattern
 SAME, OTHER, UNSURE = "same", "other", "unsure"
 
 _LARGEST_FUSION = 33554432
-_MODES = {"true": "1", "false": "0", "auto": "2"}
 _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
 #: Forms of which a line without a head behind it can be no part.
 _ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
@@ -132,19 +131,6 @@ class Wanted:
         if form == "text" and isinstance(self.value, (str, dict, list)) and text:
             return values.is_equivalent_setting(self.wire.name, self.value, text)
         return False
-
-
-def write_text(form: str, value: Any) -> str | None:
-    """Return how a value is written in a form, None where it has none there."""
-    if form in ("text", "folder"):
-        return value if isinstance(value, str) else None
-    if form == "flag":
-        return str(int(value)) if isinstance(value, bool) else None
-    if form == "word":
-        return str(value).lower() if isinstance(value, bool) else None
-    if form == "mode":
-        return _MODES.get(value) if isinstance(value, str) else None
-    return str(value) if type(value) is int else None
 
 
 def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -15,6 +15,7 @@ from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
+from npuprof.runs.variables import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import JudgedRun, judge_process
 
 TYPE_CHECKING = False
@@ -33,28 +34,40 @@ _HINTS = {
 
 def require_options(config: Config) -> None:
     """Raise NpuprofError for a preset of which no run leaves anything in a log."""
-    if not config.options:
-        why = "Only session options leave something in the log of a run."
+    if not config.options and not (config.env and is_for_torch_npu(config)):
+        why = "Only session options, and variables of torch_npu, leave something in the log of a run."
         raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
+
+
+def _list_judged(config: Config, evidence: Evidence) -> dict[str, Any]:
+    """Return the settings that are judged, by key: options, and variables if the preset is for torch_npu or the logs have any."""
+    has_variables = is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
+    variables = {keys.format_full_key("env", name): value for name, value in config.env.items()} if has_variables else {}
+    return {**config.options, **variables}
+
+
+def _judge_run(config: Config, judged: Mapping[str, Any], process: Process) -> JudgedRun:
+    verdicts = judge_process(config.options, process)
+    return JudgedRun(process, verdicts + (judge_variables(config.env, process) if len(judged) > len(verdicts) else []))
 
 
 def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
     """Return the verdicts on a preset. Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
 
-    Raises NpuprofError as ``read`` does, and for a preset without session options, before anything is read.
+    Raises NpuprofError as ``read`` does, and for a preset of which nothing is ever written down, before anything is read.
     """
     require_options(config)
-    options = config.options
     evidence = read()
-    runs = [JudgedRun(process, judge_process(options, process)) for process in evidence.processes]
+    judged = _list_judged(config, evidence)
+    runs = [_judge_run(config, judged, process) for process in evidence.processes]
     states = [verdict.state for run in runs for verdict in run.verdicts]
     code = 1 if any(state in NOT_IN_FORCE for state in states) else 2 if all(state == CANNOT_TELL for state in states) else 0
     forms: Forms = {
-        "text": lambda: _build_table(options, runs),
-        "json": lambda: _build_fields(config, evidence, runs),
-        "github": lambda: _format_github(config, runs),
+        "text": lambda: _build_table(judged, runs),
+        "json": lambda: _build_fields(config, judged, evidence, runs),
+        "github": lambda: FORMATS["github"](build_findings(config, judged, runs)),
     }
-    return Answer(forms, tuple(_tell_summary(config, evidence, runs)), code)
+    return Answer(forms, tuple(_tell_summary(config, judged, evidence, runs)), code)
 
 
 def name_process(process: Process) -> str:
@@ -75,10 +88,10 @@ def _group(runs: Sequence[JudgedRun], number: int) -> list[tuple[Verdict, list[P
     return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
 
 
-def _build_table(options: Any, runs: Sequence[JudgedRun]) -> Table:
+def _build_table(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> Table:
     rows: list[tuple[str, ...]] = []
     several = len(runs) > 1
-    for number, (name, value) in enumerate(options.items()):
+    for number, (name, value) in enumerate(judged.items()):
         groups = _group(runs, number)
         for verdict, processes in groups:
             description = _describe(verdict, value)
@@ -116,26 +129,27 @@ def _describe(verdict: Verdict, value: Any) -> str:
     return "; ".join(part for part in (summary, verdict.note) if part)
 
 
-def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
+def _tell_summary(config: Config, judged: Mapping[str, Any], evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
     states = [verdict.state for run in runs for verdict in run.verdicts]
     counts = ", ".join(f"{states.count(state)} {state}" for state in reversed(STATES) if state in states)
     adapters = ", ".join(dict.fromkeys(name for run in runs if (name := tell_names(run.process))))
     is_single = len(runs) == 1
     count = "1 process" if is_single else f"{len(runs)} processes"
     remarks = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
-    disagreeing = find_disagreeing(config, runs)
+    disagreeing = _find_disagreeing(judged, runs)
     if disagreeing:
         remarks.append(f"the processes do not agree on {', '.join(disagreeing)}")
-    if others := list_others(config):
+    if others := _list_others(config, judged):
         count = format_count(len(others), "setting")
-        remarks.append(f"{count} outside [options] left out: no adapter writes them down ({count_rest(others, 4)})")
+        where = "[options]" if len(judged) == len(config.options) else "[options] and [env]"
+        remarks.append(f"{count} outside {where} left out: no adapter writes them down ({count_rest(others, 4)})")
     return remarks
 
 
-def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
+def _find_disagreeing(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[str]:
     """Return the settings on which what is proven of one process is not what is proven of another."""
     names = []
-    for number, name in enumerate(config.options):
+    for number, name in enumerate(judged):
         verdicts = [run.verdicts[number] for run in runs if run.verdicts[number].state != CANNOT_TELL]
         proven = {
             (IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in verdicts
@@ -145,12 +159,12 @@ def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
     return names
 
 
-def list_others(config: Config) -> list[str]:
+def _list_others(config: Config, judged: Mapping[str, Any]) -> list[str]:
     """Return the keys of settings that no adapter writes down."""
-    return [key for key in config.settings if keys.split_section_and_name(key)[0] != "options"]
+    return [key for key in config.settings if key not in judged and keys.split_section_and_name(key)[0] != "options"]
 
 
-def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> dict[str, Any]:
+def _build_fields(config: Config, judged: Mapping[str, Any], evidence: Evidence, runs: Sequence[JudgedRun]) -> dict[str, Any]:
     states = [verdict.state for run in runs for verdict in run.verdicts]
     return {
         "schema": SCHEMA,
@@ -168,7 +182,7 @@ def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
                 "starts": len(run.process.epochs),
                 "verdicts": [
                     {
-                        "setting": verdict.setting, "state": verdict.state, "value": config.options[verdict.setting],
+                        "setting": verdict.setting, "state": verdict.state, "value": judged[verdict.setting],
                         "found": list(verdict.found), "note": verdict.note or None, "tell": verdict.tell or None,
                     }
                     for verdict in run.verdicts
@@ -176,19 +190,15 @@ def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
             }
             for run in runs
         ],
-        "disagree": find_disagreeing(config, runs),
-        "left_out": list_others(config),
+        "disagree": _find_disagreeing(judged, runs),
+        "left_out": _list_others(config, judged),
     }  # fmt: skip
 
 
-def _format_github(config: Config, runs: Sequence[JudgedRun]) -> str:
-    return FORMATS["github"](build_findings(config, runs))
-
-
-def build_findings(config: Config, runs: Sequence[JudgedRun]) -> list[Finding]:
+def build_findings(config: Config, judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[Finding]:
     """Return a finding for each setting that was not in force (NP971), and for each that could not be told (NP972)."""
     findings = []
-    for number, (name, value) in enumerate(config.options.items()):
+    for number, (name, value) in enumerate(judged.items()):
         for verdict, processes in _group(runs, number):
             where = name_processes(processes)
             description = escape_controls(_describe(verdict, value))

@@ -18,6 +18,7 @@ from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
 from npuprof.runs.proving import answer_proof
+from npuprof.runs.variables import choose_log_modules, is_for_torch_npu
 from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
 
@@ -66,16 +67,18 @@ _FOLDER = "ASCEND_PROCESS_LOG_PATH"
 _WANTED = {"FMK": "FMK=1", "GE": "GE=1"}
 
 
-def plan_log(environment: Mapping[str, str], folder: str, name: str) -> dict[str, str]:
+def plan_log(environment: Mapping[str, str], folder: str, name: str, config: Config | None = None) -> dict[str, str]:
     """Return the variables that switch the log of a run on: into a folder, or into NAME below the one that its environment has for logs.
 
-    Levels that the environment sets stay.
+    Levels that the environment sets stay. Where torch_npu reads the config, it is to write its variables to standard error.
     """
     levels = environment.get(_LEVELS) or ""
     known = {item.partition("=")[0] for item in levels.split(":")}
-    missing = [item for module, item in _WANTED.items() if module not in known]
+    missing = [item for module, item in _WANTED.items() if module not in known and (config is None or config.options)]
     path = os.path.join(environment[_FOLDER], name) if environment.get(_FOLDER) else folder
-    return {_FOLDER: os.path.abspath(path), _LEVELS: ":".join(filter(None, [levels, *missing]))}
+    torch = {"TORCH_NPU_LOGS": choose_log_modules(environment)} if config is not None and is_for_torch_npu(config) else {}
+    levels = ":".join(filter(None, [levels, *missing]))
+    return {_FOLDER: os.path.abspath(path), **({_LEVELS: levels} if levels else {}), **torch}
 
 
 _ERRORS = "stderr.log"
@@ -90,7 +93,7 @@ class RunLog:
     def __init__(self, config: Config, environment: dict[str, str], top: str) -> None:
         self._config = config
         name = f"{recording.name_file(config.name)}.{os.uname().nodename}.{os.getpid()}"
-        self.variables = plan_log(environment, os.path.join(top, name), name)
+        self.variables = plan_log(environment, os.path.join(top, name), name, config)
         self.folder = self.variables[_FOLDER]
         self._created = output.make_folder(self.folder)
         output.tell_remark(f"the log of this run goes to {self.folder}")
@@ -145,6 +148,8 @@ class RunLog:
             hint = (
                 "check that the command creates a session on a device, here and not in a container; npuprof doctor checks the log variables"
             )
+            if not self._config.options:
+                hint = "check that the command imports torch_npu, and that its release writes the variables down: TORCH_NPU_LOGS=env"
             raise NpuprofError([Finding("NP970", what, why, hint)])
         return evidence
 

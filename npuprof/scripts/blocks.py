@@ -164,7 +164,7 @@ class Injector:
             variables = {name: value for name, value in variables.items() if name in config.env or name in MARKS}
         text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, variables))
         remaining = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
-        return Rendered(text, left_out=(*find_left_out_sections(config, ("env",)), *remaining))
+        return Rendered(text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining))
 
     def refresh_block(self, block: Block, facts: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
         """Return a block as it would be written now, of the preset ``name`` if there is one. Raises NpuprofError."""

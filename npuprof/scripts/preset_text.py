@@ -10,7 +10,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
-from npuprof.model import SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
@@ -36,7 +36,13 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
         in_section = select_section(settings, section)
         plain = {name: value for name, value in in_section.items() if not isinstance(value, dict) or section != "options"}
         if plain:
-            lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {_format_written(value)}" for name, value in plain.items())]
+            segments = (name.split(".") if section in FRAMEWORK_SECTIONS else [name] for name in plain)
+            names = (".".join(map(format_key_segment, parts)) for parts in segments)
+            lines += [
+                "",
+                f"[{section}]",
+                *(f"{name} = {_format_written(value)}" for name, value in zip(names, plain.values(), strict=True)),
+            ]
         for name, value in in_section.items():
             if name not in plain:
                 lines += ["", f"[{section}.{format_key_segment(name)}]"]

@@ -26,7 +26,7 @@ def find_topic(key: str, value: Any) -> str:
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is not None:
         return variable.topic or variable.scope.partition(",")[0] or "environment"
-    return {"env": "environment", "atc": "conversion"}.get(section, section)
+    return {"env": "environment", "atc": "conversion"}.get(section, section.replace("_", "-"))
 
 
 def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -> list[str]:

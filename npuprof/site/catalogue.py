@@ -9,10 +9,10 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
-from npuprof.model import Record
+from npuprof.model import FRAMEWORK_SECTIONS, Record
 
 #: What the sections of a preset hold, as a reader names it.
-KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag"}
+KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag", **dict.fromkeys(FRAMEWORK_SECTIONS, "setting")}
 
 
 class CatalogueRow(Record):

@@ -71,7 +71,7 @@ class Process:
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
     that they name threads. ``warned`` are texts by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by
     kind (``node``, ``operator``). It is ``spoilt`` if lines of a file of it are cut or run into each other, ``orphaned`` are keys of
-    lines that have lost the title of their block.
+    lines that have lost the title of their block. ``variables`` are the texts that torch_npu read of each.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:
@@ -92,6 +92,7 @@ class Process:
         self.warnings_mixed = False
         self.spoilt = False
         self.orphaned: set[str] = set()
+        self.variables: dict[str, list[Text]] = {}
 
     @property
     def epoch(self) -> Epoch:

@@ -50,6 +50,12 @@ _ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*)
 _ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
 _SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
+#: What torch_npu and the logger of torch write to standard error, which name a rank in different places.
+_TORCH_HEAD = rb"(?:\[rank(\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+)(?: [^\]\n]*?:\d+)?\]"
+_VARIABLE = lazy_pattern(LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)", re.ASCII | re.DOTALL)
+_ANY_SECOND = lazy_pattern(
+    _TORCH_HEAD + rb"|\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII
+)
 _SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: A number of a process that has so many digits is none.
 _LONGEST_PID = 19
@@ -91,6 +97,28 @@ def parse_line(raw: bytes) -> Line | None:
     second = _SECOND_TIME.search(raw, match.end())
     text = decode_text(raw[match.end() : second.start() if second is not None else len(raw)])
     return Line(writer, name_writer(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode(), second is not None)
+
+
+class ReadVariable(NamedTuple):
+    """A variable that torch_npu read: the label before its line, its process and rank, its name and text, and whether that may go on."""
+
+    before: str
+    pid: int
+    rank: str
+    name: str
+    text: str
+    cut: bool
+
+
+def parse_variable(raw: bytes, ended: bool) -> ReadVariable | None:
+    """Return the variable of a line with ``get env NAME = VALUE``, None for any other line."""
+    match = _match_head(_VARIABLE, raw) if b"get env " in raw else None
+    if match is None or len(match[3]) >= _LONGEST_PID:
+        return None
+    second = _ANY_SECOND.search(match[6])
+    text = decode_text(match[6][: second.start() if second is not None else None])
+    rank = (match[2] or match[4] or b"").decode()
+    return ReadVariable(name_writer(match[1]), int(match[3]), rank, match[5].decode(), text, second is not None or not ended)
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:

@@ -6,11 +6,11 @@ import os
 import re
 from itertools import takewhile
 
-from npuprof.runs.evidence import Process
+from npuprof.runs.evidence import MOST_MAPS, Process, Text
 from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
-from npuprof.runs.evidence.lines import Line, has_head, is_remnant, parse_line, show_writer, strip_colours
+from npuprof.runs.evidence.lines import Line, ReadVariable, has_head, is_remnant, parse_line, parse_variable, show_writer, strip_colours
 from npuprof.runs.evidence.scanning import ENDING, SAYING
 from npuprof.runs.evidence.tf2_log import Tf2Log
 
@@ -58,6 +58,10 @@ class LogReader:
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line; the text before it may go on in it where it has no head."""
         plain = strip_colours(raw)
+        if (variable := parse_variable(plain, ended)) is not None:
+            self._tail.clear()
+            self._take_variable(variable)
+            return
         line = parse_line(plain)
         self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
         if line is None and not has_head(plain):
@@ -67,6 +71,15 @@ class LogReader:
         if line is not None:
             self._take_parsed(line, ended)
         self.wants = None if self._tail.is_open else ENDING if self._adapter.is_open else SAYING
+
+    def _take_variable(self, variable: ReadVariable) -> None:
+        """Keep the text of a variable once, and what its line says of the process."""
+        process = self._processes.get(self._place, variable.before, variable.pid)
+        self._met.setdefault(process)
+        process.rank = process.rank or variable.rank
+        texts, text = process.variables.setdefault(variable.name, []), Text(variable.text, variable.cut)
+        if text not in texts and len(texts) < MOST_MAPS:
+            texts.append(text)
 
     def _take_parsed(self, line: Line, ended: bool) -> None:
         if line.writer == "tf2":

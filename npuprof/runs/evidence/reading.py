@@ -30,8 +30,9 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
                 scan_stream(stream, reader, progress.add, most)
                 of_tf2 += reader.finish()
     for process in processes.found.values():
-        process.settle()
-    reporting = [process for process in (*processes.found.values(), *of_tf2) if _says_anything(process)]
+        if process.pending or not process.variables:
+            process.settle()
+    reporting = [process for process in (*processes.found.values(), *of_tf2) if process.variables or _says_anything(process)]
     return Evidence(reporting, len(sources))
 
 
@@ -52,14 +53,21 @@ class _Progress:
         self._show(f"{self.size // 1_000_000:,} MB read, now {self.path}")
 
 
-def read_told_evidence(paths: Sequence[str]) -> Evidence:
-    """Return what files and folders hold, saying on a terminal how far it is. Raises NpuprofError, also where they hold nothing."""
+def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_torch: bool = False) -> Evidence:
+    """Return what files and folders hold, saying on a terminal how far it is. Raises NpuprofError, also where they hold nothing.
+
+    Processes of which there are variables only do not count unless it is ``with_variables``. The hint is for runs ``of_torch``.
+    """
     evidence = read_with_progress(paths)
+    if not with_variables:
+        evidence = evidence._replace(processes=[process for process in evidence.processes if _says_anything(process)])
     if not evidence.processes:
         names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
         what = f"nothing in {names} was written by an adapter or by the engine of Ascend"
         why = "At the default level they write down next to nothing of their options."
         hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1, and name the folder of its logs, ~/ascend/log if nothing else is set"
+        if of_torch:
+            hint = "let the run have TORCH_NPU_LOGS=env, and name the file that its standard error goes to"
         raise NpuprofError([Finding("NP970", what, why, hint, where=Place(paths[0]) if paths[0] != "-" else None)])
     return evidence
 

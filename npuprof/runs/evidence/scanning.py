@@ -19,7 +19,7 @@ _LONGEST = 1 << 18
 #: What is in every line that says something of options or of a start, whoever wrote it.
 SAYING = lazy_pattern(
     rb"options?(?:[:\r\n]| IS |\Z)|option [\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp initialize|session_manager\.cc"
-    rb"|OMPartition subgraph_|jit_compile: |graph_max_parallel_model_num :|accelerate train mode :"
+    rb"|OMPartition subgraph_|get env \w+ = |jit_compile: |graph_max_parallel_model_num :|accelerate train mode :"
 )
 #: The same, and what is in every line of an adapter: any ends a block.
 ENDING = lazy_pattern(rb"TF_ADAPTER|" + SAYING.pattern)

@@ -11,17 +11,20 @@ from npuprof.catalog import Flag, Option
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.arguments import find_chip_faults, find_flag_faults
+from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.variables import build_misspelt_fault
 from npuprof.checks.view import Fault, Scope
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_short_value, split_section_and_name
 from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
+from npuprof.scripts.lint.torch_settings import find_torch_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
+from npuprof.scripts.reading.vllm_arguments import NO_TABLE
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
@@ -149,12 +152,21 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
 
 
+def _find_vllm_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+    """Return what is wrong with a key of --additional-config, or with its text."""
+    if setting.reason.startswith(NO_TABLE):
+        return [Fault("NP203", f"{setting.name} {setting.reason}", "vLLM stops at it.", "write it as '{\"key\": value}'", severity="error")]
+    return [] if setting.reason or not setting.key else find_framework_faults(*split_section_and_name(setting.key), setting.value)
+
+
 #: What finds faults of settings, by their surface; all others are flags of ATC.
 _FINDERS = {
     "session": _find_script_parameter_faults,
     "env": _find_script_variable_faults,
     "run_config": find_argument_faults,
     "global_options": find_attribute_faults,
+    "torch_npu": find_torch_faults,
+    "vllm": _find_vllm_faults,
 }
 
 

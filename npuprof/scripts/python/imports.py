@@ -22,7 +22,7 @@ _MOST_KEPT = 24
 #: A name is followed through so many modules that import it from each other.
 _DEEPEST = 8
 #: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
-_FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
+_FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "torch", "torch_npu", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))")
 _IMPORT_WORD = re.compile(rb"import\b")
 _NAME = re.compile(r"\w+")

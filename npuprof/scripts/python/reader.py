@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from npuprof.model import Finding, Place
-from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, parameter_map, run_config
+from npuprof.scripts.python import (
+    atc_calls,
+    environ,
+    global_options,
+    nested_configs,
+    parameter_map,
+    run_config,
+    torch_settings,
+    vllm_settings,
+)
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
@@ -18,38 +26,34 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
 #: What is read of Python.
-_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE)
+_SURFACES = (
+    parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE, torch_settings.SURFACE,
+    vllm_settings.SURFACE,
+)  # fmt: skip
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
-_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
+_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
 _ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
 _ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
-#: What a script of PyTorch sets in torch_npu: calls, and attributes of its modules.
-_TORCH_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.")
-_TORCH = re.compile(r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE)
+_TORCH = tuple(word.encode() for word in torch_settings.SURFACE.words)
+_TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 
 
 def mentions_python_setting(data: bytes) -> bool:
-    """Return whether a script can hold a setting, or something for torch_npu, without parsing it."""
-    return _holds_setting(data) or _mentions_torch_npu(data)
-
-
-def _holds_setting(data: bytes) -> bool:
+    """Return whether a script can hold a setting, without parsing it."""
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
+        return True
+    if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
         return True
     is_atc_call = any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS)
     return is_atc_call or (any(word in data for word in _ENVIRON) and environ.mentions_variable(data))
 
 
-def _mentions_torch_npu(data: bytes) -> bool:
-    return any(word in data for word in _TORCH_WORDS)
-
-
 def _can_set(text: bytes, part: bytes) -> bool:
     """Return whether a part of a text can set something; by words that are rare where it is the whole."""
-    return (part is text or any(word in part for word in _WORDS)) and _holds_setting(text)
+    return (part is text or any(word in part for word in _WORDS)) and mentions_python_setting(text)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -59,12 +63,9 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
-    notes = _find_torch_npu_notes(path, data) if _mentions_torch_npu(data) else ()
-    if notes and not (_holds_setting(data) or (modules is not None and calls_python_settings(path, data, modules))):
-        return ImportedFile(path, problems=notes)
     script = Script(path, data)
     if script.tree is None:
-        return ImportedFile(path, (), (), (*script.problems, *notes))
+        return ImportedFile(path, (), (), tuple(script.problems))
     visitor = _open_visitor(script, data, modules, _can_set)
     idle: list[IdleConfig] = []
     try:
@@ -81,19 +82,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
-    return ImportedFile(path, tuple(settings), sites, (*script.problems, *notes), script.text, remarks, followed=followed)
-
-
-def _find_torch_npu_notes(path: str, data: bytes) -> tuple[Finding, ...]:
-    """Return a note if a script calls or sets options of torch_npu, which npuprof does not read."""
-    text = data.decode(errors="replace")
-    matches = list(_TORCH.finditer(text))
-    if not matches:
-        return ()
-    match, more = matches[0], f", and {len(matches) - 1} more" if len(matches) > 1 else ""
-    what = f"options of torch_npu are not read: {match[1].strip()}{more}"
-    where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
-    return (Finding("NP801", what, "They are neither checked nor carried over into a preset.", "", where=where, severity="info"),)
+    return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)
 
 
 def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:

@@ -57,6 +57,16 @@ class TakenConfig(Record):
     alone: bool = True
 
 
+class TableEntry(NamedTuple):
+    """What a script puts into a table that has a name: key and value, the scope to read them in, the tests around it, if it never runs."""
+
+    key: ast.expr
+    value: ast.expr
+    scope: Scope
+    branches: tuple[Branch, ...]
+    dead: int
+
+
 class Surface(NamedTuple):
     """What reads one API: the words of which a file has to hold one, and what is done with calls, assignments and other statements.
 
@@ -88,6 +98,7 @@ class Visitor:
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
         self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
+        self.tables: dict[tuple[str, str], list[TableEntry]] = {}  #: by the scope that binds the name, and the name
         self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too

@@ -10,9 +10,17 @@ from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.reading.kubernetes import find_container_settings
+from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting
+from npuprof.scripts.reading.vllm_arguments import MENTION, is_config_table, read_config_table, read_listed_words
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.shell_lexer import Word
+
+#: A file of ``vllm serve --config``; an argument of it.
+_VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
+_INSIDE_SHELL = "holds for this command only"
 
 
 @cache
@@ -28,7 +36,7 @@ def _certain_pattern() -> re.Pattern[bytes]:
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can hold a setting."""
-    return environ.mentions_variable(data) or _certain_pattern().search(data) is not None
+    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_certain_pattern(), MENTION, _VLLM_FILE))
 
 
 def import_json(path: str, text: str) -> ImportedFile:
@@ -53,8 +61,33 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         for table in iterate_tables(documents):
             if id(table) not in handled:
                 settings += _find_named_options(path, table)
+        settings += [setting for table in iterate_tables(documents) for setting in _read_command_lines(path, table)]
+        settings += [setting for table in documents if is_config_table(table) for setting in read_config_table(path, table)]
     settings.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(settings), text=text)
+
+
+def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
+    """Return the arguments of vLLM in the command of a container: a list of words, or text that a shell runs."""
+    nodes = [node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None]
+    words = [item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)]
+    settings: list[ScriptSetting] = []
+    for node in words:
+        if "vllm" in node.value and " " in node.value:
+            found, _ = find_shell_settings(path, node.value, (node.line, node.column), _INSIDE_SHELL)
+            settings += [setting for setting in found if setting.surface == "vllm"]
+    return settings or list(read_listed_words(path, [_build_word(node) for node in words]))
+
+
+def _build_word(node: Node) -> Word:
+    """Return a text of a list as a word, with what is filled in when the container starts apart."""
+    text = str(node.value)
+    pieces: list[str | tuple[str]] = []
+    at = 0
+    for match in _VARIABLE.finditer(text):
+        pieces += [text[at : match.start()], (match[0],)]
+        at = match.end()
+    return Word(node.line, node.column, tuple(piece for piece in (*pieces, text[at:]) if piece) or ("",))
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:

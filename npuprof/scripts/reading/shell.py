@@ -13,6 +13,7 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.terms import cut_text
+from npuprof.scripts.reading import vllm_arguments
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
@@ -26,7 +27,9 @@ _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The commands that are read, with those before which others can stand.
-_READ = frozenset((":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
+_READ = frozenset(
+    (":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "vllm", "python", "python3", *LAUNCHERS)
+)
 #: Programs that start another one behind their own words.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
@@ -46,7 +49,7 @@ _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "
 
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting."""
-    return environ.mentions_variable(data) or _ATC.search(data) is not None
+    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_ATC, vllm_arguments.MENTION))
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -73,6 +76,8 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         problems += sourcing.list_problems()
     reading = _Reading(path, text, commands, plain)
     every = reading.collect_settings()
+    if modules is not None and modules.locate_file is not None and any(setting.key == "vllm.config" for setting in every):
+        every = tuple(vllm_arguments.follow_config_files(path, every, modules))
     if reading.too_deep:
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
@@ -299,6 +304,9 @@ class _Reading:
                 self._add_variable(variable, word, value, exported=True)
         elif name in ("atc", "atc.bin") and not self.command.is_inner:  # no block can stand in a text
             self._add_conversion(words)
+        if (arguments := vllm_arguments.find_arguments(words)) is not None:
+            filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(arguments))]
+            self.found += map(self._place, vllm_arguments.read_arguments(self._name_file(), filled, self.command.text, self.branches))
 
     def _assign(self, name: str, word: Word) -> None:
         self._keep_flags(name, word)

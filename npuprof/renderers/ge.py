@@ -1,0 +1,72 @@
+"""The options of the graph engine by its own keys: the file that ATC reads with ``--raw_ge_options``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog.wire import find_wire, write_text
+from npuprof.model import Finding
+from npuprof.renderers import Rendered, Target, config_section
+from npuprof.renderers.atc import encode_flag, format_flag_value
+from npuprof.renderers.common import build_not_carried_error, build_render_finding, collect_sidecars, encode_fitting_value
+from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
+from npuprof.resolve.config import Config
+
+_NO_KEY = "The graph engine has no key for it: only the TensorFlow adapter reads it."
+
+
+def render_ge(config: Config, inline: bool) -> Rendered:
+    """Return the JSON file of the options by level, all values as text. Raises NpuprofError for an option without a key."""
+    from npuprof.report.json_text import format_json_answer
+
+    levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
+    lost: dict[str, str] = {}
+    findings: list[Finding] = []
+    for name, value in config_section(config, "options").items():
+        option = catalog.find_option(name)
+        if option is None or option.is_always("atc", value):
+            lost.update({} if option else {name: ""})
+            continue
+        texts = catalog.find_record_texts("options", name)
+        text = _format_engine_text(config, option, value) if "ge_option" in texts else None
+        if text is None:
+            lost[name] = "ATC does not take this value." if "ge_option" in texts else _NO_KEY
+            continue
+        levels[texts["ge_level"]][texts["ge_option"]] = text
+        findings += _find_hindrances(config, name, texts["ge_option"])
+    if lost:
+        raise build_not_carried_error(config, lost, "ge")
+    fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
+    return Rendered(format_json_answer(fields), dict(collect_sidecars(config).values()), findings=tuple(findings))
+
+
+def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> str | None:
+    """Return a value as ATC reads it, by the flag of the option if it has one; None if it has no text."""
+    if option.name in (files := collect_sidecars(config)):
+        return files[option.name][0]
+    if "atc" in option.spelling:
+        carried, written = encode_flag(config, option, value, "ge")
+        return format_flag_value(written) if carried else None
+    wire = find_wire(option.name)
+    return write_text(wire.form, encode_fitting_value(config, option, value, "ge")) if wire else None
+
+
+def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
+    """Return what may keep ATC from taking an option: a key that it does not know, a file that is looked up where it starts."""
+    if name in (files := collect_sidecars(config)):
+        what = f"{key} names {files[name][0]} without a folder"
+        why = "ATC looks for it in the folder where it is started."
+        return [build_render_finding(config, "NP910", name, what, why, "start atc in the folder of the file")]
+    option = catalog.find_option(name)
+    if option is None or "atc" in option.spelling:
+        return []
+    what = f"ATC may not know {key}, the key of {name}"
+    why = "It takes keys of options that it has a flag for, and stops at others; programs of the engine's own API take them."
+    hint = "unset it for ATC; with --raw_ge_options_ignore_unsupported=true ATC goes on without it"
+    return [build_render_finding(config, "NP910", name, what, why, hint)]
+
+
+TARGETS = {
+    "ge": Target(88, "the JSON file for ATC's `--raw_ge_options`", "ge_options.json", render_ge, offline=True),
+}

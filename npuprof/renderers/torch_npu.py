@@ -1,0 +1,100 @@
+"""torch_npu: one call or assignment a setting, in the order of the catalogue, and one ``set_option`` for the keys of its own table."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from npuprof import catalog
+from npuprof.model import NpuprofError
+from npuprof.renderers import Rendered, Target, config_section
+from npuprof.renderers.common import build_setting_finding, finish_code
+from npuprof.renderers.python import WIDTH, format_assignment, format_call, format_literal
+from npuprof.resolve.config import Config
+
+_MODULE = '''\
+
+import torch
+import torch_npu
+
+
+def configure_npu():
+    """Set the options of torch_npu; call it once a process, before the first use of an NPU."""
+{lines}
+'''
+_INLINE = "import torch\nimport torch_npu\n\n{lines}\n"
+
+
+def render_torch_npu(config: Config, inline: bool) -> Rendered:
+    """Return the module with ``configure_npu()``, or the bare lines. Raises NpuprofError for a setting that torch_npu does not have."""
+    indent = "" if inline else "    "
+    lines: list[str] = []
+    pieces = [_split_call(*pair) for pair in _list_ordered_settings(config)]
+    for (start, tail), group in groupby(pieces, key=itemgetter(0, 2)):
+        arguments = [argument for _, argument, _ in group]
+        if not start:
+            lines += _format_option_call(arguments, indent)
+        elif tail:
+            lines += format_call((start, ", ".join(arguments), tail), indent)
+        else:
+            lines += format_assignment(start.removesuffix(" = "), arguments[0], indent)
+    form = _INLINE if inline else _MODULE
+    return finish_code(config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"])))
+
+
+def _split_call(name: str, value: Any) -> tuple[str, str, str]:
+    """Return the code of a setting: up to its last argument, that argument, the rest; of a key of ``set_option`` only a pair."""
+    setting = catalog.find_setting("torch_npu", name)
+    assert setting is not None
+    if not setting.call:
+        return "", f"{format_literal(name)}: {format_literal(value)}", ""
+    head, _, tail = setting.call.partition("{}")
+    if head.endswith("."):
+        head, _, members = head.partition("= ")
+        return f"{head}= ", f"{members}{value}", ""
+    written = format_literal(float(value) if setting.kind == "float" and isinstance(value, int) else value)
+    start, comma, keyword = head.rpartition(", ")
+    return (f"{start}{comma}", f"{keyword}{written}", tail) if comma else (head, written, tail)
+
+
+def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
+    """Return the settings by their paths, in the order of the catalogue. Raises NpuprofError for one that it lacks."""
+    section = config_section(config, "torch_npu").items()
+    settings = {
+        ".".join((name, *path)): value for name, table in section for path, value in catalog.list_settings("torch_npu", name, table)
+    }
+    known = catalog.record_names("torch_npu")
+    why, hint = "torch_npu has no such setting, or no such value.", "npuprof check says what to write"
+    if unknown := [name for name, value in settings.items() if name not in known or not _is_writable(name, value)]:
+        raise NpuprofError([
+            build_setting_finding(config, "NP901", f"torch_npu.{name}", f"{name} cannot be carried by the target torch-npu", why, hint)
+            for name in unknown
+        ])  # fmt: skip
+    return [(name, settings[name]) for name in known if name in settings]
+
+
+def _is_writable(name: str, value: Any) -> bool:
+    """Return whether code can have a value: none that is written as a name is text of a preset."""
+    setting = catalog.find_setting("torch_npu", name)
+    return setting is not None and (not setting.call.endswith(".{}") or value in setting.choices)
+
+
+def _format_option_call(pairs: list[str], indent: str) -> list[str]:
+    """Return the call of ``set_option``, a line for each key where they do not fit into one."""
+    line = f"{indent}torch.npu.set_option({{{', '.join(pairs)}}})"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{indent}torch.npu.set_option(", *format_call(("{", pairs, "}"), f"{indent}    "), f"{indent})"]
+
+
+TARGETS = {
+    "torch-npu": Target(
+        82,
+        "a module of torch_npu calls, for `[torch_npu]`",
+        "npu_settings.py",
+        render_torch_npu,
+        sections=("torch_npu",),
+        takes_options=False,
+    ),
+}

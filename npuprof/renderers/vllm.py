@@ -1,0 +1,82 @@
+"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with the keys of vLLM-Ascend, and the variables in ``env.sh``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from npuprof.document import keys
+from npuprof.model import NpuprofError
+from npuprof.renderers import Rendered, Target, config_section
+from npuprof.renderers.common import add_render_header, build_unfit_finding
+from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
+from npuprof.renderers.files import format_yaml_key
+from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
+from npuprof.resolve.config import Config
+
+
+def render_vllm(config: Config, inline: bool) -> Rendered:
+    """Return ``config.yaml``, with ``env.sh`` as its sidecar; ``inline`` leaves the headers out. Raises NpuprofError for unfit values."""
+    arguments = config_section(config, "vllm")
+    additional = config_section(config, "vllm_ascend")
+    for section in ("vllm", "vllm_ascend"):
+        for name, value in config_section(config, section).items():
+            _require_plain_value(config, keys.format_full_key(section, name), value)
+    named = ((name.replace("_", "-") if value is False else name, value) for name, value in arguments.items())  # --no-NAME has dashes only
+    lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
+    lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []
+    exports, notes = _format_exports(config)
+    files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
+    body = "".join(lines) or "{}\n"
+    return Rendered(body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes))
+
+
+def _require_plain_value(config: Config, key: str, value: Any) -> None:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise NpuprofError([build_unfit_finding(config, key, "vllm")]) from None
+
+
+def _format_argument(value: Any) -> str:
+    """Return a value as YAML behind its key: a list as its items, each a word of the command line."""
+    if isinstance(value, list) and value:
+        return "".join(f"\n  - {_format_scalar(item)}" for item in value)
+    return f" {_format_scalar(value)}"
+
+
+def _format_scalar(value: Any) -> str:
+    """Return a value as one that PyYAML reads back; a table is JSON text, as older releases of vLLM read no other."""
+    if isinstance(value, str):
+        return format_yaml_key(value)
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "." in text else text.replace("e", ".0e")  # without a point YAML 1.1 reads text
+    return _format_json_text(value) if value and isinstance(value, (dict, list)) else json.dumps(value)
+
+
+def _format_json_text(value: Any) -> str:
+    """Return a value as JSON in single quotes."""
+    text = json.dumps(value).replace("\x7f", "\\u007f").replace("'", "''")  # YAML has no DEL
+    return f"'{text}'"
+
+
+def _format_exports(config: Config) -> tuple[str, list[str]]:
+    """Return the lines that export ``[env]`` and what says which preset this is, and remarks; options have no place here."""
+    variables, notes = collect_env_variables(config, None, ".")
+    exported = {name: text for name, text in variables.items() if name in config.env or name in MARKS}
+    removed = [name for name in list_unset_variables(config)[0] if name not in exported]
+    return format_clear_lines(SHELLS["bash"], removed) + format_export_lines(SHELLS["bash"], exported), notes
+
+
+TARGETS = {
+    "vllm": Target(
+        84,
+        "a folder with `config.yaml` and `env.sh` for `vllm serve`, for `[vllm]`, `[vllm_ascend]` and `[env]`",
+        "config.yaml",
+        render_vllm,
+        sections=("vllm", "vllm_ascend", "env"),
+        takes_options=False,
+        is_folder=True,
+    ),
+}

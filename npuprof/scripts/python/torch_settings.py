@@ -1,0 +1,241 @@
+"""torch_npu: ``torch.npu.set_option({...})``, and the calls and attributes that rows of the catalogue name, under any imported name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+from npuprof import catalog
+from npuprof.document.keys import format_key_segment
+from npuprof.scripts.python.builtin_calls import resolve_function_name
+from npuprof.scripts.python.loops import Given, follow_name, list_keywords, list_table_parts, list_written_pairs
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import find_root, format_dotted_name, format_expression, name_callee
+from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
+from npuprof.scripts.records import ScriptValue
+
+#: The settings of the process, as one configuration.
+OWNER = "<process>:torch_npu"
+_SECTION = "torch_npu"
+_SET_OPTION = "torch.npu.set_option"
+#: What a row's ``call`` looks like: a function with the argument, or an attribute with the enumeration that its value is a member of.
+_CALL = re.compile(r"(?P<path>[\w.]+)(?:\((?P<before>[^{}]*?)(?:(?P<keyword>\w+)=)?\{\}\)| = (?P<members>[\w.]+\.)?\{\})")
+_SWITCHED = {"true": True, "1": True, "false": False, "0": False, "on": True, "off": False}
+
+
+class Form(NamedTuple):
+    """How a script sets a setting: the path of the function or the attribute, the arguments before, the keyword, the enumeration."""
+
+    name: str
+    path: str
+    is_call: bool
+    before: int
+    keyword: str
+    members: str
+
+
+@cache
+def list_forms() -> dict[str, list[Form]]:
+    """Return how scripts set the settings that are no keys of ``set_option``, by the paths of functions and attributes."""
+    forms: dict[str, list[Form]] = {}
+    for name in catalog.record_names(_SECTION):
+        record = catalog.find_setting(_SECTION, name)
+        if record is not None and (match := _CALL.fullmatch(record.call)):
+            path, before = match["path"].replace("torch_npu.npu.", "torch.npu."), (match["before"] or "").count(", ")
+            form = Form(name, path, "(" in record.call, before, match["keyword"] or "", match["members"] or "")
+            forms.setdefault(path, []).append(form)
+    return forms
+
+
+@cache
+def _list_groups() -> dict[str, str]:
+    """Return the objects whose attributes are settings, by their paths, with what stands before the names of these in a preset."""
+    attributes = [form for forms in list_forms().values() for form in forms if not form.is_call]
+    return {form.path.rpartition(".")[0]: form.name.removesuffix(form.path.rpartition(".")[2]) for form in attributes}
+
+
+@cache
+def list_words() -> tuple[str, ...]:
+    """Return the words of which a script has to hold one to set something."""
+    leaves = (form.path.rpartition(".")[2] for forms in list_forms().values() for form in forms)
+    groups = (f"{path.removeprefix('torch.')}." for path in _list_groups())
+    return tuple(dict.fromkeys(("set_option", *leaves, *groups)))
+
+
+def _resolve_path(node: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """Return the dotted path that an expression is by imports and plain assignments, with ``torch_npu.npu`` as ``torch.npu``."""
+    root = find_root(node)
+    value, home = follow_name(root, scope) if isinstance(root, ast.Name) else (root, scope)
+    if value is not root and isinstance(value, (ast.Name, ast.Attribute)) and depth < 3:
+        path = _resolve_path(value, home, depth + 1) + format_dotted_name(node).removeprefix(format_dotted_name(root))
+    else:
+        path = resolve_function_name(node, scope)
+    return f"torch.npu{path.removeprefix('torch_npu.npu')}" if path.startswith("torch_npu.npu") else path
+
+
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
+    name = name_callee(call)
+    if name == "update" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        _note_update(visitor, call, call.func.value, scope)
+    elif name == "setattr" and len(call.args) == 3 and (group := _resolve_path(call.args[0], scope)) in _list_groups():
+        attribute, reason, _ = visitor.evaluate_expression(call.args[1], scope)
+        _read_attribute(visitor, call, group, "" if reason else str(attribute), call.args[2], scope)
+    path = _resolve_path(call.func, scope) if isinstance(call.func, ast.Name) or name in list_words() else ""
+    if path == _SET_OPTION:
+        _read_options(visitor, call, scope)
+    forms = [form for form in list_forms().get(path, ()) if form.is_call]
+    if forms:
+        _read_function(visitor, call, forms, scope)
+
+
+def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: Scope) -> None:
+    """Read a call of a function that sets something; with more arguments than its settings are, it is not known what it sets."""
+    named = {name: (value, where) for name, _, value, where in list_keywords(call, scope)}
+    rest, is_single = list(call.args[forms[0].before :]), len(forms) == 1 and not forms[0].before
+    given: list[tuple[Form, Given]] = []
+    for form in forms:
+        name = form.keyword or next(iter(named), "")
+        if is_single and rest and not isinstance(rest[0], ast.Starred):
+            given.append((form, (rest.pop(0), scope)))
+        elif name in named:
+            given.append((form, named.pop(name)))
+    unknown = named if is_single and forms[0].keyword and "" not in named else {}
+    for name, value in unknown.items():
+        _report(visitor, call, _mark_unknown(name, forms[0].path), visitor.read_value(*value, _keep), scope, forms[0].path)
+    hidden = ScriptValue(reason=f"depends on all arguments of {format_expression(call)}")
+    is_hidden = bool(rest or (named and not unknown))
+    for form, value in given:
+        _report(visitor, call, form.name, hidden if is_hidden else _read_value(visitor, *value, form), scope, form.path)
+    if not given and not unknown:
+        _report(visitor, call, forms[0].name, hidden, scope, forms[0].path)
+
+
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        _note_entries(visitor, target.value, [(target.slice, value, scope)], scope)
+    elif isinstance(target, ast.Name):
+        _note_table(visitor, target, value, scope)
+    elif isinstance(target, ast.Attribute) and (group := _resolve_path(target.value, scope)) in _list_groups():
+        _read_attribute(visitor, target, group, target.attr, value, scope)
+
+
+def _read_attribute(visitor: Visitor, node: ast.expr, group: str, attribute: str, value: ast.expr, scope: Scope) -> None:
+    form = next((form for form in list_forms().get(f"{group}.{attribute}", ()) if not form.is_call), None)
+    if not attribute:
+        _report(visitor, node, "", ScriptValue(reason=f"depends on {format_expression(node)}"), scope)
+    elif form is None:
+        name = f"{_list_groups()[group]}{attribute}"
+        _report(visitor, node, _mark_unknown(name, group), visitor.read_value(value, scope, _keep), scope)
+    else:
+        _report(visitor, node, form.name, _read_value(visitor, value, scope, form), scope)
+
+
+def _mark_unknown(name: str, path: str) -> str:
+    """Return what an unknown setting is called: another name than that of a setting that is set in another way."""
+    return name if catalog.find_setting(_SECTION, name) is None else f"{path.rpartition('.')[2]}.{name}"
+
+
+def _read_value(visitor: Visitor, node: ast.expr, scope: Scope, form: Form) -> ScriptValue:
+    """Return what an expression gives a setting: the name of a member where the setting takes those of an enumeration."""
+    owner, _, member = _resolve_path(node, scope).rpartition(".")
+    if form.members and f"{owner}." == form.members.replace("torch_npu.npu.", "torch.npu."):
+        return ScriptValue(member, kind=form.members, written=member)
+    return visitor.read_value(node, scope, lambda got: (_convert_value(form, got), ""))
+
+
+def _convert_value(form: Form, value: Any) -> Any:
+    """Return the value of a setting as a preset has it: the truth of a value, a word for its number, where torch_npu takes those."""
+    record = catalog.find_setting(_SECTION, form.name)
+    if record is not None and record.truthy and not isinstance(value, str):
+        return bool(value)
+    is_number = record is not None and form.is_call and record.kind == "str" and type(value) is int
+    return record.choices[value] if record is not None and is_number and value in range(len(record.choices)) else value
+
+
+# -- set_option --------------------------------------------------------------------------------------------------------
+
+
+def _mark_table(node: ast.Name, scope: Scope) -> tuple[str, str]:
+    """Return what a table is known by: the scope that binds its name, and that name, in the words of who hands it over."""
+    name, home = scope.name_outside(node.id)
+    return home.find_binding(name)[0].name, name
+
+
+def _note_entries(visitor: Visitor, table: ast.Name, entries: list[tuple[ast.expr, ast.expr, Scope]], scope: Scope) -> None:
+    """Take note of what is put into a table under the tests around it: keys, values, and the scope to read them in."""
+    noted = visitor.tables.setdefault(_mark_table(table, scope), [])
+    noted += (TableEntry(key, value, where, visitor.branches, visitor.dead) for key, value, where in entries)
+
+
+def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scope) -> None:
+    """Take note of a table that gets a name; of something else that does, the name is none of a table from then on."""
+    is_table = list_table_parts(value) is not None
+    mark = _mark_table(target, scope)
+    if not visitor.branches:
+        visitor.tables.pop(mark, None)
+    if is_table or mark in visitor.tables:
+        _note_entries(visitor, target, _list_entries(value, scope), scope)
+
+
+def _list_entries(table: ast.expr, scope: Scope) -> list[tuple[ast.expr, ast.expr, Scope]]:
+    """Return the keys and values of a table; the table as its own key where they are not written out."""
+    pairs, where = list_written_pairs(table, scope)
+    return [(key, value, where) for key, value in pairs] if pairs is not None else [(table, table, scope)]
+
+
+def _note_update(visitor: Visitor, call: ast.Call, table: ast.Name, scope: Scope) -> None:
+    """Take note of ``table.update(...)``."""
+    entries = [entry for argument in call.args for entry in _list_entries(argument, scope)]
+    for name, keyword, value, where in list_keywords(call, scope):
+        entries.append((ast.copy_location(ast.Constant(name), value) if name else keyword.value, value, where))
+    _note_entries(visitor, table, entries, scope)
+
+
+def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
+    """Read a call of ``set_option``: what is in the table by then, or what is written out."""
+    table = next(iter((*call.args, *(keyword.value for keyword in call.keywords))), call)
+    mark = _mark_table(table, scope) if isinstance(table, ast.Name) else ("", "")
+    for key, value, where in _list_entries(table, scope) if mark not in visitor.tables else ():
+        _read_option(visitor, key, value, where)
+    branches, dead = visitor.branches, visitor.dead
+    for entry in visitor.tables.get(mark, ()):
+        visitor.branches = (*branches, *(test for test in entry.branches if test not in branches))
+        visitor.dead = max(dead, entry.dead)
+        _read_option(visitor, entry.key, entry.value, entry.scope)
+    visitor.branches, visitor.dead = branches, dead
+
+
+def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope) -> None:
+    name, reason, _ = visitor.evaluate_expression(key, scope)
+    if reason or not isinstance(name, str):
+        _report(visitor, key, "", ScriptValue(reason=reason or "its name is no text"), scope, _SET_OPTION)
+        return
+    record = catalog.find_setting(_SECTION, name)
+    known = record is not None and not record.call
+    given = visitor.read_value(value, scope, lambda got: (_read_text(record.kind, got) if known and record is not None else got, ""))
+    _report(visitor, key, name if known else _mark_unknown(name, _SET_OPTION), given, scope, _SET_OPTION)
+
+
+def _read_text(kind: str, value: Any) -> Any:
+    """Return the value of a key of ``set_option``, which makes a text of whatever it is given, as a preset has it."""
+    text = str(value)
+    if kind in ("int", "float"):
+        return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else value
+    return _SWITCHED.get(text.lower(), value) if kind == "bool" else value if kind in ("json", "list") else text
+
+
+def _keep(value: Any) -> tuple[Any, str]:
+    return value, ""
+
+
+def _report(visitor: Visitor, node: ast.expr, name: str, given: ScriptValue, scope: Scope, function: str = "") -> None:
+    """Report a setting at the place of a node; ``function`` is what sets it, where that is no attribute."""
+    is_path = all(part.isidentifier() and part.isascii() for part in name.split("."))
+    key = f"{_SECTION}.{name if is_path else format_key_segment(name)}" if name else ""
+    visitor.add_setting(node, _SECTION, key, name, given, scope=OWNER, function=scope.name, made=function.rpartition(".")[2])
+
+
+#: What reads the settings of torch_npu.
+SURFACE = Surface(list_words(), _read_call, _read_assignment)
