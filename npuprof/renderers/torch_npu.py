@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.model import NpuprofError
 from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import build_setting_finding, finish_code
+from npuprof.renderers.common import add_render_header, build_setting_finding
 from npuprof.renderers.python import WIDTH, format_assignment, format_call, format_literal
 from npuprof.resolve.config import Config
 
@@ -40,7 +40,7 @@ def render_torch_npu(config: Config, inline: bool) -> Rendered:
         else:
             lines += format_assignment(start.removesuffix(" = "), arguments[0], indent)
     form = _INLINE if inline else _MODULE
-    return finish_code(config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"])))
+    return Rendered(add_render_header(config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"]))))
 
 
 def _split_call(name: str, value: Any) -> tuple[str, str, str]:
