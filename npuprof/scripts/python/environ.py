@@ -70,7 +70,8 @@ def _index_words() -> dict[tuple[str, ...], str]:
 
 def find_rewritten_name(name: str) -> str:
     """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
-    return "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
+    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
+    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own
 
 
 @cache
