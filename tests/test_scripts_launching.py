@@ -119,6 +119,12 @@ def test_an_export_that_a_sourced_environment_overwrites_is_found(run: Any, tmp_
     assert "NP832" not in run("scan", tmp_path / "a.sh").out
 
 
+@pytest.mark.parametrize(("folder", "count"), [("nnal/atb", 0), ("atb-models", 1), ("mindie", 1)])
+def test_the_library_atb_overwrites_no_task_queue_but_its_models_do(run: Any, tmp_path: Path, folder: str, count: int) -> None:
+    (tmp_path / "a.sh").write_text(f"export TASK_QUEUE_ENABLE=2\nsource /usr/local/Ascend/{folder}/set_env.sh\n")
+    assert run("scan", tmp_path / "a.sh").out.count("NP832: TASK_QUEUE_ENABLE") == count
+
+
 def test_a_conversion_in_eval_is_read(run: Any, tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text('eval "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --no_such_flag=1"\n')
     assert "no_such_flag" in run("scan", tmp_path / "a.sh").out
@@ -181,3 +187,18 @@ def test_a_broken_launch_file_ends_no_scan(run: Any, tmp_path: Path, name: str, 
     answer = run("scan", tmp_path / name, tmp_path / "good.sh")
     assert answer.code in (1, 2)
     assert "good.sh:1:8: error NP203" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("RANKK_ID", "RANK_ID"),
+        ("HCCL_BUFSIZE", "HCCL_BUFFSIZE"),
+        ("RANK_START", ""),
+    ],
+)
+def test_names_with_words_in_another_order_or_other_doubled_letters_are_found(run: Any, tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "a.sh").write_text(f"export HCCL_EXEC_TIMEOUT=1800\nexport {name}=3\n")
+    out = run("scan", tmp_path / "a.sh").out
+    assert (out.count("NP206"), f"did you mean {meant!r}?" in out) == ((1, True) if meant else (0, False)), out

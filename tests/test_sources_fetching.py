@@ -454,6 +454,11 @@ def test_what_git_says_is_quoted(said: str) -> None:
     assert (finding.code, SAID[said][1] in finding.why) == (SAID[said][0], True)
 
 
+def test_the_command_that_moves_a_damaged_mirror_away_is_one_for_a_shell() -> None:
+    (finding,) = build_failure("https://host/x", "fatal: loose object 123 is corrupt", "/my cache/x.git").findings
+    assert "mv '/my cache/x.git' '/my cache/x.git.damaged' && npuprof source sync" in finding.hint
+
+
 def test_a_remote_that_lists_nothing_any_more_takes_nothing_away(repo: Repo, hub: Path) -> None:
     fetch_source(str(hub))
     before = list_refs(str(hub))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from shlex import quote
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -106,7 +107,7 @@ class Moved:
         layer = find_personal_file(self.old.profile)
         if os.path.exists(layer):
             renamed = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
-            yield f"your personal layer over it stays where it is: mv {layer} {find_personal_file(renamed)}"
+            yield f"your personal layer over it stays where it is: mv {quote(layer)} {quote(find_personal_file(renamed))}"
 
 
 def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:

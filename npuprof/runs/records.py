@@ -247,7 +247,7 @@ def _is_setting(setting: Any) -> bool:
 @cache
 def load_record_schema() -> dict[str, Any]:
     """Return the published schema of a record: what programs that read records, or write them, can rely on."""
-    text = resources.files("npuprof").joinpath("templates", "run-record.schema.json").read_text(encoding="utf-8")
+    text = resources.files("npuprof").joinpath("catalog", "run-record.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from shlex import quote
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
@@ -172,7 +173,7 @@ def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Map
         if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
             shown = os.path.relpath(path, base)
             why = "A copy replaces what is in its folder, and git does not have this text; nothing was written."
-            hint = f"take it back (git restore {shown}), or move it away (mv {shown} ..)"
+            hint = f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
             raise NpuprofError([Finding("NP940", f"{shown} is not what was copied", why, hint, where=Place(shown))])
 
 

@@ -23,7 +23,7 @@ from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.lint.torch_settings import find_torch_faults
-from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
+from npuprof.scripts.python.environ import find_rewritten_name, has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.reading.vllm_arguments import NO_TABLE
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
@@ -144,6 +144,8 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
+    if meant := find_rewritten_name(name):
+        return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]
     similar = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with more behind it
     is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1

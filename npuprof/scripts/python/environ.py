@@ -54,7 +54,24 @@ def mentions_variable(data: bytes) -> bool:
 @cache
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
-    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_rewritten_name(name)) or has_slip(name)
+
+
+def _sort_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name, doubled letters as one; those of three and more in the order of the alphabet."""
+    words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
+    return tuple(sorted(words) if len(words) > 2 else words)
+
+
+@cache
+def _index_words() -> dict[tuple[str, ...], str]:
+    return {_sort_words(name): name for name in list_ascend_names() if "_" in name}
+
+
+def find_rewritten_name(name: str) -> str:
+    """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
+    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
+    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own
 
 
 @cache
