@@ -11,7 +11,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
-from npuprof.model import Origin, Path, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
 from npuprof.resolve import contexts, origins
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
@@ -45,16 +45,16 @@ def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
     """Yield the places of one setting, of its value as ``all_traced`` has it, leaf by leaf with its author."""
-    section, name = keys.split_section_and_name(key)
-    unit, risk = find_unit_and_risk(key)
-    meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
+        unit, risk = find_unit_and_risk(key, tail)
+        section, name = catalog.find_record_place(key, tail)
+        meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
         losers = tuple((format_value(value), by) for value, by in origins.find_overruled(config, key, tail))
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
-        name_of_place, is_first = keys.format_key_path(key, tail), not place
+        name_of_place, is_first = keys.format_key_path(key, tail), not place or section in FRAMEWORK_SECTIONS
         yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
 
 
