@@ -172,8 +172,8 @@ def test_set_option_takes_numbers_as_text_and_code_has_the_text() -> None:
 @pytest.mark.parametrize(
     ("section", "line", "hint"),
     [
-        ("torch_npu", "allow_hf32 = true", "write matmul.allow_hf32 or conv.allow_hf32 or aclnn.allow_hf32"),
-        ("torch_npu", "config.allow_internal_format = true", "write allow_internal_format"),
+        ("torch_npu", "allow_hf32 = true", "did you mean 'matmul.allow_hf32' or 'conv.allow_hf32' or 'aclnn.allow_hf32'?"),
+        ("torch_npu", "config.allow_internal_format = true", "did you mean 'allow_internal_format'?"),
         ("torch_npu", "jit_compil = true", "did you mean 'jit_compile'"),
         ("torch_npu", 'precision_mode = "force_fp16"', "precision_mode belongs below [options]; on a command line it is precision_mode"),
         ("torch_npu", "TASK_QUEUE_ENABLE = 2", "TASK_QUEUE_ENABLE belongs below [env]; on a command line it is env.TASK_QUEUE_ENABLE"),

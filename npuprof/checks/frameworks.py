@@ -165,4 +165,6 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
     known = catalog.record_names(section)
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")
-    return Fault("NP212", what, why, f"write {' or '.join(same)}" if same else hint, fix=None if same else fix)
+    if same:
+        return Fault("NP212", what, why, f"did you mean {' or '.join(map(repr, same))}?")
+    return Fault("NP212", what, why, hint, fix=fix)
