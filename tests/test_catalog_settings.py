@@ -371,3 +371,11 @@ def nest(name: str) -> Any:
     for part in reversed(name.split(".")[1:]):
         value = {part: value}
     return value
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "²", "", " 1", [], {}, {"a": 1}, True, 1.5, float("nan"), 10**30], ids=str)
+def test_no_value_of_a_setting_ends_a_check_with_a_traceback(value: Any) -> None:
+    counterparts = "options.jit_compile = [1]\noptions.op_execute_timeout = {}\nenv.ACL_OP_COMPILER_CACHE_MODE = { launcher = 'rank' }\n"
+    for name in ROWS:
+        config = npuprof.loads(f"{counterparts}torch_npu.{name} = {format_toml_value(value)}\n")
+        assert all(finding.message for finding in npuprof.check(config))

@@ -48,7 +48,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         faults = [] if is_taken else [Fault("NP202", f"{key} takes {wanted}, not {describe_value_kind(value)}", "", f"write {wanted}")]
     else:
         is_number = section == "torch_npu" and not record.call and record.kind == "int" and isinstance(value, str)
-        plain = int(value) if is_number and value.isdecimal() else value  # set_option makes text of every value
+        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value  # set_option makes text of every value
         faults = find_plain_value_faults(key, record, plain) or (find_path_faults(key, value) if record.kind == "path" else [])
     return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
 
@@ -60,9 +60,9 @@ def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
         section, name = keys.split_section_and_name(key)
         for path, value in catalog.list_settings(section, name, view.settings[key]) if section in FRAMEWORK_SECTIONS else ():
             record = catalog.find_setting(section, ".".join((name, *path)))
-            for other, fault in _find_pair_faults(view, section, record, value) if record is not None else ():
-                pair = frozenset((f"{section}.{record.name}", other)) if record is not None else frozenset()
-                if pair not in pairs and (about is None or about((key, _parse(other)[0]))):
+            for partner, fault in _find_pair_faults(view, section, record, value) if record is not None else ():
+                pair = frozenset((f"{section}.{record.name}", partner)) if record is not None else frozenset()
+                if pair not in pairs and (about is None or about((key, _parse_key(partner)[0]))):
                     pairs.add(pair)
                     yield view.build_finding(fault._replace(tail=path), key)
 
@@ -74,80 +74,82 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
         for dotted in catalog.record_names(section) if section in FRAMEWORK_SECTIONS else ():
             record = catalog.find_setting(section, dotted)
             if record is not None and dotted.partition(".")[0] == name:
-                others = (*record.counterparts, *(_name_key(section, other) for other in (*record.conflicts, *record.requires)))
-                yield from ((key, _parse(other)[0]) for other in others)
+                partners = (*record.counterparts, *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)))
+                yield from ((key, _parse_key(partner)[0]) for partner in partners)
 
 
 def _name_key(section: str, name: str) -> str:
-    """Return the key of what a setting of a section names: another setting there, or a variable."""
+    """Return the key of what a setting of a section names: another setting of it, or a variable."""
     return name if name.startswith("env.") else f"{section}.{name}"
 
 
-def _parse(key: str) -> tuple[str, tuple[str, ...]]:
+def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
     return keys.parse_key(key) or (key, ())
 
 
 def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: Any) -> Iterator[tuple[str, Fault]]:
     """Yield what is wrong with a setting together with another one, with the key of that."""
     key = f"{section}.{record.name}"
-    for other in record.counterparts:
-        is_set, there = _find_value(view, other)
-        if is_set and not isinstance(there, dict) and not _do_agree(record, value, other, there):
-            yield other, _build_counterpart_fault(section, record, value, other, there)
-    for other in (_name_key(section, name) for name in record.conflicts):
-        if _find_value(view, other)[0]:
+    for partner in record.counterparts:
+        is_set, partner_value = _find_value(view, partner)
+        if is_set and not isinstance(partner_value, dict) and not _do_agree(record, value, partner, partner_value):
+            yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
+    for partner in (_name_key(section, name) for name in record.conflicts):
+        if _find_value(view, partner)[0]:
             why = "Both set one option; the later call takes effect." if section == "torch_npu" else record.otherwise
-            yield other, Fault("NP213", f"{key} and {other} conflict", why, "unset one of the two")
-    for other in (_name_key(section, name) for name in record.requires):
-        is_set, there = _find_value(view, other)
-        if not view.config.abstract and read_truth(value) is not False and (not is_set or read_truth(there) is False):
-            needed = catalog.find_record(*catalog.find_record_place(*_parse(other)))
+            yield partner, Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two")
+    for partner in (_name_key(section, name) for name in record.requires):
+        is_set, partner_value = _find_value(view, partner)
+        if not view.config.abstract and read_truth(value) is not False and (not is_set or read_truth(partner_value) is False):
+            needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
-            yield other, Fault("NP214", f"{key} has no effect without {other}", "", f"write {other}{written}, or unset {key}")
+            yield partner, Fault("NP214", f"{key} has no effect without {partner}", "", f"write {partner}{written}, or unset {key}")
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
     """Return whether a setting of a preset is set, and its value."""
-    setting, tail = _parse(key)
+    setting, tail = _parse_key(key)
     return values.find_value(setting, view.settings[setting], tail) if setting in view.settings else (False, None)
 
 
-def _do_agree(record: catalog.Setting, value: Any, other: str, there: Any) -> bool:
+def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:
     """Return whether a setting and its counterpart have values that mean the same."""
-    agreeing, text = record.counterparts[other], _say(value)
+    agreeing, text = record.counterparts[partner], _format_text(value)
     if isinstance(agreeing, str):
-        return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(there)) is not None
-    return any(_are_same(item, there, other) for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, other),)))
+        return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(partner_value)) is not None
+    return any(
+        _are_same(item, partner_value, partner) for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),))
+    )
 
 
-def _say(value: Any) -> str:
+def _format_text(value: Any) -> str:
     return format_toml_value(value) if isinstance(value, bool) else str(value)
 
 
-def _are_same(value: Any, there: Any, other: str) -> bool:
+def _are_same(value: Any, partner_value: Any, partner: str) -> bool:
     truth = read_truth(value)
-    parsed = [values.parse_structured_value(other, item) for item in (value, there)]
-    return str(value) == str(there) or parsed[0] == parsed[1] or (truth is not None and truth is read_truth(there))
+    parsed = [values.parse_structured_value(partner, item) for item in (value, partner_value)]
+    return str(value) == str(partner_value) or parsed[0] == parsed[1] or (truth is not None and truth is read_truth(partner_value))
 
 
-def _convert(record: catalog.Setting, value: Any, other: str) -> Any:
+def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
     """Return a value in the unit of its counterpart."""
-    unit = getattr(catalog.find_record(*keys.split_section_and_name(other)), "unit", "")
+    unit = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "unit", "")
     return read_number(f"{value}{record.unit}", unit) if unit and record.unit else value
 
 
-def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, other: str, there: Any) -> Fault:
+def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> Fault:
     """Return that a setting contradicts its counterpart, with the value that the counterpart needs, if it has one."""
-    agreeing = record.counterparts[other]
-    choices = getattr(catalog.find_record(*keys.split_section_and_name(other)), "choices", ())
-    best = UNKNOWN if agreeing else _convert(record, value, other)
-    best = next(iter(agreeing.get(_say(value), ())), UNKNOWN) if isinstance(agreeing, dict) and agreeing else best
+    agreeing = record.counterparts[partner]
+    choices = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "choices", ())
+    best = UNKNOWN if agreeing else _convert(record, value, partner)
+    best = next(iter(agreeing.get(_format_text(value), ())), UNKNOWN) if isinstance(agreeing, dict) and agreeing else best
     best = guess_choice(best, choices) if choices and best is not UNKNOWN else UNKNOWN if isinstance(best, float) else best
-    what = f"{section}.{record.name} = {format_short_value(value)} contradicts {other} = {format_short_value(there)}"
+    what = f"{section}.{record.name} = {format_short_value(value)} contradicts {partner} = {format_short_value(partner_value)}"
     why = f"{section} and the readers of [options] would run with different values."
-    if other.startswith("env."):
+    if partner.startswith("env."):
         why = "The setting overrides the variable."
-    hint = "unset one of the two" if best in (UNKNOWN, None) else f"write {other} = {format_toml_value(best)}, or unset one of the two"
+    hint = "unset one of the two" if best in (UNKNOWN, None) else f"write {partner} = {format_toml_value(best)}, or unset one of the two"
     return Fault("NP213", what, why, hint)
 
 

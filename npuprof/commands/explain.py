@@ -186,8 +186,11 @@ def _describe_setting(config: Config, key: str, tail: Path) -> list[tuple[str, s
     """Return the counterparts of a framework's setting, with their values in the preset, and how the framework reads it."""
     if (setting := _find_setting(key, tail)) is None:
         return []
-    states = {other: format_toml_value(config.settings[other]) for other in setting.counterparts if other in config.settings}
-    rows = [("counterpart", f"{other} = {states[other]}" if other in states else f"{other}, not set") for other in setting.counterparts]
+    states = {partner: format_toml_value(config.settings[partner]) for partner in setting.counterparts if partner in config.settings}
+    rows = [
+        ("counterpart", f"{partner} = {states[partner]}" if partner in states else f"{partner}, not set")
+        for partner in setting.counterparts
+    ]
     since, until = f" since {setting.since}" if setting.since else "", f" until {setting.until}" if setting.until else ""
     call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
     return [*rows, ("read by", f"{keys.split_section_and_name(key)[0]}{since}{until}{call}")]

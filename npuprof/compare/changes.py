@@ -110,8 +110,8 @@ def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, .
     """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
     section, name = catalog.find_record_place(setting, tail)
     if section in FRAMEWORK_SECTIONS:
-        names = [other for other in catalog.record_names(section) if f"{other}.".startswith(f"{name}.")]
-        records = [record for other in names if (record := catalog.find_setting(section, other))]
+        names = [dotted for dotted in catalog.record_names(section) if f"{dotted}.".startswith(f"{name}.")]
+        records = [record for dotted in names if (record := catalog.find_setting(section, dotted))]
         return records[0].unit if len(records) == 1 else "", tuple(dict.fromkeys(risk for record in records for risk in record.risk))
     if section == "options":
         option = catalog.find_option(name)
