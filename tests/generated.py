@@ -74,6 +74,13 @@ def format_flags() -> str:
     return _format_groups(_group_records("flag", "role"))
 
 
+def format_settings() -> str:
+    """Return the settings of frameworks by their section."""
+    rows = [row for row in list_catalogue_rows() if row.kind == "setting"]
+    groups = groupby(rows, key=lambda row: row.key.partition(".")[0])
+    return _format_groups((f"`[{section}]`", [_format_record(row) for row in group]) for section, group in groups)
+
+
 def format_products() -> str:
     lines = ["| family | products | lines | chips |", "|---|---|---|---|"]
     for name, record in products.load_products().items():
@@ -116,7 +123,7 @@ def _format_record(row: CatalogueRow) -> str:
         f"`{row.value}`{f' in {row.unit}' if row.unit else ''}" if row.value else "",
         f"default `{row.default}`" if row.default else "",
         f"{row.state}{f', use `{row.replacement}`' if row.replacement else ''}" if row.state else "",
-        _write_span(row.since, row.until),
+        _write_span(row.since, row.until, "" if row.kind == "setting" else "CANN "),
         f"only {', '.join(row.products)}" if row.products else "",
         *(f"{SURFACES[surface]} `{said}`" for surface, _, said in spelt if surface in SURFACES and said != name),
         f"at risk: {', '.join(row.risk)}" if row.risk else "",
@@ -124,12 +131,12 @@ def _format_record(row: CatalogueRow) -> str:
     return f"- `{'--' if row.kind == 'flag' else ''}{name}`: {_escape(row.summary)} _{'; '.join(filter(None, facts))}_"
 
 
-def _write_span(since: str, until: str) -> str:
+def _write_span(since: str, until: str, of: str = "CANN ") -> str:
     if since == until:
-        return f"CANN {since} only" if since else ""
+        return f"{of}{since} only" if since else ""
     if since and until:
-        return f"CANN {since} to {until}"
-    return f"from CANN {since}" if since else f"up to CANN {until}"
+        return f"{of}{since} to {until}"
+    return f"from {of}{since}" if since else f"up to {of}{until}"
 
 
 def format_reference() -> str:
@@ -272,6 +279,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "options": format_options,
     "environment-variables": format_variables,
     "flags": format_flags,
+    "settings": format_settings,
     "products": format_products,
     "reference": format_reference,
     "speed": format_speed,

@@ -12,9 +12,13 @@ from npuprof import catalog
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, guess_plain_value, read_number, read_truth
 from npuprof.checks.settings import find_setting_faults
 from npuprof.document.keys import format_full_key
-from npuprof.model import SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 
-KEYS = [format_full_key(section, name) for section in SECTIONS for name in catalog.record_names(section)]
+KEYS = [
+    f"{section}.{name}" if section in FRAMEWORK_SECTIONS else format_full_key(section, name)
+    for section in SECTIONS
+    for name in catalog.record_names(section)
+]
 WORDS = [
     True, False, 0, 1, 2, -1, 1.0, 0.0, 2.5, "0", "1", "yes", "no", "on", "off", "true", "false", "True", "FALSE", "enable", "disable",
     "none", "2000s", "1h", "1h30m", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
@@ -44,7 +48,7 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
             written = re.fullmatch(r"write (\S+) = (.*)", fault.hint)
             if written is None or fault.code not in ("NP202", "NP203"):
                 continue
-            assert written[1] == key.rpartition(".")[2]
+            assert written[1] == (key.partition(".")[2] or key)
             named = tomllib.loads(f"v = {written[2]}")["v"]
             assert find_setting_faults(key, named) == [], (value, fault.hint)
             truths = read_truth(value), read_truth(named)

@@ -12,6 +12,7 @@ from conftest import ACCEPT
 
 from npuprof import catalog
 from npuprof.catalog import pages
+from npuprof.model import FRAMEWORK_SECTIONS
 
 DOCS = REPOSITORY / "npuprof" / "docs"
 
@@ -27,6 +28,7 @@ def read(name: str) -> str:
         ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("options")]),
         ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("estimator")]),
         ("variables.md", [f"- `{name}`: " for name in catalog.record_names("env")]),
+        ("settings.md", [f"- `{name}`: " for section in FRAMEWORK_SECTIONS for name in catalog.record_names(section)]),
         ("flags.md", [f"- `--{name}`: " for name in catalog.record_names("atc")]),
     ],
 )

@@ -472,7 +472,7 @@ black-list = { to-add = ["MatMul", "Cast"] }
 """
 
 
-@pytest.mark.parametrize("target", [name for name in PYTHON if name not in ("env-loader", "initialize-system")])
+@pytest.mark.parametrize("target", [name for name in PYTHON if name not in ("env-loader", "initialize-system", "torch-npu")])
 def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str, store: Any, run: Any, tmp_path: Path) -> None:
     import json
 
@@ -534,8 +534,9 @@ def test_the_header_names_preset_and_digest(target: str) -> None:
 
 @pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name != "env-loader"])
 def test_check_tells_stale_from_edited(target: str, store: Any, run: Any, tmp_path: Path) -> None:
-    text = "[options]\ndeterministic = 1\n"
-    folder = store({"leaf": text})
+    section = {"torch-npu": "torch_npu", "vllm": "vllm"}.get(target, "options")
+    name = "set_deterministic_level" if section == "torch_npu" else "deterministic"
+    folder = store({"leaf": f"[{section}]\n{name} = 1\n"})
     file = tmp_path / "out.txt"
     command = ("render", "leaf", "--to", target, "--no-check")
     assert run(*command, "-o", file).code == 0
@@ -549,7 +550,7 @@ def test_check_tells_stale_from_edited(target: str, store: Any, run: Any, tmp_pa
     assert run(*command, "-o", file).code == 2
     assert "determinist1c" in file.read_text()
     assert run(*command, "-o", file, "--force").code == 0
-    (folder / "leaf.toml").write_text("[options]\ndeterministic = 0\n")
+    (folder / "leaf.toml").write_text(f"[{section}]\n{name} = 0\n")
     stale = run(*command, "--check", file)
     assert (stale.code, "by hand" in stale.err, "out of date" in stale.err) == (1, False, True)
     if target not in ("json", "ge"):  # they have no header, of which one part is as it was

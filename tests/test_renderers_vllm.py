@@ -68,7 +68,7 @@ def test_a_preset_takes_each_key_of_vllm_ascend_and_the_file_has_it(name: str) -
     row = ROWS[name]
     value = sample(row)
     text = toml({"vllm_ascend": nest(name, value)})
-    assert set(codes(text)) <= ({"NP501"} if row.deprecated or row.until else set())
+    assert set(codes(text)) <= {*(["NP501"] if row.deprecated or row.until else []), *(["NP214"] if row.requires else [])}
     assert additional(config(text)) == nest(name, value)
     wrong = {"bool": "False", "int": "1", "float": "0.5", "list": "a", "json": 1}.get(row.kind, 7)
     assert codes(toml({"vllm_ascend": nest(name, wrong)})) == ["NP202"]

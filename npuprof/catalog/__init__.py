@@ -14,6 +14,7 @@ from importlib import import_module
 from marshal import loads
 from typing import Any
 
+from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
@@ -302,6 +303,7 @@ class Setting(Record):
     name: str
     kind: str
     choices: tuple[Any, ...] = ()
+    choices_since: dict[str, str] = {}
     minimum: float | None = None
     maximum: float | None = None
     default: Any = None
@@ -424,6 +426,15 @@ def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, A
         yield path[1:], value
 
 
+def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
+    """Return the section and the name of the record of a key: in sections of frameworks, names have the parts below the key too."""
+    section, name = keys.split_section_and_name(key)
+    if section in FRAMEWORK_SECTIONS:
+        names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
+        return section, next((dotted for dotted in names if find_setting(section, dotted)), name)
+    return section, name
+
+
 def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | Setting | None:
     """Return the record of a section by that name, or None."""
     if section in FRAMEWORK_SECTIONS:
@@ -442,7 +453,11 @@ def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
         return ""
     others = [section for section in PREFIXES if section != "options"]
     sections = [section for section in others if f"{section}.{key}" in known]
-    sections += [section for section in others if find_record(section, key) is not None]
+    sections += [
+        section
+        for section in others
+        if find_record(section, key) is not None or (section in FRAMEWORK_SECTIONS and key in record_positions(section))
+    ]
     return f"{sections[0]}.{key}" if sections else ""
 
 

@@ -96,7 +96,8 @@ def find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag | 
     wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
     if type(value) not in wanted:
         expected = " or ".join(dict.fromkeys(map(_TYPE_WORDS.__getitem__, wanted)))
-        unit, numbered = (record.unit, False) if isinstance(record, catalog.Argument) else ("", record.numbered)
+        unit = "" if isinstance(record, catalog.Flag) else record.unit
+        numbered = not isinstance(record, catalog.Argument) and record.numbered
         guess = guess_choice(value, choices, numbered) if choices else guess_plain_value(value, kind, unit)
         guess = UNKNOWN if kind == "path" else verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
         otherwise = f"write one of {format_choices(choices)}" if choices else f"write {expected}"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from npuprof.catalog import targets
 from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
-from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
+from npuprof.checks.judgement import has_framework_settings, judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
 from npuprof.checks.surfaces import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
@@ -104,9 +104,18 @@ def _list_parts(touched: frozenset[str], read_together: tuple[tuple[str, ...], .
         *map(list_value_reads, sorted(touched)),
         *rules.list_rule_reads(),
         *list_flag_reads(),
+        *_list_framework_reads(touched),
         *read_together,
     )
     return tuple(dict.fromkeys(part for reads in looked_at if (part := touched.intersection(reads))))
+
+
+def _list_framework_reads(touched: frozenset[str]) -> Iterable[tuple[str, str]]:
+    if not has_framework_settings(touched):
+        return ()
+    from npuprof.checks.frameworks import list_setting_reads  # few presets have sections of frameworks
+
+    return list_setting_reads(touched)
 
 
 def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.checks.arguments import find_path_faults, find_plain_value_faults
-from npuprof.checks.meaning import describe_value_kind, find_nul_faults
-from npuprof.checks.view import Fault
-from npuprof.document.keys import is_no_number
-from npuprof.model import FRAMEWORK_SECTIONS, Path, suggest_name
+from npuprof.checks.meaning import UNKNOWN, describe_value_kind, find_nul_faults, guess_choice, read_number, read_truth
+from npuprof.checks.view import Fault, View
+from npuprof.document import keys
+from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, suggest_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import About
 
 _IGNORED = {
     "torch_npu": "torch_npu takes a misspelt attribute without an error, and ignores it.",
@@ -39,8 +47,110 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         wanted = "a table" if record.kind == "json" else "a list"
         faults = [] if is_taken else [Fault("NP202", f"{key} takes {wanted}, not {describe_value_kind(value)}", "", f"write {wanted}")]
     else:
-        faults = find_plain_value_faults(key, record, value) or (find_path_faults(key, value) if record.kind == "path" else [])
-    return [fault._replace(tail=(*path, *fault.tail)) for fault in faults]
+        is_number = section == "torch_npu" and not record.call and record.kind == "int" and isinstance(value, str)
+        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value  # set_option makes text of every value
+        faults = find_plain_value_faults(key, record, plain) or (find_path_faults(key, value) if record.kind == "path" else [])
+    return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
+
+
+def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
+    """Yield the settings of frameworks that contradict another setting, or have no effect without one."""
+    pairs: set[frozenset[str]] = set()
+    for key in view.settings:
+        section, name = keys.split_section_and_name(key)
+        for path, value in catalog.list_settings(section, name, view.settings[key]) if section in FRAMEWORK_SECTIONS else ():
+            record = catalog.find_setting(section, ".".join((name, *path)))
+            for partner, fault in _find_pair_faults(view, section, record, value) if record is not None else ():
+                pair = frozenset((f"{section}.{record.name}", partner)) if record is not None else frozenset()
+                if pair not in pairs and (about is None or about((key, _parse_key(partner)[0]))):
+                    pairs.add(pair)
+                    yield view.build_finding(fault._replace(tail=path), key)
+
+
+def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of settings that are compared, for each setting of a framework among those that overrides touch."""
+    for key in touched:
+        section, name = keys.split_section_and_name(key)
+        for dotted in catalog.record_names(section) if section in FRAMEWORK_SECTIONS else ():
+            record = catalog.find_setting(section, dotted)
+            if record is not None and dotted.partition(".")[0] == name:
+                partners = (*record.counterparts, *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)))
+                yield from ((key, _parse_key(partner)[0]) for partner in partners)
+
+
+def _name_key(section: str, name: str) -> str:
+    """Return the key of what a setting of a section names: another setting of it, or a variable."""
+    return name if name.startswith("env.") else f"{section}.{name}"
+
+
+def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
+    return keys.parse_key(key) or (key, ())
+
+
+def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: Any) -> Iterator[tuple[str, Fault]]:
+    """Yield what is wrong with a setting together with another one, with the key of that."""
+    key = f"{section}.{record.name}"
+    for partner in record.counterparts:
+        is_set, partner_value = _find_value(view, partner)
+        if is_set and not isinstance(partner_value, dict) and not _do_agree(record, value, partner, partner_value):
+            yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
+    for partner in (_name_key(section, name) for name in record.conflicts):
+        if _find_value(view, partner)[0]:
+            why = "Both set one option; the later call takes effect." if section == "torch_npu" else record.otherwise
+            yield partner, Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two")
+    for partner in (_name_key(section, name) for name in record.requires):
+        is_set, partner_value = _find_value(view, partner)
+        if not view.config.abstract and read_truth(value) is not False and (not is_set or read_truth(partner_value) is False):
+            needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
+            written = " = true" if getattr(needed, "kind", "") == "bool" else ""
+            yield partner, Fault("NP214", f"{key} has no effect without {partner}", "", f"write {partner}{written}, or unset {key}")
+
+
+def _find_value(view: View, key: str) -> tuple[bool, Any]:
+    """Return whether a setting of a preset is set, and its value."""
+    setting, tail = _parse_key(key)
+    return values.find_value(setting, view.settings[setting], tail) if setting in view.settings else (False, None)
+
+
+def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:
+    """Return whether a setting and its counterpart have values that mean the same."""
+    agreeing, text = record.counterparts[partner], _format_text(value)
+    if isinstance(agreeing, str):
+        return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(partner_value)) is not None
+    return any(
+        _are_same(item, partner_value, partner) for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),))
+    )
+
+
+def _format_text(value: Any) -> str:
+    return format_toml_value(value) if isinstance(value, bool) else str(value)
+
+
+def _are_same(value: Any, partner_value: Any, partner: str) -> bool:
+    truth = read_truth(value)
+    parsed = [values.parse_structured_value(partner, item) for item in (value, partner_value)]
+    return str(value) == str(partner_value) or parsed[0] == parsed[1] or (truth is not None and truth is read_truth(partner_value))
+
+
+def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
+    """Return a value in the unit of its counterpart."""
+    unit = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "unit", "")
+    return read_number(f"{value}{record.unit}", unit) if unit and record.unit else value
+
+
+def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> Fault:
+    """Return that a setting contradicts its counterpart, with the value that the counterpart needs, if it has one."""
+    agreeing = record.counterparts[partner]
+    choices = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "choices", ())
+    best = UNKNOWN if agreeing else _convert(record, value, partner)
+    best = next(iter(agreeing.get(_format_text(value), ())), UNKNOWN) if isinstance(agreeing, dict) and agreeing else best
+    best = guess_choice(best, choices) if choices and best is not UNKNOWN else UNKNOWN if isinstance(best, float) else best
+    what = f"{section}.{record.name} = {format_short_value(value)} contradicts {partner} = {format_short_value(partner_value)}"
+    why = f"{section} and the readers of [options] would run with different values."
+    if partner.startswith("env."):
+        why = "The setting overrides the variable."
+    hint = "unset one of the two" if best in (UNKNOWN, None) else f"write {partner} = {format_toml_value(best)}, or unset one of the two"
+    return Fault("NP213", what, why, hint)
 
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
@@ -48,12 +158,15 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
     group = f"{dotted.rpartition('.')[0]}."
     is_closed = any(catalog.find_setting(section, name).closed for name in catalog.record_names(section) if name.startswith(group))  # type: ignore[union-attr]
     why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else _IGNORED[section]
+    what = f"{section} has no setting {dotted!r}"
     leaf = dotted.rpartition(".")[2]
-    other = next((other for other in FRAMEWORK_SECTIONS if catalog.find_setting(other, dotted)), "")
-    if other or catalog.find_option(leaf) is not None or catalog.find_variable(leaf) is not None:
-        home = other or ("options" if catalog.find_option(leaf) is not None else "env")
-        return Fault("NP212", f"{section} has no setting {dotted!r}", why, f"{dotted} belongs below [{home}]")
+    for home in ("options", "env", *FRAMEWORK_SECTIONS):
+        name = dotted if home in FRAMEWORK_SECTIONS else leaf
+        if home != section and catalog.find_record(home, name) is not None:
+            return Fault("NP212", what, why, f"{name} belongs below [{home}]; on a command line it is {catalog.PREFIXES[home]}{name}")
     known = catalog.record_names(section)
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")
-    return Fault("NP212", f"{section} has no setting {dotted!r}", why, f"did you mean {same[0]!r}?" if len(same) == 1 else hint, fix=fix)
+    if same:
+        return Fault("NP212", what, why, f"did you mean {' or '.join(map(repr, same))}?")
+    return Fault("NP212", what, why, hint, fix=fix)

@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import condition, targets
 from npuprof.checks import rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.model import Finding
+from npuprof.model import FRAMEWORK_SECTIONS, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     #: targets that nobody asked for.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
 
+_FRAMEWORK_KEYS = tuple(f"{section}." for section in FRAMEWORK_SECTIONS)
 #: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
 _PLAIN = frozenset((str, int, bool))
 
@@ -44,6 +45,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
             if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
         ),
         *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
+        *((finding, rules.describe_place(view)) for finding in _check_frameworks(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
@@ -91,6 +93,19 @@ def _check_flags(view: View, about: About | None) -> Iterable[Finding]:
     from npuprof.checks.flags import check_flags
 
     return check_flags(view, about)
+
+
+def has_framework_settings(names: Iterable[str]) -> bool:
+    """Return whether some settings are a framework's own."""
+    return any(name.startswith(_FRAMEWORK_KEYS) for name in names)
+
+
+def _check_frameworks(view: View, about: About | None) -> Iterable[Finding]:
+    if not has_framework_settings(view.settings):
+        return ()
+    from npuprof.checks.frameworks import check_settings  # few presets have sections of frameworks
+
+    return check_settings(view, about)
 
 
 def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:

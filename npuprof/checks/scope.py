@@ -316,19 +316,22 @@ def _find_version_faults(
         yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return
     also = f", and so may {', '.join(others)}" if others else ""
-    why = f"{span}{also}; where nothing reads it, it is ignored silently."
+    unread = "others fail at it or ignore it" if isinstance(record, catalog.Setting) else "where nothing reads it, it is ignored silently"
+    why = f"{span}{also}; {unread}."
     yield Fault("NP404", f"{key} is not read in {where}", why, hint, severity="warning" if others else "error")
 
 
 def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: Any) -> Iterator[Fault]:
     """Yield which settings of a framework its releases do not read, and which are deprecated."""
-    for path, _ in catalog.list_settings(section, name, value):
+    for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)
         if record is None:
             continue
         key = f"{section}.{dotted}"
-        unread = list(_find_version_faults(scope, section, record, key))
+        since = record.choices_since.get(str(item), "")
+        dated = record._replace(since=since or record.since)
+        unread = list(_find_version_faults(scope, section, dated, f"{key} = {format_short_value(item)}" if since else key))
         yield from (fault._replace(tail=path) for fault in unread)
         is_old = bool(record.until) and section not in dict(scope.versions)
         if (record.deprecated or is_old) and not unread:

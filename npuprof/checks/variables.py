@@ -30,7 +30,7 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Fix, did_you_mean, find_nearest_names, find_same_name
+from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_names, find_same_name
 
 
 @cache
@@ -72,6 +72,9 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if variable is None and catalog.find_option(name):
         what = f"no known environment variable {name!r}"
         return [Fault("NP206", what, "The catalogue does not contain it.", f"{name} is a session option: it belongs below [options]")]
+    if variable is None and (section := next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")):
+        why, hint = f"{section} takes it in code only.", f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
+        return [Fault("NP206", f"no known environment variable {name!r}", why, hint)]
     if variable is None:
         hint, fix, meant = _suggest_variable(name)
         if hint and not is_known_variable(name):

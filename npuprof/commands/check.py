@@ -148,8 +148,9 @@ class Outcome(Record):
 def _measure_coverage(configs: Iterable[Config]) -> Coverage:
     """Return how many settings of some presets the catalogue knows, and the names of the variables that it does not."""
     keys = [key for config in configs for key in config.settings]
+    passed = sum(key.startswith("vllm.") for key in keys)
     unknown = [key.removeprefix("env.") for key in keys if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
-    return Coverage(len(keys) - len(unknown), 0, unknown)
+    return Coverage(len(keys) - len(unknown) - passed, 0, unknown, passed)
 
 
 class Check(JudgingVerb):

@@ -12,7 +12,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import Finding, NpuprofError, Origin, Path, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Origin, Path, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
@@ -93,13 +93,14 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
     if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
         parsed = elsewhere, parsed[1]
-    known = catalog.find_record_texts(*keys.split_section_and_name(parsed[0]))
+    known = catalog.find_record_texts(*catalog.find_record_place(*parsed))
     if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
+        section, name = keys.split_section_and_name(parsed[0])
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
+        if section in FRAMEWORK_SECTIONS:
+            name, names = keys.format_key_path(name, parsed[1]), catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
-        raise NpuprofError(
-            [Finding("NP201", what, "", did_you_mean(keys.split_section_and_name(parsed[0])[1], names, "npuprof options lists all"))]
-        )
+        raise NpuprofError([Finding("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))])
     return parsed
 
 
@@ -148,10 +149,11 @@ def _build_fields(config: Config, key: str, tail: Path, last: dict[str, Any] | N
         "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, key, tail)],
         "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in _find_overruled(config, key, tail)],
         "unset_by": [origins.build_origin_dict(origin) for origin in _list_clearing(config, key, tail)],
-        "default": _find_default(config, key),
+        "default": _find_default(config, key, tail),
         "rules": [*(rule.code for rule in _list_rules(key)), *(rule.code for rule in _list_team_rules(config, key))],
         "last_change": last,
-        "summary": catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary"),
+        "summary": catalog.find_record_texts(*catalog.find_record_place(key, tail)).get("summary"),
+        **({"counterparts": list(setting.counterparts)} if (setting := _find_setting(key, tail)) else {}),
         **({"outcomes": outcomes} if outcomes else {}),
     }
 
@@ -162,9 +164,10 @@ def _format_explanation(config: Config, key: str, tail: Path, last: dict[str, An
     rows = [("set by", winner) for winner in _describe_winners(config, key, tail)]
     rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in _find_overruled(config, key, tail)]
     rows += [("cleared by", _describe_author(origin)) for origin in _list_clearing(config, key, tail)]
-    default = _find_default(config, key)
+    default = _find_default(config, key, tail)
     rows += [("default", format_toml_value(default))] if default is not None else []
-    rows += _describe_meaning(key, value)
+    rows += _describe_meaning(key, tail, value)
+    rows += _describe_setting(config, key, tail)
     if outcomes := _find_mixlist_outcomes(key, value):
         from npuprof.catalog.sidecars import describe_mixlist_outcome
 
@@ -176,8 +179,27 @@ def _format_explanation(config: Config, key: str, tail: Path, last: dict[str, An
     return "\n".join(map(escape_controls, lines)) + "\n"
 
 
-def _describe_meaning(key: str, value: Any) -> list[tuple[str, str]]:
-    texts = catalog.find_record_texts(*keys.split_section_and_name(key))
+def _find_setting(key: str, tail: Path) -> catalog.Setting | None:
+    section, name = catalog.find_record_place(key, tail)
+    return catalog.find_setting(section, name) if section in FRAMEWORK_SECTIONS else None
+
+
+def _describe_setting(config: Config, key: str, tail: Path) -> list[tuple[str, str]]:
+    """Return the counterparts of a framework's setting, with their values in the preset, and how the framework reads it."""
+    if (setting := _find_setting(key, tail)) is None:
+        return []
+    states = {partner: format_toml_value(config.settings[partner]) for partner in setting.counterparts if partner in config.settings}
+    rows = [
+        ("counterpart", f"{partner} = {states[partner]}" if partner in states else f"{partner}, not set")
+        for partner in setting.counterparts
+    ]
+    since, until = f" since {setting.since}" if setting.since else "", f" until {setting.until}" if setting.until else ""
+    call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
+    return [*rows, ("read by", f"{keys.split_section_and_name(key)[0]}{since}{until}{call}")]
+
+
+def _describe_meaning(key: str, tail: Path, value: Any) -> list[tuple[str, str]]:
+    texts = catalog.find_record_texts(*catalog.find_record_place(key, tail))
     if not texts:
         return []
     rows = [("meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip())]
@@ -232,8 +254,8 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
 
 
-def _find_default(config: Config, key: str) -> Any:
-    section, name = keys.split_section_and_name(key)
+def _find_default(config: Config, key: str, tail: Path) -> Any:
+    section, name = catalog.find_record_place(key, tail)
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None

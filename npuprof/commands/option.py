@@ -13,7 +13,7 @@ from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.compare.changes import find_unit_and_risk
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
@@ -62,7 +62,8 @@ def _find_section(key: str) -> tuple[str, str]:
     for section in catalog.PREFIXES:
         if catalog.find_record(section, key):
             return section, key
-    names = [name for section in catalog.PREFIXES for name in catalog.record_names(section)]
+    sections = [head] if head in FRAMEWORK_SECTIONS else catalog.PREFIXES
+    names = [f"{head}.{name}" if head in FRAMEWORK_SECTIONS else name for section in sections for name in catalog.record_names(section)]
     plain = key.lstrip("-").strip("*?").partition("=")[0]
     is_part = any(plain.lower() in name.lower() for name in names)
     listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"
@@ -170,6 +171,12 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
         yield "read as", record.otherwise or find_reading(record).why
         yield "keys", ", ".join(record.items)
         yield "since", str(fields.get("since", ""))
+        yield "until", record.until
+    if section in FRAMEWORK_SECTIONS:
+        yield "set by", record.call.replace("{}", "VALUE")
+        yield "other values", record.otherwise
+        yield "counterpart", ", ".join(record.counterparts)
+        yield "since", record.since
         yield "until", record.until
     yield "no effect", fields.get("dead") or _describe_since(fields, "no_effect")
     yield "overwritten", str(fields.get("overwritten_by", ""))

@@ -31,7 +31,7 @@ class Options(Verb):
         metavar="RISK",
         text="List only options with this risk: numerics, performance, memory, compatibility, distributed, build-time or debug-output",
     )
-    framework: str | None = option("--framework", metavar="NAME", text="List only environment variables that this framework reads")
+    framework: str | None = option("--framework", metavar="NAME", text="List only variables and settings that this framework reads")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
@@ -73,7 +73,7 @@ class Options(Verb):
         if self.framework is not None:
             readers = {name: _list_readers(name) for name in catalog.record_names("env")}
             _require_known("--framework", self.framework, sorted(set().union(*readers.values())))
-            filters.append(lambda section, name: section == "env" and self.framework in readers[name])
+            filters.append(lambda section, name: section == self.framework or (section == "env" and self.framework in readers[name]))
         return filters
 
 

@@ -69,6 +69,7 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     if unknown := [name for name, value in settings.items() if name not in known or not _is_writable(name, value)]:
         raise NpuprofError([
             build_setting_finding(config, "NP901", f"torch_npu.{name}", f"{name} cannot be carried by the target torch-npu", why, hint)
+            ._replace(origin=config.origin(f"torch_npu.{name.partition('.')[0]}", tuple(name.split(".")[1:])))
             for name in unknown
         ])  # fmt: skip
     return [(name, settings[name]) for name in known if name in settings]

@@ -12,21 +12,23 @@ _SHOWN = 5
 
 
 class Coverage(Record):
-    """Some settings: how many were ``checked``, how many are ``dynamic``, and the name of each ``unknown`` one."""
+    """Some settings: how many were ``checked``, are ``dynamic``, or pass through ``unchecked``, and the name of each ``unknown`` one."""
 
     checked: int = 0
     dynamic: int = 0
     unknown: Sequence[str] = ()
+    unchecked: int = 0
 
     @property
     def settings(self) -> int:
         """How many settings were found."""
-        return self.checked + self.dynamic + len(self.unknown)
+        return self.checked + self.dynamic + len(self.unknown) + self.unchecked
 
     def format_fields(self) -> dict[str, Any]:
         """Return the counts as fields of a JSON answer."""
         names = sorted(set(self.unknown))
-        return {"settings": self.settings, "checked": self.checked, "dynamic": self.dynamic, "unknown": len(self.unknown), "names": names}
+        counts = {"settings": self.settings, "checked": self.checked, "dynamic": self.dynamic, "unknown": len(self.unknown)}
+        return {**counts, **({"unchecked": self.unchecked} if self.unchecked else {}), "names": names}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
         """Return the counts in words. Names of unknown settings are cut, unless ``everything`` is asked for by a ``flag``."""
@@ -34,4 +36,5 @@ class Coverage(Record):
         hint = f"; {flag} lists them" if flag and len(names) > _SHOWN and not everything else ""
         unknown = f"{len(self.unknown)} unknown ({count_rest(names, len(names) if everything else _SHOWN)}){hint}" if names else ""
         parts = [f"{self.checked} checked", f"{self.dynamic} dynamic" if self.dynamic else "", unknown]
+        parts += [f"{self.unchecked} passed through unchecked" if self.unchecked else ""]
         return f"{format_count(self.settings, 'setting')}: {', '.join(filter(None, parts))}" if self.settings else "no settings"

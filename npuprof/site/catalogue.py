@@ -53,7 +53,7 @@ def _build_row(section: str, name: str) -> CatalogueRow:
     record, texts = catalog.find_record(section, name), catalog.find_record_texts(section, name)
     since, until = find_span(section, name)
     return CatalogueRow(
-        keys.format_full_key(section, name),
+        f"{section}.{name}" if section in FRAMEWORK_SECTIONS else keys.format_full_key(section, name),
         KINDS[section],
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
@@ -73,6 +73,8 @@ def _build_row(section: str, name: str) -> CatalogueRow:
 
 def find_span(section: str, name: str) -> tuple[str, str]:
     """Return the first and the last release that are known to read a setting; empty texts where all do, or nobody knows."""
+    if (setting := catalog.find_setting(section, name) if section in FRAMEWORK_SECTIONS else None) is not None:
+        return setting.since, setting.until
     option = catalog.find_option(name) if section == "options" else None
     known = releases.load_releases()
     if option is None or "Y" not in option.states:

@@ -190,7 +190,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
         )
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
-        "rows": shown, "kinds": list(KINDS.values()), "releases": list(reversed(known)), "products": list(families),
+        "rows": shown, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)), "products": list(families),
         "surfaces": sorted({name for row in shown for name in row["surface_names"]}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
     }  # fmt: skip

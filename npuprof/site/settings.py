@@ -12,7 +12,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
-from npuprof.model import Origin, Path, Record
+from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
 from npuprof.resolve import contexts, origins
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
@@ -46,21 +46,24 @@ def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
     """Yield the places of one setting, of its value as ``all_traced`` has it, leaf by leaf with its author."""
-    unit, risk, meaning = _describe_setting(key)
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
+        section, name = catalog.find_record_place(key, tail)
+        unit, risk, meaning = _describe_setting(key, name)
         losers = tuple((format_value(value), by) for value, by in origins.find_overruled(config, key, tail))
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
-        name_of_place, is_first = keys.format_key_path(key, tail), not place
+        name_of_place, is_first = keys.format_key_path(key, tail), not place or section in FRAMEWORK_SECTIONS
         yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
 
 
 @lru_cache(1024)
-def _describe_setting(key: str) -> tuple[str, tuple[str, ...], str]:
-    """Return the unit of a setting, what a change of it puts at risk, and what it does."""
-    return *find_unit_and_risk(key), str(catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", ""))
+def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], str]:
+    """Return the unit of a setting, what a change of it puts at risk, and what it does; ``name`` is that of its record."""
+    section, plain = keys.split_section_and_name(key)
+    tail = tuple(name.split(".")[1:]) if section in FRAMEWORK_SECTIONS else ()
+    return *find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

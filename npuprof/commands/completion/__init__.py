@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.completion.places import describe_wanted_words, find_place, list_placed_words
+from npuprof.commands.completion.places import describe_wanted_words, find_key_record, find_place, list_placed_words
 from npuprof.commands.framework.registry import list_verb_names
 from npuprof.commands.framework.verb import Parameter, Verb
 from npuprof.document.profile import PROFILE_KEYS, RELEASES
@@ -241,12 +241,15 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
     if not equals:
         yield from ((f"{word}=", "") for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
         return
-    section, _, name = key.rpartition(".")
-    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    record = find_key_record(key)
     if key == "profile.scenario":
         yield from ((f"{key}={scenario}", "") for scenario in SCENARIOS)
     if record is not None:
-        boolean = ("true", "false") if getattr(record, "field", "") == "b" else ()
+        boolean = (
+            ("true", "false")
+            if getattr(record, "field", "") == "b" or (isinstance(record, catalog.Setting) and record.kind == "bool")
+            else ()
+        )
         if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
             yield f"{key}={record.default}", "the default"
         yield from ((f"{key}={str(choice).lower() if isinstance(choice, bool) else choice}", "") for choice in (*record.choices, *boolean))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npuprof.commands.framework.registry import load_verb
 from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
 
 #: What values are called in the help that are no files, whatever they are.
@@ -61,12 +62,18 @@ def describe_wanted_words(words: Sequence[str], current: str) -> str:
     return kind.rstrip(",") if kind in _NO_FILES or parameter.kind == "number" else ""
 
 
-def _describe_value(key: str) -> str:
-    """Return in a few words what a key takes; empty where that is a path."""
+def find_key_record(key: str) -> Any:
+    """Return the record of an option, a variable, a flag or a framework's setting by its key, or None."""
     from npuprof import catalog
 
+    section, name = catalog.find_record_place(*(keys.parse_key(key) or (key, ())))
+    return None if section == "estimator" else catalog.find_record(section, name)
+
+
+def _describe_value(key: str) -> str:
+    """Return in a few words what a key takes; empty where that is a path."""
     section, _, name = key.rpartition(".")
-    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    record = find_key_record(key)
     if record is None:
         known = PROFILE_KEYS.get(name) if section == "profile" else None
         return known.kind if known is not None else "a value"
