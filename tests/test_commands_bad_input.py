@@ -599,6 +599,7 @@ def test_what_is_no_utf8_is_never_exported(
     preset: str, environ: dict[str, str], said: str, words: list[str], store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"x": preset})
+    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     result = run(*words)
