@@ -568,13 +568,15 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
     import npuprof.resolve
 
     def broken(*_: Any) -> None:
-        raise ZeroDivisionError("on purpose")
+        raise ZeroDivisionError(f"on purpose {'x' * 50_000}")
 
     store({"good": GOOD})
     monkeypatch.setattr(npuprof.resolve.Resolver, "resolve_profile", broken)
     result = run("show", "good")
     assert result.code == 70
     assert "a bug in npuprof" in result.err
+    assert "on purpose xxx" in result.err
+    assert len(result.err) < 1000
     assert "Traceback" not in result.err
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
