@@ -610,6 +610,13 @@ def test_what_is_no_utf8_is_never_exported(
     result.out.encode()
 
 
+def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Any, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"x": MIXED})
+    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
+    assert run("run", "x", "--", "/nonexistent").code == 127
+    assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == [signal.SIG_IGN, signal.SIG_IGN]
+
+
 @pytest.mark.parametrize("verb", ["show", "render", "env", "explain", "set", "new", "unset"])
 def test_a_key_of_many_parts_is_told(verb: str, store: Any, run: Run) -> None:
     store({"good": GOOD})
