@@ -42,9 +42,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError):
             _tell_system_error(error)
             return 2
+        from npuprof.model import shorten_values
         from npuprof.report.text import escape_controls
 
-        message = escape_controls(f"{type(error).__name__}: {error}")
+        message = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
         sys.stderr.write(
             f"npuprof: a bug in npuprof, not in your files: {message}\n"
             "  try: NPUPROF_DEBUG=1 shows where; please report it with the preset that brought it about\n"
@@ -121,13 +122,14 @@ def _print_error(error: Exception) -> None:
 
 def _tell_system_error(error: OSError) -> None:
     """Say what the system refused: a stream that is full or closed, or a file that vanished under our hands."""
+    from npuprof.model import shorten_values
     from npuprof.report.output import describe_os_error
     from npuprof.report.text import escape_controls
 
     path = error.filename2 or error.filename
     name = path if isinstance(path, str) else repr(path)
     what = f"cannot use {name}: {describe_os_error(error, name)}" if path is not None else f"cannot write: {describe_os_error(error)}"
-    sys.stderr.write(f"npuprof: {escape_controls(what)}\n")
+    sys.stderr.write(f"npuprof: {escape_controls(shorten_values(what))}\n")
 
 
 def script() -> None:

@@ -568,13 +568,15 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
     import npuprof.resolve
 
     def broken(*_: Any) -> None:
-        raise ZeroDivisionError("on purpose")
+        raise ZeroDivisionError(f"on purpose {'x' * 50_000}")
 
     store({"good": GOOD})
     monkeypatch.setattr(npuprof.resolve.Resolver, "resolve_profile", broken)
     result = run("show", "good")
     assert result.code == 70
     assert "a bug in npuprof" in result.err
+    assert "on purpose xxx" in result.err
+    assert len(result.err) < 1000
     assert "Traceback" not in result.err
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
@@ -599,12 +601,20 @@ def test_what_is_no_utf8_is_never_exported(
     preset: str, environ: dict[str, str], said: str, words: list[str], store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"x": preset})
+    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     result = run(*words)
     assert result.code in (0, 2, 127), result.err
     assert result.code != 2 or said in result.err
     result.out.encode()
+
+
+def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Any, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"x": MIXED})
+    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
+    assert run("run", "x", "--", "/nonexistent").code == 127
+    assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == [signal.SIG_IGN, signal.SIG_IGN]
 
 
 @pytest.mark.parametrize("verb", ["show", "render", "env", "explain", "set", "new", "unset"])

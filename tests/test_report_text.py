@@ -232,7 +232,7 @@ def test_every_value_of_a_markdown_page_stands_in_a_code_span(repo: Repo, run: R
 def test_a_terminal_is_shown_what_a_pipe_is_handed(store: Any) -> None:
     store({"a": f'[options]\nop_compiler_cache_dir = "./p{EVIL}"\n'})
     command = [sys.executable, "-m", "npuprof", "env", "a", "--no-check"]
-    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PAGER": "cat"}
     assert EVIL in subprocess.run(command, capture_output=True, check=True, env=environ).stdout.decode()
     above, below = pty.openpty()
     subprocess.run(command, stdout=below, check=True, env=environ)

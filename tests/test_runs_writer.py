@@ -46,7 +46,7 @@ def test_as_many_options_can_be_proven_as_the_adapter_of_2026_lets_be() -> None:
         ("g", "precision_mode", [{"precision_mode": "force_fp32"}], "force_fp16", (False,), {"changed", "too late"}),
         ("g", "precision_mode", [{"precision_mod": ("s", "force_fp16")}], "force_fp16", (False,), {"changed", "too late", "absent"}),
         ("g", "precision_mode", [{}, {"precision_mode": "force_fp16"}], "force_fp16", (False, False), {"changed", "too late"}),
-        ("g", "deterministic", [{"deterministic": ("b", True)}], 1, (False,), {"changed", "too late"}),
+        ("g", "deterministic", [{"deterministic": ("b", True)}], 1, (False,), {"changed", "too late", "absent"}),
         ("g", "deterministic", [{}], 0, (True,), {"default or set"}),
         ("g", "hcom_parallel", [{}, {"hcom_parallel": False}], False, (False, True), {"changed", "too late"}),
         ("g", "enable_small_channel", [{"graph_run_mode": 0, "enable_small_channel": 0}], 0, (False,), {"changed", "too late"}),

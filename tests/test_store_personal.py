@@ -67,6 +67,7 @@ def test_run_takes_it_too_and_its_digest_is_of_what_is_in_force(team: Repo, monk
 
     path = write_layer(LAYER)
     seen: list[dict[str, str]] = []
+    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
     monkeypatch.setattr(verb, "_become_command", lambda command, environment: seen.append(environment) or verb.Answer())
     done = run("run", "leaf", "--", "true")
     assert (done.code, str(path) in done.err) == (0, True)

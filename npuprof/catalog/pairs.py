@@ -73,7 +73,12 @@ def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str
         return fault
     text = "" if isinstance(value, (dict, list)) else _write_value(variable, key, value)
     is_one = bool(text) and len(_split_items(variable, f"{key}{variable.pair}{text}")) == 1 and variable.pair not in key
-    wanted = _describe_wanted_value(rule, text) if is_one and rule is not None else "" if is_one else _write_example(rule)
+    if not is_one:
+        wanted = _write_example(rule)
+    elif rule is None:
+        return None
+    else:
+        wanted = _describe_wanted_value(rule, text)
     example = re.sub(r"^[^ ,]+", lambda word: format_toml_value(_read_value(variable, key, word[0])), wanted)
     return (f"{key}: {format_short_value(value)} is not accepted", _say_why(variable, rule), f"write {key} = {example}") if wanted else None
 
@@ -116,10 +121,9 @@ def _read_value(variable: Variable, key: str, text: str) -> Any:
     is_word = isinstance(rule, (list, tuple))
     if is_word and text in rule and text.lower() in _SWITCHES:
         return _SWITCHES[text.lower()]
-    kinds: tuple[type, ...] = (
-        (int,) if is_word or key == variable.first_name else {"int": (int,), "float": (int, float)}.get(rule["kind"] if rule else "", ())
-    )
-    for kind in kinds:
+    kind_name = "int" if is_word or key == variable.first_name else rule["kind"] if rule else ""
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float)}
+    for kind in kinds.get(kind_name, ()):
         try:
             if str(kind(text)) == text:
                 return kind(text)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuprof.model import Origin
     from npuprof.resolve.contexts import Region
 
-#: The flags without which something holds, by the words for that; all others are releases of frameworks.
+#: What a finding says where it holds without a flag, and that flag; other contexts are releases of frameworks.
 _FLAGS = {"where no product is asked for": "--product", "where no release is asked for": "--cann"}
 #: Targets that write presets of every scenario.
 _ANY_SCENARIO = frozenset(("toml", "json", "env"))

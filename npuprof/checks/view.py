@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 class Scope(Record):
     """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs.
 
-    ``versions`` are the releases of the frameworks of which there is something to say.
+    ``versions`` are the releases of frameworks that decide what is checked.
     """
 
     scenario: str | None

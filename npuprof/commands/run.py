@@ -135,13 +135,17 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
-    """Be the command from here on."""
+    """Be the command from here on; where it cannot be started, stay as before and say why."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-        processes.exec_user_command(command, environment)
+        # Python ignores these, and what is ignored stays ignored in the command.
+        before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
+        try:
+            processes.exec_user_command(command, environment)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     except OSError as error:
         return _explain_start(command[0], error)
 

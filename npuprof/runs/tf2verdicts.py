@@ -41,7 +41,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     block = _find_block(process)
     single = any(generation.maps == 1 and generation.name == process.generation for generation in load_generations())
     if any(epoch.doubtful for epoch in process.epochs):
-        return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes stand in one another: {_APART}")
+        return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes are interleaved: {_APART}")
     keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]
     for key in keys if block is not None else ():
         assert block is not None

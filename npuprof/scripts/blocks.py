@@ -16,17 +16,15 @@ from npuprof.catalog import build_finding
 from npuprof.checks import require_exportable
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers import Rendered
-from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
+from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
-#: What the header of a block tells beside its target.
-_FACTS = ("variable", "tensorflow", "onto", "cann", "product", "framework", "shell", "sections")
-#: Those of them that say what its preset is resolved for; releases of frameworks are joined by commas.
+#: The facts of a block's header that say what its preset is resolved for; releases of frameworks are joined by commas.
 CONTEXT_FACTS = ("cann", "product", "framework")
-_FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
+_FACT = re.compile(rf"# (target|{'|'.join(BLOCK_FACTS)}): (\S+)")
 #: Names that a rendered block uses and a script has to have.
 _NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
 #: The names ``config`` and ``tf`` where they are variables; texts and comments, in which they are none, come first.
@@ -146,7 +144,7 @@ class Injector:
         if "variable" in facts and "onto" not in facts and works_on_config(target):
             names["config"] = facts["variable"]
         body = rename_variables(body, names) if names else body
-        head += "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
+        head += "".join(f"# {fact}: {facts[fact]}\n" for fact in BLOCK_FACTS if fact in facts)
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:

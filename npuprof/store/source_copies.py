@@ -145,7 +145,7 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
             raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
     if is_inside or is_around:
-        what = f"{folder} and the store {place.home.label} are in one another"
+        what = f"{folder} and the store {place.home.label} overlap"
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
     known = read_manifest(top)

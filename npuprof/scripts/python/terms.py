@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 #: No text, list or table may grow longer than this.
@@ -74,8 +75,16 @@ def cut_text(text: str, most: int = 80) -> str:
 
 def is_handed_on(name: str, text: str) -> bool:
     """Return whether a text returns what a name stands for, or a part of it, or gives it to another name or a function."""
+    if name.replace(".", "_").isidentifier():
+        return name in _list_names_handed_on(text)
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
     return re.search(use, text, re.MULTILINE) is not None
+
+
+@lru_cache(maxsize=4)
+def _list_names_handed_on(text: str) -> frozenset[str]:
+    uses = re.findall(r"(?:[(,=\[]|\breturn\b)[ \t]*(\w+(?:\.\w+)*)[ \t]*(?=[,)\]#]|$)", text, re.MULTILINE)
+    return frozenset(".".join(use.split(".")[:end]) for use in set(uses) for end in range(1, use.count(".") + 2))
 
 
 def name_callee(call: ast.Call) -> str:

@@ -263,9 +263,7 @@ class SourceStore(ReadOnceStore):
         """Return what a reference that no lock spells means in the mirror. Raises NpuprofError."""
         pin = self.find_pin(reference, asked)
         version = LockedVersion(pin.version or "-", pin.commit)
-        yanked = (
-            self.revision.repository.find_yank(version.format_shown(pin.name)) if pin.released else ""
-        )  # the lock contains nothing of it
+        yanked = self.revision.repository.find_yank(version.format_shown(pin.name)) if pin.released else ""
         return version._replace(yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
