@@ -19,12 +19,13 @@ class Said(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """What is added to one file, before a line of it or at its end, and how it shows."""
+    """What is added to one file, before a line of it or at its end, and how it shows; with it come files that are new."""
 
     file: str
     text: str
     shows: tuple[Said, ...]
     before: str = ""
+    new_files: dict[str, str] = {}
 
 
 OPTION = """
@@ -133,6 +134,47 @@ TARGETS = {
     "lines": Target(45, "a line for each option", "options.txt", render_lines, "session"),
 }
 '''
+SETTINGS = """
+description = "Settings of a made-up framework."
+unknown = "It ignores other keys."
+
+[depth]
+kind = "int"
+minimum = 1
+default = 2
+call = "madeup.depth = {}"
+risk = ["performance"]
+summary = "How deep the framework goes."
+source = ["a test"]
+
+["cache.mode"]
+kind = "str"
+choices = ["on", "off"]
+otherwise = "It takes any other word as off."
+summary = "Keeps what was computed."
+source = ["a test"]
+"""
+FRAMEWORK_TARGET = '''\
+"""Settings of a made-up framework."""
+
+from __future__ import annotations
+
+from npuprof import catalog
+from npuprof.renderers import Rendered, Target
+from npuprof.renderers.common import config_section
+
+
+def render_madeup(config, inline):
+    """Return a line for each setting."""
+    tables = config_section(config, "madeup").items()
+    settings = [(name, path, value) for name, table in tables for path, value in catalog.list_settings("madeup", name, table)]
+    return Rendered("".join(f"{'.'.join((name, *path))}: {value!r}\\n" for name, path, value in settings))
+
+
+TARGETS = {
+    "madeup": Target(86, "lines for a made-up framework", "madeup.txt", render_madeup, sections=("madeup",), takes_options=False),
+}
+'''
 VERB = '''\
 """``greet``: a verb for a test."""
 
@@ -222,6 +264,17 @@ ADDITIONS = {
         Said("check -", '[[override]]\nmatch = { target = "lines" }\noptions = { hccl_timeout = 600 }\n', "1 preset checked"),
         Said("render - --to estimator", '[options]\njob = "worker"\n', "carried by session, session-migrated, init-resource, lines", 2),
     )),
+    "a framework with settings of its own": Addition("model.py", '"madeup", ', (
+        Said("options madeup", "", "madeup.cache.mode"),
+        Said("option madeup.depth", "", "How deep the framework goes."),
+        Said("schema", "", '"description": "How deep the framework goes."'),
+        Said("check -", "[madeup]\ndepth = 0\n", "madeup.depth = 0 is out of range", 1),
+        Said("check -", '[madeup]\ncache = { mode = "offf" }\n', "It takes any other word as off.", 1),
+        Said("check -", "[madeup]\ndeth = 2\n", "did you mean 'depth'", 1),
+        Said("render - --to madeup", '[madeup]\ndepth = 2\ncache.mode = "on"\n', "depth: 2\ncache.mode: 'on'"),
+        Said("render - --to session", "[madeup]\ndepth = 2\n", "npuprof render --to madeup"),
+        Said("diff - old --store .", "[madeup]\ndepth = 2\n", "- madeup.depth 2"),
+    ), before='"torch_npu", "vllm_ascend"', new_files={"catalog/settings/madeup.toml": SETTINGS, "renderers/madeup.py": FRAMEWORK_TARGET}),
     "a verb": Addition("commands/greet.py", VERB, (
         Said("greet you", "", "hello you"),
         Said("--help", "", "Greet a preset."),
@@ -248,5 +301,7 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     assert text.count(addition.before) == 1 or not addition.before
     head, mark, tail = text.partition(addition.before) if addition.before else (text, "", "")
     path.write_text(head + addition.text + mark + tail)
+    for name, content in addition.new_files.items():
+        (checkout.package / name).write_text(content)
     for said in addition.shows:
         assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words

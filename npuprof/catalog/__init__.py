@@ -406,6 +406,11 @@ def find_argument(name: str) -> Argument | None:
     return Argument(name, **fields) if fields else None
 
 
+def is_checked(section: str) -> bool:
+    """Return whether the settings of a framework are known; they are passed through otherwise."""
+    return bool(_load_records(section))
+
+
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and its path there, or None."""
@@ -419,7 +424,7 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
 
 
 def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict) and value and section != "vllm" and find_setting(section, ".".join(path)) is None:
+    if isinstance(value, dict) and value and is_checked(section) and find_setting(section, ".".join(path)) is None:
         for key, item in value.items():
             yield from _list_leaves(section, (*path, key), item)
     else:

@@ -22,7 +22,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
 
 from npuprof.catalog import condition  # noqa: E402
 from npuprof.catalog.releases import parse_framework_version, parse_release_version  # noqa: E402
-from npuprof.model import SECTIONS  # noqa: E402
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
 
 #: The files of environment variables, in the order of every output.
 FRAMEWORKS = ("cann", "torch_npu", "torchair", "mindspore", "vllm_ascend", "mindie", "mindspeed")
@@ -43,8 +43,7 @@ _KEPT_FIELDS = {
     "options": {"env"},
     "env": {"separator", "since"},
     "atc": {"conflicts", "requires", "products_not", "separator"},
-    "torch_npu": {"conflicts", "requires", "since"},
-    "vllm_ascend": {"conflicts", "requires", "since"},
+    **{key: {"conflicts", "requires", "since"} for key in FRAMEWORK_SECTIONS},
 }
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
@@ -59,10 +58,9 @@ def build_parts() -> dict[str, Any]:
         "env": _read_variables(),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
-        "torch_npu": _read_toml_file("torch_npu.toml"),
-        "vllm_ascend": _read_toml_file("vllm_ascend.toml"),
-        "vllm": {},
     }
+    frameworks = {section: _read_toml_file(f"settings/{section}.toml") for section in FRAMEWORK_SECTIONS}
+    sections |= {name: {key: value for key, value in rows.items() if isinstance(value, dict)} for name, rows in frameworks.items()}
     options = sections["options"]
     for release in releases:
         for section in ("env", "atc", "estimator"):
@@ -85,6 +83,7 @@ def build_parts() -> dict[str, Any]:
     parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["frameworks"] = {name: _index_framework(record) for name, record in _read_toml_file("frameworks.toml").items()}
+    parts["sections"] = {name: {key: rows[key] for key in rows.keys() - sections[name].keys()} for name, rows in frameworks.items()}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")

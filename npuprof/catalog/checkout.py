@@ -37,7 +37,8 @@ def load_part(name: str) -> Any:
 def _describe_records() -> str:
     """Return what tells one state of the records, of the code that reads them, and of the targets, from another."""
     lines = [sys.implementation.cache_tag or sys.version]
-    for folder in (_HERE, os.path.join(_HERE, "options"), os.path.join(_HERE, "env"), os.path.join(_HERE, os.pardir, "renderers")):
+    for name in (os.curdir, "options", "env", "settings", os.path.join(os.pardir, "renderers")):
+        folder = os.path.join(_HERE, name)
         for file in sorted(os.scandir(folder), key=lambda file: file.name):
             if file.name.endswith((".toml", ".py")):
                 status = file.stat()

@@ -20,7 +20,7 @@ from npuprof.catalog.record_schemas import (
 )
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, RELEASES, SWITCH, TEXT
-from npuprof.model import SCENARIOS, SECTIONS
+from npuprof.model import FRAMEWORK_SECTIONS, SCENARIOS, SECTIONS
 
 #: Taplo (Even Better TOML) and Schema Store read no later draft: of 2020-12 they pass over what they do not know.
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -43,9 +43,7 @@ def build_profile_schema() -> Schema:
         "env": _build_env_schema(),
         "estimator": _build_section("estimator", "Arguments of NPURunConfig that are no session option."),
         "atc": _build_section("atc", "Flags of the ATC compiler that are no session option, without dashes."),
-        "torch_npu": _build_settings_schema("torch_npu", "Settings of torch_npu's Python API, by its names."),
-        "vllm_ascend": _build_settings_schema("vllm_ascend", "Keys of vLLM-Ascend's --additional-config."),
-        "vllm": {"type": "object", "description": "Arguments of vllm serve without dashes, passed through unchecked."},
+        **{section: _build_settings_schema(section) for section in FRAMEWORK_SECTIONS},
     }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
     return {
@@ -162,9 +160,12 @@ def _build_section(section: str, description: str) -> Schema:
     return {**table_schema(properties), "description": description}
 
 
-def _build_settings_schema(section: str, description: str) -> Schema:
+def _build_settings_schema(section: str) -> Schema:
     """Return the schema of the settings of a framework, with a table for each group of them."""
-    schema: Schema = {**table_schema({}), "description": description}
+    described = {"description": catalog.load_built_part("sections")[section]["description"]}
+    if not catalog.is_checked(section):
+        return {"type": "object", **described}
+    schema: Schema = {**table_schema({}), **described}
     for name in catalog.record_names(section):
         *groups, leaf = name.split(".")
         table = schema

@@ -19,11 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
 
-_IGNORED = {
-    "torch_npu": "torch_npu takes a misspelt attribute without an error, and ignores it.",
-    "vllm_ascend": "vLLM-Ascend 0.27.1rc1 and newer stop at a key that they do not know, older releases ignore it.",
-}
-
 
 def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
     """Return what is wrong with a setting of a framework, or with those in a table of settings; each with its place below ``name``."""
@@ -33,7 +28,7 @@ def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
 def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[Fault]:
     dotted = ".".join((name, *path))
     key = f"{section}.{dotted}"
-    if section == "vllm":
+    if not catalog.is_checked(section):
         if name.replace("_", "-") == "additional-config":
             return [Fault("NP212", f"{key} has a section of its own", "There its keys are checked.", "move its keys below [vllm_ascend]")]
         wrong = is_no_number(value) or hasattr(value, "isoformat")
@@ -157,7 +152,7 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
     """Return that a framework has no setting of this name: another one, or another section, may be meant."""
     group = f"{dotted.rpartition('.')[0]}."
     is_closed = any(catalog.find_setting(section, name).closed for name in catalog.record_names(section) if name.startswith(group))  # type: ignore[union-attr]
-    why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else _IGNORED[section]
+    why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else catalog.load_built_part("sections")[section]["unknown"]
     what = f"{section} has no setting {dotted!r}"
     leaf = dotted.rpartition(".")[2]
     for home in ("options", "env", *FRAMEWORK_SECTIONS):

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.catalog.targets import MODULES as MODULES
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import SECTIONS, Finding, NpuprofError, Record
 from npuprof.wording import say_switch
 
 TYPE_CHECKING = False
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _SECTION_COMMANDS = {
     "options": "the targets of TensorFlow and ATC", "env": "npuprof env", "estimator": "npuprof render --to estimator",
-    "atc": "npuprof render --to atc", "torch_npu": "npuprof render --to torch-npu", "vllm_ascend": "npuprof render --to vllm",
-    "vllm": "npuprof render --to vllm",
+    "atc": "npuprof render --to atc",
 }  # fmt: skip
 
 
@@ -97,11 +96,11 @@ def config_section(config: Config, name: str) -> dict[str, Any]:
 
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
     """Return a finding for each section that belongs to other targets than one that writes ``written``."""
-    left_out = {name: [*config_section(config, name)] for name in _SECTION_COMMANDS if name not in written}
+    left_out = {name: [*config_section(config, name)] for name in SECTIONS if name not in written}
     return tuple(
         Finding(
             "NP917",
-            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
+            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or _find_command(name)}",
             "This target has no place for it.",
             f"leave out {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
             config.origin(key := keys.format_full_key(name, settings[0])),
@@ -111,6 +110,11 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
         for name, settings in left_out.items()
         if settings
     )
+
+
+def _find_command(section: str) -> str:
+    """Return the command that writes the section of a framework."""
+    return f"npuprof render --to {next(name for name in MODULES if section in load_target(name).sections)}"
 
 
 @cache  # called thousands of times where many presets are written: which targets have a place for an option

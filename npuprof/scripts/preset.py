@@ -190,7 +190,7 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
         return _find_foreign_obstacle(item)
     if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section in FRAMEWORK_SECTIONS and section != "vllm" and catalog.find_setting(section, name) is None:
+    if section in FRAMEWORK_SECTIONS and catalog.is_checked(section) and catalog.find_setting(section, name) is None:
         return f"{section} has no such setting", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:
