@@ -16,10 +16,9 @@ from npuprof import catalog
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.renderers.common import place_sidecars
-from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.environment import collect_env_variables, format_set_variable
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
-from npuprof.renderers.trusting import format_trusted_text
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile
 
@@ -56,7 +55,7 @@ def read_back(config: Any, name: str, file: str = "") -> tuple[dict[str, Any], I
 
 def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str, Any]:
     wanted = {**config.options}
-    wanted |= {f"env.{key}": format_trusted_text(key, value) for key, value in config.env.items() if not isinstance(value, dict)}
+    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_set_variable(key, value)) is not None}
     wanted |= place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side")
     return {
         key: (wanted.get(key), found.get(key))

@@ -157,3 +157,11 @@ def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(tmp_
     assert tomllib.loads(made)["vllm"] == {"model": "m", "port": 2}
     assert tomllib.loads(made)["vllm_ascend"] == {"enable_mlapo": True, "refresh": True}
     assert "absent.yaml" not in made
+
+
+def test_arguments_that_npuprof_does_not_know_are_counted_as_passed_through(tmp_path: Path, run: Callable[..., Any]) -> None:
+    words = '--max-model-len 4096 --seed $SEED --additional-config \'{"weight_nz_mode": 1, "weight_nz_mod": 1}\''
+    (tmp_path / "launch.sh").write_text(f"export TASK_QUEUE_ENABLE=1 FOO_X=1\nvllm serve m {words}\n")
+    counted = "7 settings: 2 checked, 1 dynamic, 2 unknown (FOO_X, weight_nz_mod), 2 passed through unchecked"
+    assert counted in run("scan", str(tmp_path / "launch.sh")).err
+    assert counted in run("import", str(tmp_path / "launch.sh")).err

@@ -411,6 +411,12 @@ def is_checked(section: str) -> bool:
     return bool(_load_records(section))
 
 
+def is_passed_through(key: str) -> bool:
+    """Return whether a key is of a section whose settings are passed through."""
+    section = key.partition(".")[0]
+    return section in FRAMEWORK_SECTIONS and not is_checked(section)
+
+
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and its path there, or None."""

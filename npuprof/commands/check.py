@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from npuprof import checks
-from npuprof.catalog import build_finding
+from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import is_fixable
 from npuprof.commands.framework.parameters import (
@@ -148,7 +148,7 @@ class Outcome(Record):
 def _measure_coverage(configs: Iterable[Config]) -> Coverage:
     """Return how many settings of some presets the catalogue knows, and the names of the variables that it does not."""
     keys = [key for config in configs for key in config.settings]
-    passed = sum(key.startswith("vllm.") for key in keys)
+    passed = sum(map(is_passed_through, keys))
     unknown = [key.removeprefix("env.") for key in keys if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
     return Coverage(len(keys) - len(unknown) - passed, 0, unknown, passed)
 

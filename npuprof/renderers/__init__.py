@@ -76,6 +76,10 @@ class Target(Record):
             left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
         )
 
+    def list_sections(self) -> list[str]:
+        """Return the sections that this target is for: not ``env``, which others write as well."""
+        return [section for section in (*self.sections, *["options"] * self.takes_options) if section != "env"]
+
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""
         if config.scenario == "offline-inference" and not self.offline:
@@ -110,6 +114,13 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
         for name, settings in left_out.items()
         if settings
     )
+
+
+def list_fitting_targets(config: Config) -> list[str]:
+    """Return the targets that write something of a config; if it has only variables, those of options."""
+    targets = {name: load_target(name) for name in MODULES}
+    fitting = [name for name, target in targets.items() if any(config_section(config, section) for section in target.list_sections())]
+    return fitting or [name for name, target in targets.items() if target.takes_options]
 
 
 def _find_command(section: str) -> str:

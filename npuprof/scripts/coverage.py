@@ -13,14 +13,14 @@ class CoverageCount:
     """Counts the settings of files; one that several files have by a call counts once."""
 
     def __init__(self) -> None:
-        self._checked = self._dynamic = 0
+        self._checked = self._dynamic = self._unchecked = 0
         self._unknown: list[str] = []
         self._places: set[tuple[str, int, int, str]] = set()
 
     @property
     def coverage(self) -> Coverage:
         """What has been counted."""
-        return Coverage(self._checked, self._dynamic, self._unknown)
+        return Coverage(self._checked, self._dynamic, self._unknown, self._unchecked)
 
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
@@ -30,11 +30,13 @@ class CoverageCount:
             if setting.commented or setting.surface == "config" or not setting.name or place in self._places:
                 continue
             self._places.add(place)
-            if not _is_known(setting):
+            is_passed = catalog.is_passed_through(setting.key)
+            if not is_passed and not _is_known(setting):
                 self._unknown.append(setting.name)
             elif is_judged:
                 self._dynamic += bool(setting.reason)
-                self._checked += not setting.reason
+                self._unchecked += is_passed and not setting.reason
+                self._checked += not is_passed and not setting.reason
 
 
 def _is_known(setting: ScriptSetting) -> bool:

@@ -118,7 +118,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if differs else config
         return there, refused if there is config or not has_errors else _find_refusal(there)
 
-    for name in renderers.MODULES:
+    for name in renderers.list_fitting_targets(config):
         there, reason = resolve_for(name)
         if reason or there is None:
             yield RenderedText(name, "", reason)

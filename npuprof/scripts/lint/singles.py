@@ -157,7 +157,7 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
 def _find_vllm_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with a key of --additional-config, or with its text."""
     if setting.reason.startswith(NO_TABLE):
-        return [Fault("NP203", f"{setting.name} {setting.reason}", "vLLM stops at it.", "write it as '{\"key\": value}'", severity="error")]
+        return [Fault("NP203", f"{setting.name} {setting.reason}", "vLLM stops at it.", "write it as '{\"key\": value}'")]
     return [] if setting.reason or not setting.key else find_framework_faults(*split_section_and_name(setting.key), setting.value)
 
 
