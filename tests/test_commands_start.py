@@ -50,7 +50,7 @@ ROWS = [
     ("show bert-training", 4, 0),
     ("option hccl_timeout", 4, 0),
     ("list", 7, 0),
-    ("check", 32, 0),
+    ("check", 36, 0),
     ("diff bert-training resnet-inference-fp16", 11, 0),
     ("explain bert-training precision_mode_v2", 13, 2),
 ]
