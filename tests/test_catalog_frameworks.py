@@ -9,7 +9,7 @@ import pytest
 from building import REPOSITORY
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_value_execution, has_complete_prefix, is_known_variable
+from npuprof.catalog.execution import find_value_execution, has_complete_prefix, is_known_variable, list_option_calls
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.settings import find_setting_faults
 from npuprof.checks.view import Fault, Scope
@@ -107,6 +107,9 @@ MISREAD = [
     ("PYTORCH_NPU_ALLOC_CONF", "expandable_segment:True", ""), ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:true", ""),
     ("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:10", ""), ("PYTORCH_NPU_ALLOC_CONF", "garbage_collection_threshold:1.5", ""),
     ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments", ""), ("PYTORCH_NPU_ALLOC_CONF", "page_size:2g", ""),
+    # Config::IsEnable and Config::InitVariable in src/atb/utils/config.cpp of hicann/ascend-transformer-boost, branch of CANN 8.3.RC1
+    ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "true", "as off"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "64", "nearer end"),
+    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"),
 ]  # fmt: skip
 
 
@@ -125,6 +128,8 @@ def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(name:
         ("CPU_AFFINITY_CONF", "1"), ("CPU_AFFINITY_CONF", "1,npu0:0-1,npu1:2-5,force:1"), ("TASK_QUEUE_ENABLE", "2"),
         ("NPU_ASD_CONFIG", "enable:true,with_checksum:true"), ("MS_ALLOC_CONF", "enable_vmm:True,vmm_align_size:2MB"),
         ("HCCL_EVENT_TIMEOUT", "0"), ("TORCH_NPU_LOGS", "+all"), ("ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE", "2"),
+        ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "0"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "128"),
+        ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "1024"), ("ATB_CONTEXT_WORKSPACE_RING", "1"),
     ],
 )  # fmt: skip
 def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> None:
@@ -177,6 +182,13 @@ def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(name: str, m
     (fault,) = find_setting_faults(f"env.{name}", "1")
     assert (fault.code, fault.severity) == ("NP206", severity)
     assert meant in fault.hint
+
+
+@pytest.mark.parametrize("name", sorted(list_option_calls()))
+def test_a_variable_that_is_an_option_of_a_function_is_a_warning_with_the_call(name: str) -> None:
+    assert name not in RECORDS
+    (fault,) = find_setting_faults(f"env.{name}", "1")
+    assert (fault.code, fault.severity, f"{name} is an option of" in fault.message, name in fault.hint) == ("NP206", "warning", True, True)
 
 
 def test_names_of_builds_and_tests_with_a_complete_prefix_are_known() -> None:

@@ -202,3 +202,85 @@ def test_names_with_words_in_another_order_or_other_doubled_letters_are_found(ru
     (tmp_path / "a.sh").write_text(f"export HCCL_EXEC_TIMEOUT=1800\nexport {name}=3\n")
     out = run("scan", tmp_path / "a.sh").out
     assert (out.count("NP206"), f"did you mean {meant!r}?" in out) == ((1, True) if meant else (0, False)), out
+
+
+#: A file with what is read in it, and where NP206 is found: nowhere, if something else in it names the variable.
+READS = [
+    # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are read
+    ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"), ("a.sh", 'export RANK_ID="${RANKK_ID}"', "1:17 RANK_ID"),
+    ("a.sh", "export RANK_ID=${RANKK_ID:-0}", "1:16 RANK_ID"), ("a.sh", "ids=${#RANKK_ID}\nexport RANK_ID=$ids", "1:5 RANK_ID"),
+    ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", 'export RANK_SIZE=8\necho "ids:\n $ASCEND_RT_VISIBLE_DEVICE"', "3:2 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", "export VLLM_ASCEND_ENABLE_NZ=$VLLM_ASCEND_ENABEL_NZ", "1:30 VLLM_ASCEND_ENABLE_NZ"),
+    ("a.sh", "docker run -e RANK_ID=$RANKK_ID image", "1:23 RANK_ID"), ("a.sh", "RANK_ID=$RANKK_ID python a.py", "1:9 RANK_ID"),
+    ("a.sh", "bash -c 'export RANK_ID=$RANKK_ID; python a.py'", "1:25 RANK_ID"),
+    ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
+    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"),
+    ("a.sh", "RANKK_ID=1\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "read RANKK_ID\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""),
+    ("a.sh", "# the scheduler gives RANKK_ID\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
+    ("a.sh", "export RANK_ID=\\$RANKK_ID", ""), ("a.sh", "# export RANK_ID=$RANKK_ID\nexport RANK_SIZE=8", ""),
+    ("a.sh", "source own.sh\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", "export RANK_ID=$1", ""), ("a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", ""),
+    ("a.sh", "export RANK_ID=$RANK_START", ""),
+    ("a.sh", "export RANK_SIZE=$RANK_SIZE_TOTAL", ""), ("a.sh", "export HCCL_BUFFSIZE=$HCCL_BUFFER_SIZE", ""),
+    ("Dockerfile", "ARG RANKK_ID\nFROM a\nENV RANK_ID=$RANKK_ID", ""),
+    ("a.md", "```bash\nRANKK_ID=1\n```\n```bash\nexport RANK_ID=$RANKK_ID\n```", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "found"), READS)
+def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, found: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.sh").write_text("RANKK_ID=2\n")
+    Path(name).write_text(f"{text}\n")
+    findings = [item for item in json.loads(run("scan", name, "--format", "json").out)["findings"] if item["code"] == "NP206"]
+    place, _, meant = found.partition(" ")
+    assert [(f"{item['line']}:{item['column']}", item["severity"]) for item in findings] == ([(place, "warning")] if found else [])
+    assert all(item["hint"] == f"did you mean {meant!r}?" for item in findings)
+
+
+def test_a_misspelt_name_that_is_read_often_is_found_once(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text('export RANK_ID=$RANKK_ID\nexport DEVICE_ID=$RANKK_ID\nbash -c "echo \\"a\\" $RANKK_ID"\n')
+    assert run("scan", tmp_path / "a.sh").out.count("NP206") == 1
+
+
+SET_OPTION = 'write torch.npu.set_option({"ACL_PRECISION_MODE": ...}) in the script'
+IN_SESSION = "precision_mode is a session option: set it where the script makes its session"
+#: A file that exports an option, and the hint of what is found. torch_npu has no variable for the precision mode (EnvVariables.cpp of
+#: Ascend/pytorch), but reads the two of the compile cache.
+OPTIONS = [
+    ("a.sh", "export ACL_PRECISION_MODE=must_keep_origin_dtype", SET_OPTION), ("a.sh", "ACL_PRECISION_MODE=x python a.py", SET_OPTION),
+    ("a.sh", "docker run -e ACL_PRECISION_MODE=x image", SET_OPTION), ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION),
+    ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
+    ("a.py", "import os\nos.environ['ACL_PRECISION_MODE'] = 'x'", SET_OPTION),
+    ("a.yaml", "spec:\n  containers:\n  - env:\n    - {name: ACL_PRECISION_MODE, value: x}", SET_OPTION),
+    ("a.sh", "export ACL_OP_JIT_COMPILE=enable", 'write aclSetCompileopt(ACL_OP_JIT_COMPILE, "...") in the script'),
+    ("a.sh", "export precision_mode=allow_mix_precision", IN_SESSION),
+    ("a.py", "import os\nos.environ |= {'precision_mode': 'x', 'RANK_ID': '0'}", IN_SESSION),
+    ("a.sh", "export ACL_OP_COMPILER_CACHE_DIR=/cache", ""), ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --precision_mode=$precision_mode", ""), ("a.sh", "precision_mode=x", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""), ("a.sh", "export dump_path=/dump", ""),
+    ("a.sh", "export PRECISION_MODE=x", ""), ("a.sh", "# export ACL_PRECISION_MODE=x\nexport RANK_SIZE=8", ""),
+    ("a.py", "import os\nos.environ['precision_mode'] = 'x'\nprint(os.environ.get('precision_mode'))", ""),
+    ("a.py", "import torch_npu\ntorch_npu.npu.set_option({'ACL_PRECISION_MODE': 'x'})", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize(("name", "text", "hint"), OPTIONS)
+def test_an_option_that_is_exported_as_a_variable_is_found_with_where_it_goes(
+    run: Any, tmp_path: Path, name: str, text: str, hint: str, below: bool
+) -> None:
+    (tmp_path / name).write_text(f"{text}\n")
+    answer = run("scan", tmp_path if below else tmp_path / name, "--docs", "--format", "json")
+    findings = [item for item in json.loads(answer.out)["findings"] if item["code"] == "NP206"]
+    assert [(item["severity"], item["hint"]) for item in findings] == ([("warning", hint)] if hint else [])
+
+
+def test_a_script_that_exports_only_unknown_variables_is_not_without_settings(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("export FOO_X=1\n")
+    assert "no findings; 1 setting: 0 checked, 1 unknown (FOO_X)" in run("scan", tmp_path / "a.sh").err

@@ -1,4 +1,4 @@
-"""Which environment variables affect what is executed, which are known not to, and which no preset may set."""
+"""Which environment variables affect what is executed, which are known not to, which no preset may set, and which are none."""
 
 from __future__ import annotations
 
@@ -58,3 +58,9 @@ def is_known_variable(name: str) -> bool:
 def has_complete_prefix(name: str) -> bool:
     """Return whether the catalogue has every variable that begins as a name does."""
     return name.startswith(load_built_part("variables")[3])
+
+
+def list_option_calls() -> dict[str, tuple[str, str]]:
+    """Return the options that scripts export in vain: by name, what has the option, and the call that sets it."""
+    calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
+    return calls

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import has_complete_prefix, is_known_variable
+from npuprof.catalog.execution import has_complete_prefix, is_known_variable, list_option_calls
 from npuprof.catalog.launchers import FACTS, NUMBERS
 from npuprof.catalog.pairs import find_pair_faults
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
@@ -69,12 +69,11 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         why = "An environment holds text, and programs spell yes and no differently."
         hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
         return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
-    if variable is None and catalog.find_option(name):
-        what = f"no known environment variable {name!r}"
-        return [Fault("NP206", what, "The catalogue does not contain it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None and (section := next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")):
         why, hint = f"{section} takes it in code only.", f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
         return [Fault("NP206", f"no known environment variable {name!r}", why, hint)]
+    if variable is None and (faults := find_option_faults(name, "it belongs below [options]")):
+        return faults
     if variable is None:
         hint, fix, meant = _suggest_variable(name)
         if hint and not is_known_variable(name):
@@ -180,9 +179,21 @@ def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: st
     return Fault("NP206", what, "The catalogue does not contain it.", hint, severity=severity, fix=fix, meant=meant)
 
 
+def find_option_faults(name: str, advice: str) -> list[Fault]:
+    """Return that nothing reads a variable because its name is that of an option; the ``advice`` says where a session option goes."""
+    of, call = list_option_calls().get(name, ("", ""))
+    if call:
+        what = f"{name} is an option of {of}, not an environment variable"
+        return [Fault("NP206", what, "Nothing reads a variable of that name.", f"write {call} in the script")]
+    if catalog.find_option(name) is None:
+        return []
+    why = "The adapter does not read it from the environment."
+    return [Fault("NP206", f"no known environment variable {name!r}", why, f"{name} is a session option: {advice}")]
+
+
 def is_misspelt(name: str) -> bool:
     """Return whether a name that the catalogue lacks is close to one that it has, or is that of an option."""
-    return bool(_suggest_variable(name)[0]) or catalog.find_option(name) is not None
+    return bool(_suggest_variable(name)[0] or find_option_faults(name, ""))
 
 
 @cache

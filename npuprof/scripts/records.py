@@ -186,6 +186,12 @@ class SourcedEnvironment(Placed):
     path: str
 
 
+class VariableRead(Placed):
+    """The first read of a variable in a shell script, by its ``name``."""
+
+    name: str
+
+
 class IdleConfig(Record):
     """A configuration that nothing is given: the scopes of what is set in it, and a session of the script."""
 

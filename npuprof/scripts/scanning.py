@@ -124,15 +124,10 @@ class _Scanner:
         faults: list[Finding] = []
         scan = _Scan(_Page(file))
         with isolate_faults(file, faults):
-            can_set = may_hold_settings(file, data, file in self._named) or may_call_settings(file, data, self.modules)
-            imported = read_script(file, data, file in self._named, self.modules) if can_set else None
-            scan = self._judge_script(imported, data) if imported is not None else self._explain_unread(file, data)
+            is_named = file in self._named
+            if is_named or may_hold_settings(file, data) or may_call_settings(file, data, self.modules):
+                scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
         return scan._replace(faults=faults)
-
-    def _explain_unread(self, file: str, data: bytes) -> _Scan:
-        """Return why a file that can set nothing is not read, if it was named."""
-        problems = read_script(file, data).problems if file in self._named else ()
-        return _Scan(_Page(file, findings=list(problems)), is_unread=any(problem.severity == "warning" for problem in problems))
 
     def _judge_script(self, imported: ImportedFile, data: bytes) -> _Scan:
         """Return what is wrong with a script, its blocks and the files that it names."""

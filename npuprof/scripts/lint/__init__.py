@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.checks import flags, rules, scope
 from npuprof.checks.team import check_team_rules
+from npuprof.checks.variables import find_option_faults
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
@@ -17,12 +18,12 @@ from npuprof.report.text import format_count
 from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
-from npuprof.scripts.lint.singles import find_script_faults
+from npuprof.scripts.lint.singles import OPTION_ADVICE, find_misspelt_variable, find_script_faults
 from npuprof.scripts.lint.worlds import ScriptView, build_script_views, place_fault, place_under_functions
 from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
-from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment
+from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment, VariableRead
 
 #: Why a setting is in force nowhere, with what used its object and the line of that.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
@@ -38,7 +39,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     findings += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
     for group in groups:
         findings += _check_group(imported, group, context, team)
-    findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported)]
+    findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported), *_check_names(imported)]
     lost = _check_estimator_sessions(imported, groups)
     places = {(finding.where, finding.key) for finding in lost}  # how old it is does not matter where it is lost
     findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
@@ -177,6 +178,20 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
             findings.append(place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry))
     return findings
+
+
+def _check_names(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield the options that a script exports as variables and does not read itself, and its reads of misspelt names that it lacks."""
+    for setting in imported.others:
+        option = catalog.find_option(setting.name)
+        read = rf"(?:\$\{{?|getenv\(\W|environ\.get\(\W){setting.name}\b"
+        if not (setting.unused or (option and option.common_name) or re.search(read, imported.text)):
+            yield from (place_fault(fault, setting) for fault in find_option_faults(setting.name, OPTION_ADVICE))
+    for variable in imported.list_own_remarks(VariableRead):
+        name, why = variable.name, "The script reads it, but sets it nowhere."
+        faults = find_misspelt_variable(name)
+        if not re.search(rf"(?<![\w$])(?<!\$\{{)(?<!\$\{{[#!]){name}\b|\{{{name}:?=", imported.text):
+            yield from (place_fault(fault._replace(why=why, severity="warning"), variable) for fault in faults)
 
 
 def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:

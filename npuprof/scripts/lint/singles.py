@@ -14,7 +14,7 @@ from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.frameworks import find_framework_faults
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
-from npuprof.checks.variables import build_misspelt_fault
+from npuprof.checks.variables import build_misspelt_fault, find_option_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value, split_section_and_name
 from npuprof.model import Context, did_you_mean, find_nearest_names
@@ -34,6 +34,8 @@ _ALIKE, _SLIP = 0.8, 0.93
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
 #: Devices as scripts of PyTorch list them, where the adapter of TensorFlow reads one.
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)+")
+#: Where a session option goes that a script exports.
+OPTION_ADVICE = "set it where the script makes its session"
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
@@ -130,7 +132,7 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
         return _find_script_value_faults(setting)
     variable = catalog.find_variable(name)
     if variable is None:
-        return _find_misspelt_variable(name)
+        return find_option_faults(name, OPTION_ADVICE) or find_misspelt_variable(name)
     if setting.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
@@ -142,7 +144,7 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
     return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
 
 
-def _find_misspelt_variable(name: str) -> list[Fault]:
+def find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     if meant := find_rewritten_name(name):
         return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]

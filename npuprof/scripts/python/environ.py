@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import is_known_variable, is_own_variable
+from npuprof.catalog.execution import is_known_variable, is_own_variable, list_option_calls
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.atc_calls import RUNNERS
@@ -42,7 +42,7 @@ def list_ascend_names() -> tuple[str, ...]:
 
 @cache
 def _list_encoded_names() -> frozenset[bytes]:
-    return frozenset(name.encode() for name in list_ascend_names())
+    return frozenset(name.encode() for name in (*list_ascend_names(), *list_option_calls()))
 
 
 def mentions_variable(data: bytes) -> bool:

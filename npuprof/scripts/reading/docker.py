@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from npuprof.scripts.reading.shell import find_shell_settings
-from npuprof.scripts.reading.shells.constants import fill_word, list_assignments
+from npuprof.scripts.reading.shells.constants import fill_word, list_assignments, list_reads
 from npuprof.scripts.reading.variables import build_variable_setting, leave_out
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
@@ -47,7 +47,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             every += settings
             sites += conversions
     every = [item if item.surface != "env" or (item.line, item.column) in stage.lines else leave_out(item, _EARLIER) for item in every]
-    return ImportedFile(path, tuple(every), tuple(sites), text=text)
+    return ImportedFile(path, tuple(every), tuple(sites), text=text, remarks=tuple(list_reads(path, list(parse_shell_commands(text)))))
 
 
 def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:

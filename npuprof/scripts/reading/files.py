@@ -132,9 +132,9 @@ def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = 
         return True  # whoever opens it says why it cannot be read
 
 
-def may_hold_settings(path: str, data: bytes, named: bool = False) -> bool:
+def may_hold_settings(path: str, data: bytes) -> bool:
     """Return whether a file can hold a setting at all, without parsing it."""
-    kind = KINDS.get(detect_script_kind(path, data, named))
+    kind = KINDS.get(detect_script_kind(path, data))
     if kind is not None and not kind.read:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:

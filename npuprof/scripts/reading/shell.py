@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
 
+from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts import atc_flags
@@ -14,7 +15,7 @@ from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.reading import vllm_arguments
-from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
+from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments, list_reads
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out, settle
@@ -24,6 +25,7 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
+_OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The commands that are read, with those before which others can stand.
@@ -49,7 +51,8 @@ _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "
 
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting."""
-    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_ATC, vllm_arguments.MENTION))
+    exported = (catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
+    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_ATC, vllm_arguments.MENTION)) or any(exported)
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -70,10 +73,12 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
         problems.append(_build_open_quote(path, commands[-1][-1]))
+    left: object = None
     if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
+        left = sourcing.left
     reading = _Reading(path, text, commands, plain)
     every = reading.collect_settings()
     if modules is not None and modules.locate_file is not None and any(setting.key == "vllm.config" for setting in every):
@@ -82,8 +87,9 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
+    remarks = (*reading.remarks, *(() if left else list_reads(path, commands)))  # what is not read may set them
     followed = {(item.file, item.line): Followed(item.file, item.line, item.line, "") for item in every if item.place.call}
-    return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, tuple(reading.remarks), followed=tuple(followed.values()))
+    return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed.values()))
 
 
 def _build_open_quote(path: str, word: Word) -> Finding:

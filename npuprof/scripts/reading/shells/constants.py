@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npuprof.scripts.records import HERE
+from npuprof.scripts.records import HERE, VariableRead
 from npuprof.scripts.shell_lexer import Command, Part, Word
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_READ = re.compile(r"(?<!\\)\$(?:\{[#!]?)?([A-Z][A-Z0-9_]+)\b")
+_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 _GIVING = frozenset(("for", "select", "read", "getopts", "local", "mapfile", "unset"))
 _DECLARING = frozenset(("export", "declare", "typeset", "readonly"))
 _DEEPER = frozenset(("if", "case", "for", "while", "until", "select"))
@@ -49,6 +51,21 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         if len(assigned) == 1 and assigned[0] is not None and not (value := fill_word(assigned[0], known)).open_part:
             known[name] = value.text
     return known
+
+
+def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
+    """Return the first read of each variable, but of none that a sourced file names; in capitals, as those of Ascend."""
+    sourced = {name for text in {command.text for command in commands if command.files} for name in _NAME.findall(text)}
+    reads: dict[str, VariableRead] = {}
+    for command in (command for command in commands if not command.files):
+        for word in (word for word in command if word.open_part or word.items):
+            written = command.text[slice(*word.span)]
+            for match in _READ.finditer(written):
+                if match[1] not in reads and match[1] not in sourced:
+                    start = match.start() - (written.rfind("\n", 0, match.start()) + 1)
+                    lines = written.count("\n", 0, match.start())
+                    reads[match[1]] = VariableRead(path, word.line + lines, start + 1 if lines else word.column + start, match[1])
+    return list(reads.values())
 
 
 def fill_word(word: Word, known: Mapping[str, str]) -> Word:
