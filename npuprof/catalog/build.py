@@ -88,8 +88,8 @@ def build_parts() -> dict[str, Any]:
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
-    vain = (name for name, record in sections["torch_npu"].items() if name.startswith("ACL_") and "call" not in record)
-    calls |= {name: ("torch_npu", f'torch.npu.set_option({{"{name}": ...}})') for name in vain}
+    taken = {name for name, record in sections["torch_npu"].items() if name.startswith("ACL_") and "call" not in record}
+    calls |= {name: ("torch_npu", f'torch.npu.set_option({{"{name}": ...}})') for name in sorted(taken - sections["env"].keys())}
     parts["variables"] = (*_index_variables(others["variables"]), tuple(others["complete_prefixes"]), calls)
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
