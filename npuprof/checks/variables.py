@@ -69,16 +69,8 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         why = "An environment holds text, and programs spell yes and no differently."
         hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
         return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
-    if variable is None and (section := next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")):
-        why, hint = f"{section} takes it in code only.", f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
-        return [Fault("NP206", f"no known environment variable {name!r}", why, hint)]
-    if variable is None and (faults := find_option_faults(name, "it belongs below [options]")):
-        return faults
     if variable is None:
-        hint, fix, meant = _suggest_variable(name)
-        if hint and not is_known_variable(name):
-            return [build_misspelt_fault(name, hint, fix, meant)]
-        return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
+        return _find_unknown_faults(name, str(value))
     if (reading := find_reading(variable)).others:
         return _find_switch_faults(name, str(value), variable, reading)
     if variable.items:
@@ -86,6 +78,20 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     faults = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
     return [fault._replace(why=why) for fault in faults] if why else faults
+
+
+def _find_unknown_faults(name: str, text: str) -> list[Fault]:
+    """Return what is wrong with a variable that the catalogue lacks: it is an option, or is close to a known one."""
+    section = next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")
+    if section and catalog.find_option(name) is None:
+        what, why = f"{name} is an option of {section}, not an environment variable", "Nothing reads a variable of that name."
+        return [Fault("NP206", what, why, f"{name} belongs below [{section}]; on a command line it is {section}.{name}")]
+    if faults := find_option_faults(name, "it belongs below [options]"):
+        return faults
+    hint, fix, meant = _suggest_variable(name)
+    if hint and not is_known_variable(name):
+        return [build_misspelt_fault(name, hint, fix, meant)]
+    return _find_unexpanded_paths(name, text) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
 
 
 def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
