@@ -11,14 +11,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from browsing import open_browser
-from building import REPOSITORY, Checkout, build_store
-from cluster import start_cluster
 from hypothesis import HealthCheck, settings
-from lanes import (  # noqa: F401
+
+from npuprof.__main__ import _NEW_OBJECTS
+from support.browsing import open_browser
+from support.building import REPOSITORY, Checkout, build_store
+from support.cluster import start_cluster
+from support.lanes import (  # noqa: F401
+    ACCEPT,
     pytest_addoption,
     pytest_collection_modifyitems,
     pytest_make_collect_report,
@@ -28,14 +31,11 @@ from lanes import (  # noqa: F401
     pytest_sessionfinish,
     pytest_xdist_auto_num_workers,
 )
-from repositories import ENVIRONMENT, Repo
-from teams import Shared, Team, copy_shared, copy_team
-from terminals import Terminal
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Result, Run
+from support.teams import Shared, Team, copy_shared, copy_team
+from support.terminals import Terminal
 
-from npuprof.__main__ import _NEW_OBJECTS
-
-#: What a test says that compares with something accepted before.
-ACCEPT = "where that is meant to be: python -m pytest --update-golden"
 GOLDEN = Path(__file__).parent / "golden"
 
 settings.register_profile(
@@ -49,14 +49,6 @@ settings.register_profile(
 settings.register_profile("fast", settings.get_profile("npuprof"), max_examples=8)
 settings.register_profile("nightly", settings.get_profile("npuprof"), max_examples=500, derandomize=False, print_blob=True)
 settings.load_profile("npuprof")
-
-
-class Result(NamedTuple):
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -139,7 +131,7 @@ def store(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in this process: ``run("show", "leaf", stdin=b"")``."""
     from npuprof.__main__ import main
 
@@ -162,7 +154,7 @@ EXPORTING = ("env", "run", "inject", "adopt", "bisect", "sweep")
 
 
 @pytest.fixture
-def trusting_run(run: Callable[..., Result]) -> Callable[..., Result]:
+def trusting_run(run: Run) -> Run:
     """Run the command as a user who trusts what presets set: for tests with variables that the catalogue does not know."""
 
     def command(*words: str | Path, stdin: bytes = b"") -> Result:
@@ -250,7 +242,7 @@ def committer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def shared(tmp_path: Path, run: Callable[..., Result], committer: None) -> Shared:
+def shared(tmp_path: Path, run: Run, committer: None) -> Shared:
     """A team, and a repository that uses its presets at 1.0.0."""
     return copy_shared(tmp_path, run)
 

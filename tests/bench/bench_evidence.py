@@ -19,9 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logged import write_block, write_dump, write_engine_line, write_line, write_run
-
 from npuprof.catalog.wire import load_attribute_names
+from support.logged import write_block, write_dump, write_engine_line, write_line, write_run
 
 SIZE = 256 << 20
 WORD = "OMPartition"

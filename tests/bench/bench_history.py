@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from measured import Row, keep_figures, print_rows
-from repositories import ENVIRONMENT, Repo, fast_import
+
+from support.repositories import ENVIRONMENT, Repo, fast_import
 
 ROUNDS = 7
 SCRIPT = Path(sys.executable).with_name("npuprof")

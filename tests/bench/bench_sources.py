@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from repositories import ENVIRONMENT, Repo
+from support.repositories import ENVIRONMENT, Repo
 
 SIZES = (100, 1_000, 10_000)
 SOURCES = ("alpha", "beta", "gamma")

@@ -1,0 +1,472 @@
+"""Every row of the catalogue: its fields, what it names elsewhere, and the built form against the source."""
+
+from __future__ import annotations
+
+import ast
+import marshal
+import re
+import tomllib
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from npuprof import catalog
+from npuprof.catalog import build, condition, products, releases
+from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.releases import parse_release_version
+from npuprof.catalog.sidecars import SIDECARS
+from npuprof.catalog.structures import STRUCTURES
+from npuprof.checks.settings import find_setting_faults
+from npuprof.compare.changes import find_unit_and_risk
+from npuprof.model import SCENARIOS
+from support.building import REPOSITORY
+
+SOURCE = REPOSITORY / "npuprof/catalog"
+OPTIONS = catalog.record_names()
+RELEASES = releases.load_releases()
+FAMILIES = tuple(products.load_products())
+SECTIONS = {"options": catalog.find_option, "env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
+ROWS = [(section, name) for section in SECTIONS for name in catalog.record_names(section)]
+LEVELS = {"", "init", "init+session", "session", "graph", "adapter", "adapter+session"}
+TYPES = {"b": bool, "i": int, "s": str}
+
+
+def option(name: str) -> catalog.Option:
+    found = catalog.find_option(name)
+    assert found is not None
+    return found
+
+
+def toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((SOURCE / name).read_text())
+
+
+def test_the_catalogue_is_as_large_as_the_adapter() -> None:
+    assert len(OPTIONS) >= 110
+    assert len([name for name in OPTIONS if option(name).field]) >= 106
+    assert len(catalog.record_names("env")) > 80
+    assert len(catalog.record_names("atc")) > 60
+
+
+def test_every_page_is_listed_and_no_name_stands_twice() -> None:
+    assert {path.stem for path in (SOURCE / "options").glob("*.toml")} == set(build.PAGES)
+    seen = Counter(name for page in build.PAGES for name in toml(f"options/{page}.toml"))
+    assert [name for name, count in seen.items() if count > 1] == []
+
+
+def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
+    dated = {"choices_since", "choices_until", "default_since", "deprecated_since", "meanings_since", "missing_in", "removed_in"}
+    for page in build.PAGES:
+        for name, record in toml(f"options/{page}.toml").items():
+            assert not dated & record.keys(), f"{name}: it belongs into releases.toml"
+
+
+#: The settings that code is about, room by room: they are counted, read as what they are, or change the text around them.
+NAMED = {
+    "catalog": {
+        *(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config", "fp_point", "bp_point", "input_format",
+        "device_id",
+    },
+    "checks": {
+        "dynamic_dims", "dynamic_node_type", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps",
+        "enable_data_pre_proc",
+    },
+    "commands": {"modify_mixlist"},
+    "edit": {"optypelist_for_implmode", "iterations_per_loop"},
+    "runs": {
+        "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH",
+        "ASCEND_SLOG_PRINT_TO_STDOUT", "CM_CHIEF_DEVICE", "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_WORKER_SIZE", "PROFILING_MODE",
+        "RANK_TABLE_FILE", "TF_CPP_MIN_LOG_LEVEL", "TORCH_NPU_LOGS",
+        "compile_dynamic_mode", "dynamic_dims", "dynamic_graph_execute_mode", "dynamic_input",
+        "env.ASCEND_GLOBAL_LOG_LEVEL", "env.ASCEND_LOG_PRINT_TO_STDOUT", "env.ASCEND_MODULE_LOG_LEVEL", "env.ASCEND_PROCESS_LOG_PATH",
+        "graph_max_parallel_model_num", "graph_run_mode", "input_shape", "iterations_per_loop", "jit_compile", "job", "mix_compile_mode",
+        "shape_generalization_mode",
+    },
+    "renderers": {
+        "experimental_accelerate_train_mode", "iterations_per_loop", "op_select_implmode", "optypelist_for_implmode", "soc_version",
+        "RANK_TABLE_FILE", "atc.model",
+    },
+    "scripts": {
+        "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",
+        "ASCEND_SLOG_PRINT_TO_STDOUT", "atc.output", "atc.model",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in SOURCE.parent.glob("*/__init__.py")))
+def test_code_names_no_option_for_which_a_field_would_do(room: str) -> None:
+    known = {name if section == "options" else f"{section}.{name}" for section, name in ROWS}
+    known |= {name for _, name in ROWS if re.search("[A-Z]|_", name)}
+    for path in (SOURCE.parent / room).rglob("*.py"):
+        if "_built" not in path.parts:
+            tree = ast.parse(path.read_text())
+            words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+            assert words & known <= NAMED.get(room, set()), path
+
+
+#: What a value can be, by section.
+KINDS = {
+    "options": {"bool", "int", "enum", "string", "pattern", "list", "json", "path-file", "path-dir"},
+    "env": {"bool01", "bool", "flag", "int", "float", "str", "path", "pathlist", "list", "json", "pairs"},
+    "atc": {"bool", "int", "str", "path", "chip"},
+    "estimator": {"bool", "int", "str", "path", "object"},
+}
+
+
+@pytest.mark.parametrize(("section", "name"), ROWS)
+def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str) -> None:
+    text = catalog.find_record_texts(section, name)
+    assert text["summary"].endswith((".", "?"))
+    assert len(text["summary"]) < 200
+    assert text["source"], "no source"
+    assert all(isinstance(source, str) and source for source in text["source"])
+    record = SECTIONS[section](name)
+    assert record is not None
+    assert record.kind in KINDS[section]
+    raw = marshal.loads(catalog.load_built_part(section)[name])
+    assert raw.keys() <= set(record._fields), f"fields nobody reads: {raw.keys() - set(record._fields)}"
+    words = [text["summary"], text.get("doc", ""), text.get("doubt", "")]
+    assert not any(re.search(r"\bTODO\b|\bFIXME\b", word) for word in words)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_is_whole(name: str) -> None:
+    record = option(name)
+    assert record.field in (None, "b", "i", "s")
+    assert record.level in LEVELS
+    assert set(record.scenarios) <= set(SCENARIOS)
+    assert not record.structure or record.structure in {**STRUCTURES, **SIDECARS}
+    assert record.minimum is None or record.maximum is None or record.minimum <= record.maximum
+    for pattern in filter(None, (record.pattern, record.lax_pattern)):
+        re.compile(pattern)
+    if record.field:
+        assert record.risk, "no risk named"
+        assert record.level or record.page == "removed"
+        assert record.spelling.get("session", name) == name
+    assert set(record.spelling) <= {"session", "run_config", "global_options", "atc"}
+    if record.replaced_by:
+        for key in re.findall(r"[A-Za-z_][\w.]*", record.replaced_by)[:1]:
+            assert any(SECTIONS[section](key.removeprefix("env.")) for section in SECTIONS), f"replacement {key} does not exist"
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_values_a_record_names_fit_its_field(name: str) -> None:
+    record = option(name)
+    wanted = TYPES[record.field] if record.field else None
+    defaults = [record.default, record.default_training, record.default_inference]
+    defaults += [*record.default_by_product.values(), *record.default_since.values()]
+    for value in [*record.choices, *(value for value in defaults if value is not None)]:
+        if wanted:
+            assert type(value) is wanted, value
+    for value in defaults:
+        if value is not None and record.choices:
+            assert value in record.choices, f"default {value!r} is none of the choices"
+        if type(value) is int:
+            assert record.minimum is None or value >= record.minimum
+            assert record.maximum is None or value <= record.maximum
+    example = catalog.find_record_texts("options", name).get("example")
+    if example is not None:
+        errors = [fault for fault in find_setting_faults(name, example) if fault.severity == "error"]
+        assert errors == [], f"the example {example!r}: {errors}"
+    spoken = set(catalog.find_record_texts("options", name).get("value_docs", {}))
+    if record.choices:
+        assert spoken <= {str(value) for value in (*record.choices, *record.doubtful_values)} | set(record.choices_until), spoken
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_releases_and_products_of_an_option_exist(name: str) -> None:
+    record = option(name)
+    assert len(record.states) == len(RELEASES)
+    assert set(record.states) <= set("Y.?")
+    assert ("Y" in record.states) >= bool(record.field and "removed_in" not in catalog.find_record_texts("options", name)), (
+        "read, but nowhere"
+    )
+    if record.field is None and "removed_in" not in catalog.find_record_texts("options", name):
+        assert "Y" not in record.states
+    named = [*record.default_since, *record.choices_since.values(), *record.choices_until.values()]
+    named += [release for release in (record.deprecated_since, record.no_effect_since) if release]
+    text = catalog.find_record_texts("options", name)
+    named += [*text.get("meanings_since", {}), *(text[key] for key in ("since", "absent_in", "removed_in") if key in text)]
+    named += text.get("missing_in", ())
+    assert [release for release in named if release not in RELEASES] == []
+    families = [*record.products, *record.default_by_product, *record.product_range, *record.product_count]
+    families += [family for allowed in record.value_products.values() for family in allowed]
+    assert [family for family in families if family not in FAMILIES] == []
+    for low, high in (*record.product_range.values(), *record.product_count.values()):
+        assert low <= high
+    for table in (record.value_products, record.choices_since):
+        known = {str(choice) for choice in (*record.choices, *record.doubtful_values, *record.choices_until)}
+        if record.choices:
+            assert table.keys() <= known, table
+
+
+def test_no_two_options_share_a_name_on_a_surface() -> None:
+    for surface in ("session", "run_config", "global_options", "atc"):
+        spelled = Counter(option(name).spelling[surface] for name in OPTIONS if surface in option(name).spelling)
+        assert [name for name, count in spelled.items() if count > 1] == [], surface
+
+
+def test_the_variables_of_options_are_unique_in_any_case() -> None:
+    assert [name for name, count in Counter(name.upper() for name in OPTIONS).items() if count > 1] == []
+    assert not {f"NPUPROF_{name.upper()}" for name in OPTIONS} & {
+        f"NPUPROF_{name}" for name in (*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES)
+    }
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in (*OPTIONS, *catalog.record_names("env")))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_an_option_names_on_other_surfaces_exists(name: str) -> None:
+    record = option(name)
+    if flag := record.spelling.get("atc"):
+        assert flag.startswith("--")
+        found = catalog.find_flag(flag[2:])
+        assert found is None or found.twin in ("", name), f"{flag} is the twin of {found.twin}"
+    for variable in record.env:
+        assert catalog.find_variable(variable), f"unknown variable {variable}"
+    for twin in catalog.load_env_twins().get(name, ()):
+        found_twin = catalog.find_variable(twin)
+        assert found_twin is not None
+        assert found_twin.session_option == name
+
+
+@pytest.mark.parametrize("name", catalog.record_names("env"))
+def test_a_variable_is_whole(name: str) -> None:
+    record = catalog.find_variable(name)
+    assert record is not None
+    assert record.freeze in ("ok", "site", "launcher", "never")
+    assert all(isinstance(choice, str) for choice in record.choices), "an environment holds text"
+    assert set(record.products) <= set(FAMILIES)
+    assert not record.launcher or record.launcher in FACTS
+    assert not record.session_option or catalog.find_option(record.session_option)
+    if record.default is not None:
+        errors = [fault for fault in find_setting_faults(f"env.{name}", str(record.default)) if fault.severity == "error"]
+        assert errors == []
+    if record.replaced_by and record.framework == "cann":
+        assert any(SECTIONS[section](re.split(r"[ ,(]", record.replaced_by)[0]) for section in SECTIONS), record.replaced_by
+    if record.session_option and record.twin_values:
+        known = option(record.session_option)
+        spoken = {str(choice).lower() for choice in known.choices} or {"true", "false"}
+        assert set(record.twin_values) <= spoken | {str(choice) for choice in known.choices}
+
+
+@pytest.mark.parametrize("name", catalog.record_names("atc"))
+def test_a_flag_is_whole(name: str) -> None:
+    record = catalog.find_flag(name)
+    assert record is not None
+    without = catalog.find_record_texts("atc", name).get("products_not", ())
+    assert {*record.products, *without} <= set(FAMILIES)
+    assert not record.twin or catalog.find_option(record.twin), record.twin
+    assert record.default is None or not record.choices or record.default in record.choices
+    if record.pattern:
+        re.compile(record.pattern)
+    if record.replacement:
+        assert catalog.find_flag(record.replacement.removeprefix("--")) or catalog.find_option(record.replacement), record.replacement
+    for other in (*record.requires, *record.conflicts):
+        words = re.findall(r"--([a-z][\w]*)", other) or [re.split(r"[ =]", other)[0]]
+        assert any(catalog.find_flag(word) or catalog.find_option(word) for word in words), other
+
+
+def test_releases_are_in_their_order() -> None:
+    rows = toml("releases.toml")["release"]
+    dates = [row["date"] for row in rows if "date" in row]
+    assert dates == sorted(dates) or len(dates) < len(rows)
+    assert len(set(RELEASES)) == len(RELEASES)
+    assert all(row["source"] and row["confidence"] for row in rows)
+    assert all(parse_release_version(name) for name in RELEASES)
+    assert [name for name in RELEASES if releases.find_release(name) != name] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("8.0", "8.0.0"), ("8.0.0", "8.0.0"), ("CANN 8.0.0", "8.0.0"), ("8.0.RC1", "8.0.RC1"), ("8.0.rc1", "8.0.RC1"), ("9.0", "9.0.0"),
+        ("5.1.RC2", "5.1.RC2"), ("20.1", "20.1"), ("6.0.1", "6.0.1"), ("8", "8.0.0"), ("8.0.9", None), ("", None), ("x", None),
+        ("8.0.0.0", None), ("11.0", None),
+    ],
+)  # fmt: skip
+def test_a_release_is_found_as_people_write_it(written: str, found: str | None) -> None:
+    assert releases.find_release(written) == found
+
+
+@pytest.mark.parametrize(
+    ("spec", "inside", "outside"),
+    [
+        (">=8.0,<10", ("8.0.0", "8.1.RC1", "9.2.0"), ("7.0.0", "20.1", "8.0.RC3")),
+        (">=8.0.RC1,<8.0", ("8.0.RC1", "8.0.RC3"), ("8.0.0", "7.0.0")),
+        ("8.0.0", ("8.0.0",), ("8.0.RC3", "8.1.RC1")),
+        ("==9.0.0", ("9.0.0",), ("9.1.0",)),
+        ("!=9.0.0", ("9.1.0", "20.1"), ("9.0.0",)),
+        ("<5.0.1", ("20.1", "20.2"), ("5.0.1",)),
+        (">20.1,<=5.0.2", ("20.2", "5.0.1", "5.0.2"), ("20.1", "5.0.3")),
+        (" >= 8.0 , < 9 ", ("8.5.0",), ("9.0.0",)),
+    ],
+)
+def test_a_range_holds_what_people_expect(spec: str, inside: tuple[str, ...], outside: tuple[str, ...]) -> None:
+    within = releases.find_releases_in_range(spec)
+    assert within is not None
+    assert set(inside) <= set(within)
+    assert not set(outside) & set(within)
+
+
+@pytest.mark.parametrize("spec", ["", "8.x", ">=", "~=8.0", ">=8.0,", "8.0 9.0", ">=8.0;<9", "latest", ">==8.0", "\n"])
+def test_what_is_no_range_is_told(spec: str) -> None:
+    assert releases.find_releases_in_range(spec) is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_product_is_whole(family: str) -> None:
+    record = products.load_products()[family]
+    assert record["title"]
+    assert record["source"]
+    assert all(line.startswith(family) or family == "ascend-950" for line in record.get("lines", ()))
+    for pattern in record["chips"]:
+        re.compile(pattern)
+
+
+@pytest.mark.parametrize(
+    ("chip", "family"),
+    [
+        ("Ascend910B2", "atlas-a2"), ("Ascend910B4-1", "atlas-a2"), ("Ascend910_9391", "atlas-a3"), ("Ascend910_9589", "ascend-950"),
+        ("Ascend910B", "atlas-training"), ("Ascend910A", "atlas-training"), ("Ascend910ProB", "atlas-training"),
+        ("Ascend310P3", "atlas-inference"),
+        ("Ascend310B1", "atlas-200i-500-a2"), ("Ascend310", "atlas-200-300-500"), ("Ascend910X", None), ("ascend310", None),
+    ],
+)  # fmt: skip
+def test_a_chip_belongs_to_one_family(chip: str, family: str | None) -> None:
+    assert products.find_product(chip) == (chip if family else None)
+    assert products.find_product_family(chip) == (family or chip)
+    matching = [
+        name for name, record in products.load_products().items() if any(re.fullmatch(pattern, chip) for pattern in record["chips"])
+    ]
+    assert matching == ([family] if family else [])
+
+
+# -- rules --------------------------------------------------------------------------------------------------------
+
+RULES = toml("rules.toml")
+
+
+def known(path: tuple[str, ...]) -> bool:
+    """Return whether a name in a condition stands for something."""
+    if path in (("product",), ("scenario",), ("cann",)):
+        return True
+    if path[0] in ("env", "estimator", "atc"):
+        return len(path) == 2 and SECTIONS[path[0]](path[1]) is not None
+    record = catalog.find_option(path[0])
+    return record is not None and (len(path) == 1 or bool(record.structure))
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["code"]) for rule in RULES["rule"]])
+def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
+    assert re.fullmatch(r"NP3\d{2,3}", rule["code"])
+    assert re.fullmatch(r"[a-z0-9-]+", rule["name"])
+    assert rule["severity"] in ("error", "warning", "info")
+    assert rule["source"]
+    assert rule["enforced"] in ("adapter", "estimator", "docs")
+    for condition_text in (rule["when"], rule.get("needs", "true == true")):
+        tree = condition.parse_condition(condition_text)
+        assert [path for path in condition.collect_condition_paths(tree) if not known(path)] == []
+        for word in compared(tree):
+            check_constant(*word)
+    for name in rule["options"]:
+        assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
+    assert rule["bad"] != rule["good"]
+
+
+def compared(tree: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """Return every name with each constant a condition compares it to."""
+    if tree[0] in ("and", "or", "not"):
+        return [pair for child in tree[1:] for pair in compared(child)]
+    if tree[0] in ("==", "!=", "in", "not in") and tree[1][0] == "value" and tree[2][0] == "const":
+        constants = tree[2][1] if tree[0].endswith("in") else (tree[2][1],)
+        return [(tree[1][1], constant) for constant in constants]
+    return []
+
+
+def check_constant(path: tuple[str, ...], constant: Any) -> None:
+    """Assert that a condition compares a setting to a value it can have."""
+    if path == ("product",):
+        assert constant in FAMILIES
+    elif path == ("scenario",):
+        assert constant in (*SCENARIOS, "none")
+    elif len(path) == 1 and (record := catalog.find_option(path[0])):
+        assert record.field is None or type(constant) is TYPES[record.field], (path, constant)
+        if record.choices:
+            assert constant in (*record.choices, *record.tolerated) or str(constant) in record.doubtful_values, (path, constant)
+
+
+@pytest.mark.parametrize("number", range(len(RULES.get("advice", ()))))
+def test_advice_is_whole(number: int) -> None:
+    advice = RULES["advice"][number]
+    assert advice["text"].endswith(".")
+    assert advice["source"]
+    for name in advice["options"]:
+        assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
+    if "when" in advice:
+        assert [path for path in condition.collect_condition_paths(condition.parse_condition(advice["when"])) if not known(path)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a b", "f(x)", "a[0] == 1", "lambda: 1", "a == b == c", "__import__('os')", "a is None", "a + 1 == 2", "[x for x in a]",
+     "a if b else c",
+     "x := 1", "'a' % 1", "a ** 2", "yield", "a == {}", "a == [1]", "f'{a}' == 1", "(" * 300 + "a" + ")" * 300],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused_and_never_run(text: str) -> None:
+    with pytest.raises((ValueError, SyntaxError, MemoryError, RecursionError)):
+        condition.parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "answer"),
+    [
+        ("a is set", {"a": 0}, True), ("a is set", {}, False), ("a is unset", {}, True), ("not a is set", {"a": 1}, False),
+        ("a == 1", {"a": 1}, True), ("a == 1", {}, None), ("a != 1", {}, None), ("a in (1, 2)", {"a": 2}, True),
+        ("a not in (1,)", {"a": 2}, True),
+        ("a > 1", {"a": "x"}, None), ("a == true", {"a": True}, True), ("a.b == 'x'", {"a.b": "x"}, True), ("a == -1", {"a": -1}, True),
+        ("a is set and b == 1", {}, False), ("a is unset or b == 1", {}, True), ("a is set or b == 1", {}, None),
+        ("a is unset and b == 1", {}, None),
+        ("a > b * 1000", {"a": 1001, "b": 1}, True), ("a > b * 1000", {"a": 1000, "b": 1}, False), ("a > b * 1000", {"a": 1}, None),
+        ("'x' in a", {"a": ["x"]}, True), ("'x' in a", {}, None), ("a < 2 and (b is set or not c == 1)", {"a": 1, "c": 2}, True),
+    ],
+)  # fmt: skip
+def test_conditions_have_three_answers(text: str, settings: dict[str, Any], answer: bool | None) -> None:
+    def lookup(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        key = ".".join(path)
+        return key in settings, settings.get(key)
+
+    assert condition.evaluate_condition(condition.parse_condition(text), lookup) is answer
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.record_names("env") if (v := catalog.find_variable(name)) and v.pattern])
+def test_a_variable_with_a_format_has_an_example_of_it(name: str) -> None:
+    variable = catalog.find_variable(name)
+    assert variable is not None
+    assert re.fullmatch(variable.pattern, catalog.find_record_texts("env", name)["example"])
+
+
+#: What no change of may alter anything, by what the manuals say.
+WITHOUT_RISK = {"atc.output", "atc.help"}
+
+
+def test_every_variable_and_flag_says_what_a_change_of_it_puts_at_risk_or_is_named_as_one_without() -> None:
+    known = {risk for name in catalog.record_names() if (option := catalog.find_option(name)) for risk in option.risk}
+    names = [f"{section}.{name}" for section in ("env", "atc") for name in catalog.record_positions(section)]
+    risks = {name: find_unit_and_risk(name)[1] for name in names}
+    left = {f"env.{name}" for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and record.freeze != "ok"}
+    assert {name for name, risk in risks.items() if not risk} - left == WITHOUT_RISK, "what no preset sets is compared in no diff"
+    assert {risk for found in risks.values() for risk in found} <= known
+    assert all(len(set(found)) == len(found) for found in risks.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "risk"),
+    [
+        ("env.HCCL_DETERMINISTIC", "numerics"), ("env.ENABLE_HF32_EXECUTION", "numerics"), ("env.NPU_LOOP_SIZE", "numerics"),
+        ("env.HCCL_ALGO", "distributed"), ("env.HCCL_BUFFSIZE", "memory"), ("env.AOE_MODE", "performance"), ("atc.keep_dtype", "numerics"),
+        ("atc.cal_conf", "numerics"), ("atc.deterministic", "numerics"), ("atc.cluster_config", "distributed"),
+    ],
+)  # fmt: skip
+def test_what_a_variable_or_a_flag_puts_at_risk_is_known(name: str, risk: str) -> None:
+    assert risk in find_unit_and_risk(name)[1]

@@ -1,0 +1,236 @@
+"""The editor schema: valid, complete, and never stricter than ``check``.
+
+What editors themselves make of it is tried in ``test_commands_schema``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.schema import build_profile_schema
+from npuprof.checks.settings import find_setting_faults
+from npuprof.document import profile
+from npuprof.document.keys import format_toml_value
+from npuprof.model import NpuprofError
+from support.building import examples
+from support.everyday import Grower
+from support.running import Run
+from support.schemas import LET_PASS, UNDERLINED
+
+jsonschema = pytest.importorskip("jsonschema")
+SCHEMA = build_profile_schema()
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+
+
+def accepts(section: str, name: str, value: Any) -> bool:
+    return bool(VALIDATOR.is_valid({section: {name: value}}))
+
+
+def test_it_is_a_schema_of_the_draft_that_editors_of_toml_read() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == "http://json-schema.org/draft-07/schema#"
+    assert SCHEMA["$id"] == "urn:npuprof:profile"
+    assert SCHEMA["title"]
+    assert SCHEMA["description"]
+
+
+def test_it_accepts_every_shipped_preset(shipped: Path) -> None:
+    paths = sorted(shipped.rglob("*.toml"))
+    assert len(paths) > 13
+    for path in paths:
+        VALIDATOR.validate(tomllib.loads(path.read_text()))
+
+
+def test_the_example_of_the_file_format_is_accepted() -> None:
+    VALIDATOR.validate(
+        tomllib.loads("""
+        [profile]
+        description = "BERT-large"
+        extends = ["base/training"]
+        scenario = "training"
+        cann = ">=8.0,<10"
+        products = ["atlas-a2-training"]
+        abstract = false
+        owner = "nlp-team"
+        unset = ["dump_path", "env.HCCL_ALGO"]
+        locked = ["hccl_timeout"]
+        [options]
+        precision_mode_v2 = "mixed_float16"
+        iterations_per_loop = 100
+        dynamic_dims = [[20, 20, 1, 1], [40, 40, 2, 2]]
+        profiling_options = { output = "/tmp/profiling", training_trace = "on" }
+        [options.modify_mixlist]
+        black-list = { to-add = ["MatMul", "Cast"] }
+        [append.options.modify_mixlist]
+        black-list = { to-add = ["Xlog1py"] }
+        [env]
+        HCCL_EXEC_TIMEOUT = 1800
+        RANK_ID = { launcher = "rank" }
+        [estimator]
+        save_checkpoints_steps = 1000
+        [atc]
+        soc_version = "Ascend910B2"
+        framework = 3
+        [[override]]
+        match = { product = "atlas-a3" }
+        options = { precision_mode_v2 = "mixed_bfloat16" }
+    """)
+    )
+
+
+@pytest.mark.parametrize("text", UNDERLINED)
+def test_what_an_editor_should_underline_is_refused(text: str) -> None:
+    assert not VALIDATOR.is_valid(tomllib.loads(text))
+
+
+@pytest.mark.parametrize("text", LET_PASS)
+def test_what_means_something_is_not_underlined(text: str) -> None:
+    VALIDATOR.validate(tomllib.loads(text))
+
+
+def test_every_name_of_the_catalogue_is_in_it_with_its_meaning() -> None:
+    for section in ("options", "env", "estimator", "atc"):
+        known = SCHEMA["definitions"][section]["properties"]
+        for name in catalog.record_names(section):
+            if section == "estimator" and (argument := catalog.find_argument(name)) and argument.kind == "object":
+                assert name not in known
+            else:
+                assert known[name]["description"].startswith(catalog.find_record_texts(section, name)["summary"])
+
+
+def test_it_has_the_tables_that_the_code_has() -> None:
+    assert set(SCHEMA["properties"]) == set(profile.TABLES)
+    assert set(SCHEMA["definitions"]["override"]["properties"]) == set(profile.OVERRIDE_KEYS)
+
+
+def patterns(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            yield node["pattern"]
+        for item in node.values():
+            yield from patterns(item)
+    elif isinstance(node, list):
+        for item in node:
+            yield from patterns(item)
+
+
+def test_its_patterns_are_those_that_editors_know_too() -> None:
+    for pattern in patterns(SCHEMA):
+        re.compile(pattern)
+        assert not re.search(r"\(\?[^:=!]|\\[AZz]|[+*?]\+", pattern), "Python only"
+
+
+WORDS = sorted({str(choice) for name in catalog.record_names() if (option := catalog.find_option(name)) for choice in option.choices})
+NAMES = [(section, name) for section in ("options", "env", "estimator", "atc") for name in catalog.record_names(section)]
+EXAMPLES = [catalog.find_record_texts(section, name).get("example") for section, name in NAMES]
+VALUES = (
+    st.sampled_from([*WORDS, "", "0", "1", "-1", "3-5", "0|5", "a:1;b:2", "x:on", "/tmp/x", "{}", "a b", "1,2"])
+    | st.sampled_from([example for example in EXAMPLES if example is not None])
+    | st.integers(-5, 5)
+    | st.sampled_from([100, 2**31, 2**62])
+    | st.booleans()
+    | st.floats(-2, 2)
+    | st.text(max_size=4)
+    | st.lists(st.integers(-1, 3) | st.sampled_from(["a", "0-3", "fast", "step", 0.5]), max_size=4)
+    | st.lists(st.lists(st.integers(-1, 3), max_size=3), max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["a", "launcher", "Switch", "ByOpType", "black-list"]), st.sampled_from(["rank", "on", 1, {}]), max_size=2
+    )
+)
+
+
+@examples(600)
+@given(st.sampled_from(NAMES), VALUES)
+def test_it_never_refuses_what_the_checks_let_pass(place: tuple[str, str], value: Any) -> None:
+    section, name = place
+    key = name if section == "options" else f"{section}.{name}"
+    if not any(fault.severity == "error" for fault in find_setting_faults(key, value)):
+        assert accepts(section, name, value), (key, value)
+
+
+@pytest.mark.parametrize(
+    "value", [*WORDS, 0, 1, 2, -1, True, False, 0.5, "0,1", "0|5", [0, 1], ["a"], [["a"]], {"a": 1}, {"a": "on"}, "x"], ids=repr
+)
+def test_it_refuses_no_common_value_anywhere_that_the_checks_let_pass(value: Any) -> None:
+    for section, name in NAMES:
+        key = name if section == "options" else f"{section}.{name}"
+        if not any(fault.severity == "error" for fault in find_setting_faults(key, value)):
+            assert accepts(section, name, value), (key, value)
+
+
+def roll_value(dice: random.Random, section: str, name: str) -> Any:
+    """Return a value that a setting, or another, may have in some release or on some surface, often with a slip in it."""
+    record: Any = catalog.find_record(section, name)
+    own = [*record.choices, *(x for kind in ("tolerated", "choices_until", "doubtful_values") for x in getattr(record, kind, ()))]
+    own += [example] if (example := catalog.find_record_texts(section, name).get("example")) is not None else []
+    value = dice.choice(own if own and dice.random() < 0.7 else [example for example in EXAMPLES if example is not None])
+    if section == "env" and dice.random() < 0.1:
+        return {"launcher": dice.choice(list(FACTS))}
+    if type(value) is int:
+        value += dice.choice((0, 0, -1, 1, 100))
+        return str(value) if section == "env" and dice.random() < 0.5 else value
+    if isinstance(value, str) and value and dice.random() < 0.5:
+        place = dice.randrange(len(value))
+        return value[:place] + dice.choice(("", *" ,;:|0-1aA.[]~")) + value[place + dice.randrange(2) :]
+    return value
+
+
+#: What a preset may say it is for: with some of it, check lets values pass that it refuses elsewhere.
+HEADS = ("", 'scenario="training"', 'scenario="offline-inference"', 'scenario="online-inference"', 'cann="<6.0"', 'cann="<8"')
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_never_refuses_a_setting_that_check_lets_pass_in_what_a_preset_is_for(seed: int, request: pytest.FixtureRequest) -> None:
+    dice, passed = random.Random(seed), 0
+    for _ in range(200 if request.config.getoption("--fast") else 1200):
+        section, name = dice.choice(NAMES)
+        value = roll_value(dice, section, name)
+        where = "append.options" if section == "options" and not isinstance(value, (int, float)) and dice.random() < 0.2 else section
+        text = f"[profile]\n{dice.choice(HEADS)}\n[{where}]\n{name} = {format_toml_value(value)}\n"
+        key = name if section == "options" else f"{section}.{name}"
+        try:
+            found = npuprof.check(npuprof.loads(text))
+        except NpuprofError:
+            continue
+        if not any(one.severity == "error" and one.code[2:3] in "24" and str(one.key).startswith(key) for one in found):
+            passed += 1
+            assert VALIDATOR.is_valid(tomllib.loads(text)), text
+    assert passed > 60
+
+
+def test_it_accepts_presets_as_teams_write_them() -> None:
+    writer = Grower.__new__(Grower)
+    for seed in range(60):
+        writer.dice, writer.mark = random.Random(seed), 0
+        VALIDATOR.validate(tomllib.loads(writer.text(["base/b1", "team:shared@^2"], seed % 2 == 0, seed % 3 == 0)))
+
+
+def test_it_accepts_the_example_of_every_record() -> None:
+    tried = 0
+    for (section, name), example in zip(NAMES, EXAMPLES, strict=True):
+        key = name if section == "options" else f"{section}.{name}"
+        if example is not None and not any(fault.severity == "error" for fault in find_setting_faults(key, example)):
+            tried += 1
+            assert accepts(section, name, example), (key, example)
+    assert tried > 50
+
+
+def test_the_command_prints_it_and_twice_the_same(run: Run, tmp_path: Path) -> None:
+    said = run("schema")
+    assert said.code == 0
+    assert json.loads(said.out) == json.loads(json.dumps(SCHEMA))
+    assert run("schema", "-o", tmp_path / "s.json").out == ""
+    assert (tmp_path / "s.json").read_text() == said.out

@@ -1,0 +1,380 @@
+"""Settings of frameworks: each row as a preset, what renders it, and what is wrong with values that the framework reads differently."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog import releases
+from npuprof.catalog.schema import build_profile_schema
+from npuprof.checks.settings import find_setting_faults
+from npuprof.commands import completion
+from npuprof.document.keys import format_toml_value, parse_key
+from npuprof.model import FRAMEWORK_SECTIONS
+from npuprof.site.catalogue import list_catalogue_rows
+from support.running import Run
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROWS = {name: record for name in catalog.record_names("torch_npu") if (record := catalog.find_setting("torch_npu", name))}
+ALL = [(section, name) for section in FRAMEWORK_SECTIONS for name in catalog.record_names(section)]
+ENUM = "torch.npu.matmul.cube_math_type = torch.npu.CubeMathType.KEEP_DTYPE"
+#: A value of each setting of torch_npu, and the line that sets it.
+LINES: dict[str, tuple[Any, str]] = {
+    "jit_compile": (False, "torch.npu.set_compile_mode(jit_compile=False)"),
+    "allow_internal_format": (False, "torch.npu.config.allow_internal_format = False"),
+    "matmul.allow_hf32": (True, "torch.npu.matmul.allow_hf32 = True"),
+    "matmul.cube_math_type": ("KEEP_DTYPE", ENUM),
+    "conv.allow_hf32": (False, "torch.npu.conv.allow_hf32 = False"),
+    "aclnn.allow_hf32": (False, "torch.npu.aclnn.allow_hf32 = False"),
+    "use_deterministic_algorithms": (True, "torch.use_deterministic_algorithms(True)"),
+    "set_deterministic_level": (2, "torch.npu.set_deterministic_level(2)"),
+    "use_compatible_impl": (True, "torch.npu.use_compatible_impl(True)"),
+    "set_mm_bmm_format_nd": (True, "torch.npu.set_mm_bmm_format_nd(True)"),
+    "set_sync_debug_mode": ("warn", 'torch.npu.set_sync_debug_mode("warn")'),
+    "ACL_PRECISION_MODE": ("must_keep_origin_dtype", 'torch.npu.set_option({"ACL_PRECISION_MODE": "must_keep_origin_dtype"})'),
+    "ACL_OP_SELECT_IMPL_MODE": ("high_precision", 'torch.npu.set_option({"ACL_OP_SELECT_IMPL_MODE": "high_precision"})'),
+    "ACL_OPTYPELIST_FOR_IMPLMODE": ("Pooling,SoftmaxV2", 'torch.npu.set_option({"ACL_OPTYPELIST_FOR_IMPLMODE": "Pooling,SoftmaxV2"})'),
+    "ACL_AICORE_NUM": (24, 'torch.npu.set_option({"ACL_AICORE_NUM": 24})'),
+    "ACL_OP_DEBUG_LEVEL": (0, 'torch.npu.set_option({"ACL_OP_DEBUG_LEVEL": 0})'),
+    "ACL_DEBUG_DIR": ("/tmp/debug", 'torch.npu.set_option({"ACL_DEBUG_DIR": "/tmp/debug"})'),
+    "ACL_OP_COMPILER_CACHE_MODE": ("force", 'torch.npu.set_option({"ACL_OP_COMPILER_CACHE_MODE": "force"})'),
+    "ACL_OP_COMPILER_CACHE_DIR": ("/tmp/cache", 'torch.npu.set_option({"ACL_OP_COMPILER_CACHE_DIR": "/tmp/cache"})'),
+    "ACL_OP_DEBUG_OPTION": ("oom", 'torch.npu.set_option({"ACL_OP_DEBUG_OPTION": "oom"})'),
+    "MM_BMM_ND_ENABLE": ("disable", 'torch.npu.set_option({"MM_BMM_ND_ENABLE": "disable"})'),
+    "NPU_FUZZY_COMPILE_BLACKLIST": ("Tril,SoftmaxV2", 'torch.npu.set_option({"NPU_FUZZY_COMPILE_BLACKLIST": "Tril,SoftmaxV2"})'),
+    "FORCE_ACLNN_OP_LIST": ("Add", 'torch.npu.set_option({"FORCE_ACLNN_OP_LIST": "Add"})'),
+    "OP_HOOK_ENABLE": ("enable", 'torch.npu.set_option({"OP_HOOK_ENABLE": "enable"})'),
+    "STRONG_CONSISTENCY": ("enable", 'torch.npu.set_option({"STRONG_CONSISTENCY": "enable"})'),
+    "ALLOW_INTERNAL_FORMAT": ("disable", 'torch.npu.set_option({"ALLOW_INTERNAL_FORMAT": "disable"})'),
+    "ALLOW_MATMUL_HF32": ("enable", 'torch.npu.set_option({"ALLOW_MATMUL_HF32": "enable"})'),
+    "ALLOW_CONV_HF32": ("disable", 'torch.npu.set_option({"ALLOW_CONV_HF32": "disable"})'),
+    "CUBE_MATH_TYPE": (4, 'torch.npu.set_option({"CUBE_MATH_TYPE": 4})'),
+    "jitCompile": ("disable", 'torch.npu.set_option({"jitCompile": "disable"})'),
+    "jitCompileInit": ("disable", 'torch.npu.set_option({"jitCompileInit": "disable"})'),
+    "TORCH_NPU_USE_COMPATIBLE_IMPL": (1, 'torch.npu.set_option({"TORCH_NPU_USE_COMPATIBLE_IMPL": 1})'),
+    "bmmv2_enable": (1, 'torch.npu.set_option({"bmmv2_enable": 1})'),
+    "autotune": ("enable", 'torch.npu.set_option({"autotune": "enable"})'),
+    "autotunegraphdumppath": ("/tmp/aoe", 'torch.npu.set_option({"autotunegraphdumppath": "/tmp/aoe"})'),
+    "set_aoe": ("/tmp/aoe", 'torch.npu.set_aoe("/tmp/aoe")'),
+    "set_op_timeout_ms": (1000, "torch.npu.set_op_timeout_ms(1000)"),
+    "set_per_process_memory_fraction": (1, "torch.npu.set_per_process_memory_fraction(1.0)"),
+    "set_device_limit.cube_num": (12, "torch.npu.set_device_limit(torch.npu.current_device(), cube_num=12)"),
+    "set_device_limit.vector_num": (24, "torch.npu.set_device_limit(torch.npu.current_device(), vector_num=24)"),
+}  # fmt: skip
+
+
+def load(*lines: str) -> npuprof.Config:
+    return npuprof.loads("\n".join(lines) + "\n")
+
+
+def list_codes(*lines: str) -> list[str]:
+    return [finding.code for finding in npuprof.check(load(*lines)) if finding.severity != "info"]
+
+
+def render(*lines: str) -> list[str]:
+    """Return the lines of the rendered function, behind its docstring."""
+    text = npuprof.render(load(*lines), "torch-npu")
+    ast.parse(text, feature_version=(3, 7))
+    return [line.removeprefix("    ") for line in text.partition('NPU."""\n')[2].splitlines()]
+
+
+def test_there_are_lines_for_every_setting_of_torch_npu() -> None:
+    assert list(LINES) == list(ROWS)
+    assert len(ROWS) >= 40
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_each_setting_of_torch_npu_is_clean_and_rendered_as_its_call(name: str) -> None:
+    value, line = LINES[name]
+    lines = "[torch_npu]", f"{name} = {format_toml_value(value)}"
+    assert set(list_codes(*lines)) <= {"NP501", "NP214"}
+    assert ("NP501" in list_codes(*lines)) is ROWS[name].deprecated
+    assert render(*lines) == [line]
+
+
+def test_settings_of_one_call_are_set_together_and_in_the_order_of_the_catalogue() -> None:
+    lines = [f"{name} = {format_toml_value(LINES[name][0])}" for name in reversed(LINES)]
+    rendered = render("[torch_npu]", *lines)
+    calls = ast.parse("\n".join(rendered)).body
+    assert len(calls) == len([name for name in ROWS if ROWS[name].call])  # one set_option, and one set_device_limit for two settings
+    assert rendered[-1] == "torch.npu.set_device_limit(torch.npu.current_device(), cube_num=12, vector_num=24)"
+    assert sum("set_option" in line for line in rendered) == 1
+    options = [name for name in ROWS if not ROWS[name].call]
+    assert [line.split('"')[1] for line in rendered if line.startswith('        "')] == options
+
+
+@pytest.mark.parametrize(("section", "name"), ALL)
+def test_each_setting_names_releases_settings_and_variables_that_there_are(section: str, name: str) -> None:
+    record = catalog.find_setting(section, name)
+    assert record is not None
+    assert set(filter(None, (record.since, record.until))) <= set(releases.load_releases(section))
+    for other in (*record.counterparts, *record.conflicts, *record.requires):
+        key = other if other in record.counterparts or other.startswith("env.") else f"{section}.{other}"
+        assert catalog.find_record(*catalog.find_record_place(*(parse_key(key) or (key, ())))) is not None, key
+    texts = catalog.find_record_texts(section, name)
+    assert texts["summary"].endswith(".")
+    assert texts["source"]
+    assert record.risk
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_conflict_of_torch_npu_is_named_by_both_settings(name: str) -> None:
+    assert all(name in ROWS[other].conflicts for other in ROWS[name].conflicts)
+
+
+#: Values of another type, or that the framework reads differently: what the framework would do, and what to write.
+WRONG = [
+    ('jit_compile = "False"', "switches it on", "write jit_compile = false"),
+    ('jit_compile = "auto"', "switches it on", "write true or false"),
+    ("allow_internal_format = 0", "switches it on", "write allow_internal_format = false"),
+    ("matmul.allow_hf32 = 1", "TypeError", "write matmul.allow_hf32 = true"),
+    ('matmul.cube_math_type = "FORCE_GRP_ACC_FOR_FP32"', "no other members", "USE_FP32_ADD"),
+    ("matmul.cube_math_type = 4", "no other members", "write one of"),
+    ('use_compatible_impl = "0"', "switches it on", "write use_compatible_impl = false"),
+    ("set_deterministic_level = 4", "raises an error", "write one of"),
+    ('set_sync_debug_mode = "warning"', "RuntimeError", 'did you mean "warn"?'),
+    ('ACL_PRECISION_MODE = "force_fp16"', "ValueError", "write one of"),
+    ('ACL_OP_SELECT_IMPL_MODE = "high_precision_for_all"', "deprecated", "unset it"),
+    ('ACL_AICORE_NUM = "24|48"', "ValueError", "write a whole number"),
+    ("ACL_AICORE_NUM = 33", "ValueError", "write 1 to 32"),
+    ("ALLOW_MATMUL_HF32 = true", "counts as disable", 'write ALLOW_MATMUL_HF32 = "enable"'),
+    ('MM_BMM_ND_ENABLE = "Enable"', "does not change", 'write MM_BMM_ND_ENABLE = "enable"'),
+    ("bmmv2_enable = true", "counts as 0", "write bmmv2_enable = 1"),
+    ('set_op_timeout_ms = "1s"', "raises an error", "write set_op_timeout_ms = 1000"),
+    ("set_per_process_memory_fraction = 1.5", "raises an error", "write 0 to 1"),
+    ('set_aoe = "$HOME/aoe"', "as it is", "write the path out"),
+    ("set_device_limit.cube_num = 0", "", "write at least 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "why", "hint"), WRONG)
+def test_a_wrong_value_is_an_error_that_names_its_effect_and_what_to_write(line: str, why: str, hint: str) -> None:
+    (finding,) = [finding for finding in npuprof.check(load("[torch_npu]", line)) if finding.code in ("NP202", "NP203", "NP211")]
+    assert finding.severity == "error"
+    assert why in (finding.why or "")
+    assert hint in (finding.hint or "")
+
+
+def test_set_option_takes_numbers_as_text_and_code_has_the_text() -> None:
+    assert list_codes("[torch_npu]", 'ACL_AICORE_NUM = "24"') == []
+    assert render("[torch_npu]", 'ACL_AICORE_NUM = "24"') == ['torch.npu.set_option({"ACL_AICORE_NUM": "24"})']
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "hint"),
+    [
+        ("torch_npu", "allow_hf32 = true", "did you mean 'matmul.allow_hf32' or 'conv.allow_hf32' or 'aclnn.allow_hf32'?"),
+        ("torch_npu", "config.allow_internal_format = true", "did you mean 'allow_internal_format'?"),
+        ("torch_npu", "jit_compil = true", "did you mean 'jit_compile'"),
+        ("torch_npu", 'precision_mode = "force_fp16"', "precision_mode belongs below [options]; on a command line it is precision_mode"),
+        ("torch_npu", "TASK_QUEUE_ENABLE = 2", "TASK_QUEUE_ENABLE belongs below [env]; on a command line it is env.TASK_QUEUE_ENABLE"),
+        ("torch_npu", "weight_nz_mode = 1", "belongs below [vllm_ascend]; on a command line it is vllm_ascend.weight_nz_mode"),
+        ("vllm_ascend", "jit_compile = true", "belongs below"),
+        ("options", "allow_internal_format = true", "belongs below [torch_npu]; on a command line it is torch_npu.allow_internal_format"),
+        ("options", "matmul.allow_hf32 = true", "matmul belongs below [torch_npu]; on a command line it is torch_npu.matmul"),
+        ("env", 'ACL_PRECISION_MODE = "allow_fp32_to_fp16"', "on a command line it is torch_npu.ACL_PRECISION_MODE"),
+    ],
+)
+def test_a_key_in_the_section_of_another_framework_is_named_with_its_own_section(section: str, line: str, hint: str) -> None:
+    finding = next(finding for finding in npuprof.check(load(f"[{section}]", line)) if finding.code in ("NP201", "NP206", "NP212"))
+    assert hint in (finding.hint or "")
+
+
+#: Settings and counterparts: those that agree, and those that contradict each other with what to write.
+PAIRS = [
+    ("jit_compile = false", 'options.jit_compile = "auto"', ""),
+    ("jit_compile = false", 'options.jit_compile = "true"', 'write jit_compile = "false", or'),
+    ("use_deterministic_algorithms = true", "options.deterministic = 1", ""),
+    ("use_deterministic_algorithms = true", "options.deterministic = 0", "write deterministic = 1, or"),
+    ("set_deterministic_level = 2", "options.deterministic = 1", ""),
+    ("set_deterministic_level = 2", "options.deterministic = 0", "write deterministic = 1, or"),
+    ("ACL_AICORE_NUM = 24", 'options.aicore_num = "24|48"', ""),
+    ("ACL_AICORE_NUM = 24", 'options.aicore_num = "20|40"', "unset one of the two"),
+    ('ACL_PRECISION_MODE = "must_keep_origin_dtype"', 'options.precision_mode_v2 = "origin"', ""),
+    ('ACL_PRECISION_MODE = "must_keep_origin_dtype"', 'options.precision_mode_v2 = "fp16"', 'write precision_mode_v2 = "origin", or'),
+    ('ACL_PRECISION_MODE = "allow_fp32_to_fp16"', 'options.precision_mode = "force_fp16"', 'write precision_mode = "allow_fp32_to_fp16"'),
+    ("set_op_timeout_ms = 1000", "options.op_execute_timeout = 1", ""),
+    ("set_op_timeout_ms = 1500", "options.op_execute_timeout = 1", "unset one of the two"),
+    ("set_op_timeout_ms = 2000", "options.op_execute_timeout = 1", "write op_execute_timeout = 2, or"),
+    ('ACL_OPTYPELIST_FOR_IMPLMODE = "Pooling"', 'options.optypelist_for_implmode = ["Pooling"]', ""),
+    ('ACL_OP_COMPILER_CACHE_MODE = "force"', 'env.ACL_OP_COMPILER_CACHE_MODE = "force"', ""),
+    ('ACL_OP_COMPILER_CACHE_MODE = "force"', 'env.ACL_OP_COMPILER_CACHE_MODE = "disable"', 'write env.ACL_OP_COMPILER_CACHE_MODE ='),
+    ("use_compatible_impl = true", "env.TORCH_NPU_USE_COMPATIBLE_IMPL = 1", ""),
+    ("use_compatible_impl = true", "env.TORCH_NPU_USE_COMPATIBLE_IMPL = 0", 'write env.TORCH_NPU_USE_COMPATIBLE_IMPL = "1", or'),
+    ("matmul.allow_hf32 = true", 'torch_npu.ALLOW_MATMUL_HF32 = "enable"', "unset one of the two"),
+    ("conv.allow_hf32 = true", "torch_npu.aclnn.allow_hf32 = true", "unset one of the two"),
+    ("set_deterministic_level = 1", "torch_npu.use_deterministic_algorithms = true", "unset one of the two"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "other", "hint"), PAIRS)
+def test_a_setting_that_contradicts_its_counterpart_is_a_warning_with_what_to_write(line: str, other: str, hint: str) -> None:
+    findings = [finding for finding in npuprof.check(load(other, f"torch_npu.{line}")) if finding.code == "NP213"]
+    assert [finding.severity for finding in findings] == ["warning"] * bool(hint)
+    assert all((finding.hint or "").startswith(hint) and finding.why for finding in findings)
+
+
+def test_a_contradiction_in_an_override_names_where_it_holds() -> None:
+    text = '[torch_npu]\njit_compile = false\n[options]\njit_compile = "false"\n[[override]]\nmatch = { product = "atlas-a3" }\n'
+    for override in ('options.jit_compile = "true"', "torch_npu.jit_compile = true", 'options.jit_compile = "true"\ntorch_npu.x = 1'):
+        (finding,) = [finding for finding in npuprof.check(npuprof.loads(f"{text}{override}\n")) if finding.code == "NP213"]
+        assert "atlas-a3" in finding.message
+    both = f'{text}options.jit_compile = "true"\ntorch_npu.jit_compile = true\n'
+    assert "NP213" not in [finding.code for finding in npuprof.check(npuprof.loads(both))]
+
+
+def test_a_setting_that_needs_another_one_is_a_warning_without_it() -> None:
+    assert "NP214" in list_codes("[torch_npu]", 'autotunegraphdumppath = "/tmp/aoe"')
+    assert list_codes("[torch_npu]", 'autotunegraphdumppath = "/tmp/aoe"', 'autotune = "enable"') == []
+    assert "NP214" not in list_codes("[profile]", "abstract = true", "[torch_npu]", 'autotunegraphdumppath = "/tmp/aoe"')
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if ROWS[name].since])
+def test_a_setting_is_an_error_in_releases_before_it_and_clean_from_then_on(name: str) -> None:
+    line = f"torch_npu.{name} = {format_toml_value(LINES[name][0])}"
+    known = releases.load_releases("torch_npu")
+    before = list(known)[list(known).index(ROWS[name].since) - 1]
+    assert "NP404" in list_codes(line, f'profile.versions.torch_npu = ">={before}"')
+    assert "NP404" not in list_codes(line, f'profile.versions.torch_npu = ">={ROWS[name].since}"')
+    assert "NP404" not in list_codes(line)
+
+
+def test_a_value_of_later_releases_is_an_error_before_them() -> None:
+    line, range_ = "torch_npu.set_deterministic_level = 3", 'profile.versions.torch_npu = ">=7.3"'
+    (finding,) = [finding for finding in npuprof.check(load(line, range_)) if finding.code == "NP404"]
+    assert finding.message == "torch_npu.set_deterministic_level = 3 is not read in torch_npu 7.3.0 to 26.1.0"
+    assert list_codes("torch_npu.set_deterministic_level = 2", range_) == []
+
+
+def test_code_never_contains_text_of_a_preset_as_code() -> None:
+    for value in ('KEEP_DTYPE; import os', "KEEP_DTYPE\nimport os", "x"):  # fmt: skip
+        config = load("[torch_npu]", f"matmul.cube_math_type = {format_toml_value(value)}")
+        with pytest.raises(npuprof.NpuprofError, match="cube_math_type") as caught:
+            npuprof.render(config, "torch-npu", check=False)
+        assert caught.value.findings[0].position == (2, 8)
+    hostile = '"}); import os; ({"'
+    for name in ROWS:
+        if ROWS[name].kind in ("str", "path") and not ROWS[name].call.endswith(".{}"):
+            text = npuprof.render(load("[torch_npu]", f"{name} = {format_toml_value(hostile)}"), "torch-npu", check=False)
+            names = [node.names[0].name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)]
+            assert names == ["torch", "torch_npu"], name
+
+
+def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
+    preset = Path("job.toml")
+    preset.write_text('options.jit_compile = "false"\n[torch_npu]\njit_compile = false\nmatmul.cube_math_type = "KEEP_DTYPE"\n')
+    text = run("explain", "job.toml", "torch_npu.jit_compile").out
+    assert '  counterpart  jit_compile = "false"\n' in text
+    assert "  read by      torch_npu, set by torch.npu.set_compile_mode(jit_compile=VALUE)\n" in text
+    text = run("explain", "job.toml", "torch_npu.matmul.cube_math_type").out
+    assert "  meaning      Selects the arithmetic of matrix multiplications." in text
+    assert "  read by      torch_npu since 7.3.0" in text
+    fields = json.loads(run("explain", "job.toml", "torch_npu.jit_compile", "--format", "json").out)
+    assert (fields["default"], fields["counterparts"]) == (False, ["jit_compile"])
+
+
+def test_diff_has_the_risk_and_the_unit_of_a_setting_and_of_a_table_of_them() -> None:
+    before = load("torch_npu.set_op_timeout_ms = 1000", "torch_npu.matmul.allow_hf32 = true")
+    after = load("torch_npu.set_op_timeout_ms = 2000", "torch_npu.matmul.allow_hf32 = false", "torch_npu.conv.allow_hf32 = true")
+    changes = {change.key: (change.unit, change.risk) for change in npuprof.diff(before, after)}
+    assert changes == {
+        "torch_npu.set_op_timeout_ms": ("ms", ("distributed",)),
+        "torch_npu.matmul.allow_hf32": ("", ("numerics", "performance")),
+        "torch_npu.conv": ("", ("numerics", "performance")),
+    }
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_catalogue_shows_and_lists_each_setting(name: str, run: Run) -> None:
+    assert run("option", f"torch_npu.{name}").out.startswith(f"torch_npu.{name}: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("option", "torch_npu.jit_compil"), "torch_npu.jit_compile"),
+        (("option", "torch_npu.matmul.allow_hf3"), "torch_npu.matmul.allow_hf32"),
+        (("explain", "job.toml", "torch_npu.matmul.allow_hf3"), "matmul.allow_hf32"),
+    ],
+)
+def test_a_misspelt_setting_is_answered_with_those_of_its_framework(words: tuple[str, ...], hint: str, run: Run) -> None:
+    Path("job.toml").write_text("[torch_npu]\njit_compile = false\n")
+    assert f"did you mean {hint!r}" in run(*words).err
+
+
+@pytest.mark.parametrize(
+    ("line", "there"),
+    [
+        ("explain profiles/job.toml torch_npu.mat", ["torch_npu.matmul.allow_hf32", "torch_npu.matmul.cube_math_type"]),
+        ("set job torch_npu.jit", ["torch_npu.jit_compile="]),
+        ("set job torch_npu.jit_compile=", ["torch_npu.jit_compile=true", "torch_npu.jit_compile=false"]),
+        ("set job torch_npu.matmul.cube_math_type=KEEP", ["torch_npu.matmul.cube_math_type=KEEP_DTYPE"]),
+    ],
+)
+def test_completion_offers_keys_and_values_of_settings(line: str, there: list[str], store: Run) -> None:
+    store({"job": "[torch_npu]\njit_compile = false\n"})
+    *words, current = line.split(" ")
+    offered = [word for word, _ in completion.find_candidates(words, current)]
+    assert set(there) <= set(offered)
+
+
+def test_the_site_lists_each_setting_with_its_releases() -> None:
+    rows = {row.key: row for row in list_catalogue_rows() if row.kind == "setting"}
+    assert list(rows) == [f"{section}.{name}" for section, name in ALL]
+    assert rows["torch_npu.matmul.cube_math_type"].since == "7.3.0"
+
+
+def test_options_lists_variables_and_settings_of_a_framework(run: Run) -> None:
+    rows = json.loads(run("options", "--framework", "torch_npu", "--format", "json").out)["options"]
+    assert [row["name"] for row in rows if row["section"] == "torch_npu"] == [f"torch_npu.{name}" for name in ROWS]
+    assert {row["section"] for row in rows} == {"env", "torch_npu"}
+
+
+def test_check_counts_arguments_of_vllm_as_unchecked(run: Run) -> None:
+    Path("job.toml").write_text("[vllm]\nmax-model-len = 4096\nenforce-eager = true\n[torch_npu]\njit_compile = false\n")
+    assert "3 settings: 1 checked, 2 passed through unchecked" in run("check", "job.toml").err
+    coverage = json.loads(run("check", "job.toml", "--format", "json").out)["coverage"]
+    assert coverage == {"settings": 3, "checked": 1, "dynamic": 0, "unknown": 0, "unchecked": 2, "names": []}
+
+
+def test_fixes_mend_wrong_values_inside_tables(run: Run) -> None:
+    path = Path("profiles/job.toml")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('[torch_npu]\njit_compile = "off"\nmatmul = { allow_hf32 = "True" }  # kept\n')
+    run("check", "--fix")
+    assert tomllib.loads(path.read_text()) == {"torch_npu": {"jit_compile": False, "matmul": {"allow_hf32": True}}}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_schema_accepts_each_setting_and_no_other_type(name: str) -> None:
+    schema = build_profile_schema()
+    assert list(jsonschema.Draft7Validator(schema).iter_errors({"torch_npu": {name.partition(".")[0]: nest(name)}})) == []
+    if ROWS[name].kind == "bool":
+        top: Any = "False"
+        for part in reversed(name.split(".")[1:]):
+            top = {part: top}
+        assert list(jsonschema.Draft7Validator(schema).iter_errors({"torch_npu": {name.partition(".")[0]: top}}))
+    assert find_setting_faults(f"torch_npu.{name.partition('.')[0]}", nest(name)) == []
+
+
+def nest(name: str) -> Any:
+    value = LINES[name][0]
+    for part in reversed(name.split(".")[1:]):
+        value = {part: value}
+    return value
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "²", "", " 1", [], {}, {"a": 1}, True, 1.5, float("nan"), 10**30], ids=str)
+def test_no_value_of_a_setting_ends_a_check_with_a_traceback(value: Any) -> None:
+    counterparts = "options.jit_compile = [1]\noptions.op_execute_timeout = {}\nenv.ACL_OP_COMPILER_CACHE_MODE = { launcher = 'rank' }\n"
+    for name in ROWS:
+        config = npuprof.loads(f"{counterparts}torch_npu.{name} = {format_toml_value(value)}\n")
+        assert all(finding.message for finding in npuprof.check(config))

@@ -1,0 +1,292 @@
+"""Findings that somebody has accepted: in a preset, in npuprof.toml, in a script; what holds for whom, and what never."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.model import NpuprofError
+from npuprof.scripts.ignoring import sift_script_findings
+from support.building import build_store
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+#: A preset that gives NP603 and NP370, a warning of one variable and one of a rule.
+JOB = 'env.JOB_ID = "1"\n'
+
+
+def accept(*codes: str, extends: str = "") -> str:
+    said = ", ".join(f'{{ code = "{code}", reason = "we know" }}' for code in codes)
+    return f"profile.ignore = [{said}]\n" + (f"profile.extends = [{extends}]\n" if extends else "")
+
+
+def codes(presets: Mapping[str, str], name: str, project: str = "", **asked: Any) -> set[str]:
+    """Return the codes of the errors and warnings of a preset of a store with an npuprof.toml."""
+    build_store(Path("profiles"), presets)
+    Path("npuprof.toml").write_text(project)
+    config = npuprof.open_store().resolve(name, **asked)
+    return {finding.code for finding in npuprof.check(config) if finding.severity != "info"}
+
+
+GLOB = '[[ignore]]\ncode = "NP603"\nreason = "one job"\npresets = ["a*"]\n'
+RULE = "[[rule]]\ncode = 'TEAM-1'\nrequire = 'deterministic == 1'\n"
+BROKEN = "options.enable_dump = true\n"  # NP306: a rule that reads dump_path too
+
+
+@pytest.mark.parametrize(
+    ("presets", "project", "name", "told"),
+    [
+        ({"a": JOB}, "", "a", True),
+        ({"a": accept("NP603") + JOB}, "", "a", False),
+        ({"a": accept("NP602") + JOB}, "", "a", True),
+        # in heirs for its values and those of its ancestors; not for theirs
+        ({"a": accept("NP603") + JOB, "b": 'profile.extends = ["a"]\n'}, "", "b", False),
+        ({"a": accept("NP603") + JOB, "b": f'profile.extends = ["a"]\n{JOB.replace("1", "2")}'}, "", "b", True),
+        ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "b", False),
+        ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "a", True),
+        ({"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'}, "", "c", True),  # b is no heir of a
+        # by a glob
+        ({"a": JOB}, GLOB, "a", False),
+        ({"b": JOB}, GLOB, "b", True),
+        ({"a": JOB, "b": 'profile.extends = ["a"]\n'}, GLOB, "b", False),
+        ({"a": "", "b": f'profile.extends = ["a"]\n{JOB}'}, GLOB, "b", True),
+    ],
+)
+def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(presets: dict[str, str], project: str, name: str, told: bool) -> None:
+    assert ("NP603" in codes(presets, name, project)) == told
+
+
+@pytest.mark.parametrize(
+    ("heir", "told"),
+    [
+        ("", False),
+        ("options.hccl_timeout = 3\n", False),
+        ("options.deterministic = 0\n", True),
+        ('profile.unset = ["deterministic"]\n', True),  # the winning word is the heir's
+    ],
+)
+def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(heir: str, told: bool) -> None:
+    presets = {"a": accept("TEAM-1") + "options.deterministic = 0\n", "b": f'profile.extends = ["a"]\n{heir}'}
+    assert ("TEAM-1" in codes(presets, "b", RULE)) == told
+
+
+def test_what_the_command_line_and_mixins_set_is_told_all_the_same() -> None:
+    presets = {"a": accept("NP603") + JOB, "mix": JOB.replace("1", "3")}
+    assert "NP603" not in codes(presets, "a")
+    assert "NP603" in codes(presets, "a", mixins=["mix"])
+    assert "TEAM-1" in codes({"c": accept("TEAM-1")}, "c", RULE, set={"deterministic": 0})
+
+
+def test_a_context_that_an_heir_sets_is_told_beside_one_that_is_accepted() -> None:
+    base = accept("TEAM-1") + "options.deterministic = 0\n"
+    heir = 'profile.extends = ["a"]\n[[override]]\nmatch = { product = "atlas-a3" }\noptions.hccl_timeout = 3\noptions.deterministic = 0\n'
+    build_store(Path("profiles"), {"a": base, "b": heir})
+    Path("npuprof.toml").write_text(RULE)
+    found = [finding for finding in npuprof.check(npuprof.open_store().resolve("b")) if finding.code == "TEAM-1"]
+    assert [finding.message for finding in found] == ["deterministic == 1 is required on atlas-a3"]
+
+
+@pytest.mark.parametrize(
+    ("code", "preset"),
+    [
+        ("NP607", 'env.HOME = "/x"\n'),
+        ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'),
+        ("NP413", ""),
+        ("NP912", ""),
+        ("NP9999", ""),
+        ("NP101", ""),
+    ],
+)
+def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, preset: str) -> None:
+    presets = {"base": 'profile.locked = ["hccl_timeout"]\noptions.hccl_timeout = 3\n', "a": accept(code) + preset}
+    assert codes(presets, "a") >= ({code, "NP706"} if preset else {"NP706"})
+    with pytest.raises(NpuprofError, match="NP040"):
+        codes({"a": preset}, "a", GLOB.replace("NP603", code))
+
+
+def test_a_value_that_the_target_asked_for_refuses_is_told(run: Run) -> None:
+    build_store(Path("profiles"), {"a": accept("NP203") + '[options]\nprecision_mode = "nonsense"\n'})
+    assert run("check").code == 0
+    assert "accepted" in run("check").err
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("profile.ignore = 1\n", "must be a list of tables with code and reason"),
+        ('profile.ignore = ["NP603"]\n', "must be a list of tables with code and reason"),
+        ('profile.ignore = [{ code = "NP603" }]\n', "an ignore needs a reason"),
+        ('profile.ignore = [{ code = "NP603", reason = " " }]\n', "'reason' of an ignore must be text"),
+        ('profile.ignore = [{ reason = "x" }]\n', "an ignore needs a code"),
+        ('profile.ignore = [{ code = "NP603", reason = "x", why = 1 }]\n', "unknown key 'why' in ignore"),
+    ],
+)
+def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
+    with pytest.raises(NpuprofError, match=told):
+        codes({"a": said}, "a")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('code = "NP603"\npresets = ["a"]\n', "'reason' is missing in .ignore."),
+        ('code = "NP603"\nreason = "x"\n', "'presets' is missing in .ignore."),
+        ('code = "NP603"\nreason = "x"\npresets = []\n', "'presets' in .ignore.: it is empty"),
+        ('code = "NP603"\nreason = ""\npresets = ["a"]\n', "'reason' in .ignore.: it is empty"),
+    ],
+)
+def test_what_an_ignore_in_npuprof_toml_cannot_say_is_told(said: str, told: str) -> None:
+    with pytest.raises(NpuprofError, match=told):
+        codes({"a": ""}, "a", f"[[ignore]]\n{said}")
+
+
+def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Run) -> None:
+    store = {"a": accept("NP603", "NP602") + JOB, "b": 'profile.extends = ["a"]\n', "x": JOB.replace("1", "2")}
+    build_store(Path("profiles"), store)
+    Path("npuprof.toml").write_text(GLOB.replace("a*", "x") + GLOB.replace("a*", "nobody"))
+    assert ", 2 accepted" in run("check").err
+    notes = [one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"] == "NP705"]
+    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [("profiles/a.toml", 1, "info")]
+    assert "NP705" not in run("check", "a", "--severity", "info").out  # an heir may need it
+    assert run("check", "--strict", "x").code == 0
+    assert run("check", "--strict", "x", "--store", "builtin:").code == 2
+
+
+@pytest.mark.parametrize(
+    ("globs", "idle"),
+    [
+        (["a"], []), (["a", "b*"], ["b*"]), (["team/*"], []), (["team/**"], []), (["*"], []), (["taem/*"], ["taem/*"]),
+        (["team/y", "A"], ["team/y", "A"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "table", ["[[rule]]\ncode = 'T-1'\nrequire = 'graph_run_mode is unset'\n", "[[ignore]]\ncode = 'NP603'\nreason = 'r'\n"]
+)
+def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(table: str, globs: list[str], idle: list[str], run: Run) -> None:
+    build_store(Path("profiles"), {"a": JOB, "team/x": JOB.replace("1", "2")})
+    Path("npuprof.toml").write_text(f"{table}presets = {globs}\n")
+    notes = [one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"] == "NP709"]
+    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [("npuprof.toml", 4, "info")] * len(idle)
+    assert all(repr(glob) in note["message"] for glob, note in zip(idle, notes, strict=True))
+    assert "NP709" not in run("check", "a", "--severity", "info").out
+
+
+def test_an_ignore_is_text(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    repo = Repo(tmp_path / "repo")
+    monkeypatch.chdir(repo.folder)
+    repo.commit({"a": JOB})
+    before = npuprof.open_store().resolve("a")
+    assert run("release", "a", "1.0.0").code == 0
+    repo.commit({"a": accept("NP603") + JOB})
+    after = npuprof.open_store().resolve("a")
+    assert (before.digest, before.preset_digest) == (after.digest, after.preset_digest)
+    assert "1.0.1" in run("release", "a", "--dry-run").out
+    assert run("set", "a", "hccl_timeout=4").code == 0
+    assert 'code = "NP603"' in (repo.folder / "profiles/a.toml").read_text()
+
+
+def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    team, app = Repo(tmp_path / "team"), Repo(tmp_path / "app")
+    (team.folder / "npuprof.toml").write_text(GLOB.replace("NP603", "NP602"))
+    both = f"{JOB}env.RANK_ID = 3\n"  # NP603, NP602
+    team.commit({"a": accept("NP603") + both})
+    app.commit({"own": 'profile.extends = ["team:a"]\n', "set": f'profile.extends = ["team:a"]\n{both}'})
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "team", f"file://{team.folder}", "--rev", "main").code == 0
+    silent = run("check", "own").out
+    assert ("NP603" in silent, "NP602" in silent) == (False, False), silent
+    told = run("check", "set").out
+    assert ("NP603" in told, "NP602" in told) == (True, True), told
+
+
+# -- scripts ---------------------------------------------------------------------------------------------------------
+
+HEAD = """import tensorflow as tf
+config = tf.compat.v1.ConfigProto()
+custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+"""
+LINE = 'custom_op.parameter_map["hccl_timeot"].i = 600'
+
+
+@pytest.mark.parametrize(
+    ("line", "codes_told"),
+    [
+        (LINE, ["NP201"]),
+        (f"{LINE}  # npuprof: ignore[NP201] a private option", []),
+        (f"# npuprof: ignore[NP201] a private option\n{LINE}", []),
+        (f"# npuprof: ignore[NP202, NP201] a private option\n{LINE}", ["NP705"]),
+        (f"# npuprof: ignore[NP202] x\n# npuprof: ignore[NP201] a private option\n{LINE}", ["NP705"]),
+        (f"# npuprof: ignore[NP201] a private option\nx = 1\n{LINE}", ["NP201", "NP705"]),
+        (f"x = 1  # npuprof: ignore[NP201] not for the next line\n{LINE}", ["NP201", "NP705"]),
+        (f"{LINE}  # npuprof: ignore[NP201]", ["NP201", "NP706"]),
+        (f"{LINE}  # npuprof: ignore it", ["NP201", "NP706"]),
+        (f"{LINE}  # npuprof: ignore[NP607] x", ["NP201", "NP706"]),
+    ],
+)
+def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(line: str, codes_told: list[str], run: Run) -> None:
+    Path("train.py").write_text(f"{HEAD}{line}\n")
+    result = run("scan", "train.py", "--format", "json")
+    found = [one["code"] for one in json.loads(result.out)["findings"]]
+    assert sorted(code for code in found if code in ("NP201", "NP705", "NP706")) == codes_told
+
+
+REMARK = "# npuprof: ignore[NP812] ours"
+CALL = 'config = NPURunConfig(\n    hccl_timeot=600,{}\n    iterations_per_loop=1,{}\n    dump_pth="/x",{}\n){}'
+
+
+@pytest.mark.parametrize(
+    ("text", "codes_told"),
+    [
+        (CALL.format("", "", "", ""), ["NP812", "NP812"]),
+        (CALL.format("", "", "", f"  {REMARK}"), []),
+        (CALL.format("", f"  {REMARK}", "", ""), []),
+        (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
+        (CALL.format("", "", f"  {REMARK}", ""), ["NP812"]),
+        (f"{REMARK}\n{CALL.format('', '', '', '')}", []),
+        (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
+        (CALL.format("", "", "", f"\nx = 1  {REMARK}"), ["NP705", "NP812", "NP812"]),
+        (f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}", ["NP705", "NP812", "NP812"]),
+    ],
+)
+def test_a_remark_is_for_its_line_else_for_the_whole_statement(text: str, codes_told: list[str], run: Run) -> None:
+    Path("train.py").write_text(f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n")
+    result = run("scan", "train.py", "--format", "json")
+    found = [one["code"] for one in json.loads(result.out)["findings"]]
+    assert sorted(code for code in found if code in ("NP812", "NP705", "NP706")) == codes_told, result.out
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("atc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info  {}\n", 1),
+        ("{}\natc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info\n", 1),
+        ("atc --model=x --framework=3 --output=y --soc_versin=Ascend910B2\necho done  {}\n", 0),
+    ],
+)
+def test_lines_that_a_backslash_joins_are_one_statement(text: str, accepted: int, run: Run) -> None:
+    Path("job.sh").write_text(text.format("# npuprof: ignore[NP209] ours"))
+    told = json.loads(run("scan", "job.sh", "--format", "json").out)
+    codes = [one["code"] for one in told["findings"]]
+    assert (told.get("accepted", 0), "NP705" in codes) == (accepted, not accepted), told
+
+
+def test_what_scan_accepts_is_counted(run: Run) -> None:
+    Path("job.sh").write_text("# npuprof: ignore[NP207] ours\nexport HCCL_EXEC_TIMEOT=3\n")
+    Path("train.py").write_text(f"{HEAD}{LINE}  # npuprof: ignore[NP201] a private option\n")
+    assert ", 1 accepted" in run("scan", "train.py").err
+    assert run("scan", "train.py").code == 0
+
+
+def test_a_script_without_remarks_is_left_as_it_is() -> None:
+    found = sift_script_findings("x", b"# npuprof is not asked\n", [])
+    assert found == ([], [])

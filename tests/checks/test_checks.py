@@ -1,0 +1,591 @@
+"""The checks: every code's page by its examples, and what the adapter itself does with values and combinations."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import catalog, checks
+from npuprof.catalog import pages, products, releases
+from npuprof.model import SEVERITIES, Finding, NpuprofError
+from npuprof.store import spec
+from npuprof.store.problems import build_bad_name_finding
+from support import adapter
+from support.building import REPOSITORY, build_store, codes, examples, findings, options, toml
+from support.running import Run
+
+
+def used_in(*paths: str) -> set[str]:
+    """Return the codes that stand in some modules of the package."""
+    files = [file for path in paths for file in (REPOSITORY / "npuprof").glob(path) if "_built" not in file.parts]
+    return {code for file in files for code in re.findall(r'"(NP\d{3,4})"', file.read_text())}
+
+
+USED = used_in("**/*.py")
+#: Codes that ``check`` can give: what is found while a preset is read, resolved, and looked at.
+CHECKED = used_in("checks/*.py", "document/*.py", "resolve/*.py", "store/__init__.py")
+RULES = {rule.code for rule in catalog.load_rules()}
+PAGES = pages.load_pages()
+
+#: Those of them that no text of a preset can show.
+WITHOUT_EXAMPLE = {
+    "NP002", "NP003", "NP005", "NP008", "NP010", "NP014", "NP107", "NP109", "NP110", "NP704", "NP705", "NP708", "NP709", "NP710",
+}  # fmt: skip
+
+
+def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Finding]:
+    """Return what the check of a whole store finds, as the command does it."""
+    build_store(folder, files)
+    workspace = spec.Workspace(str(folder), spec.build_context(**ask))
+    found = [build_bad_name_finding(stray) for stray in workspace.store.stray_files()]
+    for name in workspace.store.names():
+        try:
+            found += checks.check_config(workspace.resolve_spec(name))
+        except NpuprofError as error:
+            found += error.findings
+    return checks.fold_findings(found)
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert PAGES.keys() >= USED, f"no page: {sorted(USED - PAGES.keys())}"
+    assert PAGES.keys() == USED | RULES, f"no code: {sorted(PAGES.keys() - USED - RULES)}"
+
+
+@pytest.mark.parametrize("code", PAGES)
+def test_a_page_says_what_why_and_how(code: str) -> None:
+    page = PAGES[code]
+    assert page.severity in SEVERITIES
+    assert page.title
+    assert page.why
+    assert page.why.endswith((".", "!"))
+    assert page.fix
+    assert bool(page.bad) == bool(page.good), "an example needs its counterpart"
+    if code in CHECKED - WITHOUT_EXAMPLE or code in RULES:
+        assert page.bad, "check gives this code: it needs examples"
+
+
+@pytest.mark.parametrize("code", [code for code, page in PAGES.items() if page.bad])
+def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path: Path) -> None:
+    page = PAGES[code]
+    bad = [finding for finding in run(tmp_path / "bad", page.bad, page.ask_bad) if finding.code == code]
+    assert bad, "the bad example is not flagged"
+    assert bad[0].severity == page.severity
+    for finding in bad:
+        assert finding.line or code == "NP004", "a finding without a place"
+        assert finding.hint, "a finding without a repair"
+        assert finding.message
+    good = run(tmp_path / "good", page.good, page.ask_good)
+    assert [str(finding) for finding in good if finding.code == code] == []
+    assert [str(finding) for finding in good if finding.severity == "error"] == [], "the good example has other errors"
+
+
+def test_no_finding_repeats_the_severity_of_its_page() -> None:
+    judged = 0
+    for path in sorted((REPOSITORY / "npuprof").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Name)
+                and call.func.id in ("Finding", "Fault")
+                and len(call.args) > 1
+            ):
+                code, second = (getattr(arg, "value", None) for arg in call.args[:2])
+                said = [word.value.value for word in call.keywords if word.arg == "severity" and isinstance(word.value, ast.Constant)]
+                assert second not in SEVERITIES, f"{path}:{call.lineno}: a severity goes last, and only where the page says another"
+                assert code not in PAGES or said != [PAGES[code].severity], f"{path}:{call.lineno}: the page of {code} says so"
+                if code in PAGES and call.func.id == "Finding" and all(word.arg != "severity" for word in call.keywords):
+                    assert PAGES[code].severity == "error", f"{path}:{call.lineno}: build_finding takes it from the page of {code}"
+                    judged += 1
+    assert judged > 350
+
+
+def test_a_finding_is_as_severe_as_its_page_unless_it_says_so() -> None:
+    assert [catalog.build_finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
+    assert catalog.build_finding("NP201", "", severity="info").severity == "info"
+    assert Finding("NP201", "")._replace(severity="info") == Finding("NP201", "", severity="info") != Finding("NP201", "")
+    assert Finding("TEAM-1", "").severity == "error"
+
+
+def test_below_the_catalogue_every_finding_is_an_error() -> None:
+    assert {PAGES[code].severity for code in used_in("document/*.py")} == {"error"}
+    program = "from npuprof.document import parse_document\ntry: parse_document('a', 'a', '[')\nexcept Exception as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=True)
+    assert "error NP001" in done.stdout
+
+
+def test_no_code_names_two_rules() -> None:
+    assert len(RULES) == len(catalog.load_rules())
+    assert not RULES & set(catalog.load_built_part("pages"))
+
+
+@pytest.mark.parametrize(
+    ("product", "cann"), [(None, None), *((name, None) for name in products.load_products()), (None, "8.0.0"), (None, "9.0.0")]
+)
+def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | None, cann: str | None) -> None:
+    workspace = spec.Workspace("builtin:", spec.build_context(cann, product))
+    for name in workspace.store.names():
+        config = workspace.resolve_spec(name)
+        meant = not product or any(
+            products.is_product_covered(p, product) or products.is_product_covered(product, p) for p in config.products
+        )
+        if not meant or (cann and cann not in (releases.find_releases_in_range(config.cann or ">=1") or ())):
+            continue
+        loud = [str(finding) for finding in checks.check_config(config) if finding.severity != "info"]
+        assert loud == [], name
+
+
+def test_the_shipped_presets_say_when_to_use_them() -> None:
+    workspace = spec.Workspace("builtin:")
+    names = workspace.store.names()
+    assert len(names) >= 14
+    assert workspace.store.stray_files() == []
+    for name in names:
+        config = workspace.resolve_spec(name)
+        assert config.description.startswith(("Use it", "Add it", "Extend it")), name
+        assert config.scenario or config.name.startswith("mixins/")  # those fit whatever they are laid over
+        assert config.cann or config.versions
+        assert config.products
+        if name.startswith(("base/", "mixins/")):
+            assert config.abstract, name
+
+
+# -- what no text can show ----------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_no_utf8_are_placed(tmp_path: Path) -> None:
+    build_store(
+        tmp_path, {"a": "# ä\n[options]\nx = 'ä'\n".encode("latin-1").replace(b"# \xe4", "# ä".encode()), "b": "x".encode("utf-16")}
+    )
+    found = run(tmp_path, {}, {})
+    assert [(finding.code, finding.line, finding.column) for finding in found] == [("NP002", 3, 6), ("NP002", 1, 1)]
+
+
+def test_a_link_out_of_the_store_is_refused_and_one_inside_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "outside.toml").write_text("[options]\nhcom_parallel = true\n")
+    folder = build_store(tmp_path / "profiles", {"a": "[options]\nhcom_parallel = true\n"})
+    os.symlink(tmp_path / "outside.toml", folder / "b.toml")
+    os.symlink("a.toml", folder / "c.toml")
+    assert [(finding.code, finding.profiles) for finding in run(folder, {}, {})] == [("NP005", ("b",))]
+
+
+# -- the adapter's own behaviour ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", catalog.record_names())
+@examples(20)
+@given(st.data())
+def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
+    option = catalog.find_option(name)
+    assert option is not None
+    value = data.draw(adapter.values(option))
+    fate = adapter.alone(name, value)
+    loud = [finding for finding in found_for(name, value) if finding.severity != "info"]
+    if fate is adapter.REFUSED:
+        assert any(finding.severity == "error" for finding in loud), f"{name} = {value!r} kills the job, and nothing says so"
+    elif fate is adapter.CHANGED:
+        assert loud, f"{name} = {value!r} is read as something else, and nothing says so"
+
+
+def found_for(name: str, value: Any) -> list[Finding]:
+    return [finding for finding in checks.check_config(options(**{name: value})) if finding.key.split(".")[0].split("[")[0] == name]
+
+
+@pytest.mark.parametrize(("name", "value"), adapter.documented())
+def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
+    about = [finding for finding in found_for(name, value) if finding.code in ("NP201", "NP202", "NP203", "NP204", "NP205")]
+    doubted = catalog.find_option(name).doubtful_values  # type: ignore[union-attr]
+    assert [str(finding) for finding in about if finding.code != "NP205" or str(value) not in doubted] == []
+
+
+@given(adapter.combinations())
+def test_what_the_adapter_refuses_together_is_found(chosen: dict[str, Any]) -> None:
+    reason = adapter.together(chosen)
+    if reason is not None:
+        found = [finding for finding in checks.check_config(options(**chosen)) if finding.severity == "error"]
+        assert found, f"{chosen}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("options.stream_sync_timeout = 60000\noptions.hccl_timeout = 1800", True),
+        ("options.stream_sync_timeout = 1800000\noptions.hccl_timeout = 1800", True),
+        ("options.stream_sync_timeout = 1800001\noptions.hccl_timeout = 1800", False),
+        ("options.stream_sync_timeout = -1\noptions.hccl_timeout = 1800", False),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = 1800", True),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = '1800'", True),
+        ("options.stream_sync_timeout = 1900000\nenv.HCCL_EXEC_TIMEOUT = 1800", False),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = 1800\noptions.hccl_timeout = 10", False),
+    ],
+)
+def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) -> None:
+    words = [
+        finding.message for finding in findings(text) if "stream_sync_timeout" in finding.key or "stream_sync_timeout" in finding.message
+    ]
+    assert bool([word for word in words if "hccl" in word.lower()]) == expected, words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[options]\nstream_sync_timeout = 600\n",
+        "[options]\nstream_sync_timeout = 600\n[env]\nHCCL_CONNECT_TIMEOUT = 600\n",
+        '[options]\nlocal_device_list = "0,1"\n',
+        "[options]\nstatic_memory_policy = 1\n",
+        '[options]\ndump_path = ""\n',
+        '[options]\nenable_dump = false\nenable_dump_debug = false\ndump_path = ""\n',
+        '[options]\nauto_multistream_parallel_mode = ""\n',
+        '[env]\nNPU_ENABLE_PERF = "True"\n',
+        '[env]\nNPU_ENABLE_PERF = "FALSE"\n',
+    ],
+)
+def test_what_does_no_harm_is_no_finding(text: str) -> None:
+    assert [str(finding) for finding in findings(text) if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_SIZE = { launcher = "world-size" }\n', "NP378"),
+        ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_TABLE_FILE = "/r.json"\n', "NP378"),
+        ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"),
+        ('[options]\nenable_dump_debug = true\ndump_path = ""\n', "NP203"),
+        ("[options]\nstatic_memory_policy = 5\n", "NP203"),
+        ('[env]\nREPEAT_TUNE = "no"\n', "NP203"),
+        ('[env]\nENABLE_ACLNN = "1"\n', "NP203"),
+        ('[env]\nGE_USE_STATIC_MEMORY = "5"\n', "NP203"),
+    ],
+)
+def test_what_does_harm_still_is_one(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
+def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -> None:
+    files = {
+        "base": '[profile]\nlocked = ["hccl_timeout", "hccl_timeot", "env.X"]\n[options]\nhccl_timeout = 600\ndump_path = "/d"\n',
+        "leaf": '[profile]\nextends = ["base"]\nunset = ["dump_pth"]\n',
+    }
+    unset, lock = sorted(run(tmp_path, files, {}), key=lambda finding: finding.code, reverse=True)
+    assert (lock.code, lock.line, lock.column, lock.hint) == ("NP201", 2, 27, "did you mean 'hccl_timeout'?")
+    assert lock.profiles == ("base", "leaf")
+    assert (unset.code, unset.line, unset.column, unset.hint) == ("NP702", 3, 10, "did you mean 'dump_path'?")
+
+
+def test_a_lock_holds_what_the_lineage_up_to_it_says(tmp_path: Path) -> None:
+    files = {
+        "root": "[options]\nhccl_timeout = 600\n",
+        "middle": '[profile]\nextends = ["root"]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 900\n',
+        "leaf": '[profile]\nextends = ["middle"]\n',
+    }
+    assert run(tmp_path, files, {}) == []
+    (finding,) = run(tmp_path, {**files, "leaf": files["leaf"] + "[options]\nhccl_timeout = 600\n"}, {})
+    assert (finding.code, finding.profiles, finding.line) == ("NP105", ("leaf",), 4)
+
+
+def test_an_unknown_key_of_an_override_is_placed_at_the_key() -> None:
+    with pytest.raises(NpuprofError) as error:
+        findings('[[override]]\nmatch = { product = "atlas-a3" }\n\n[[override]]\noption = { hccl_timeout = 1 }\n')
+    told = [(finding.line, finding.column, finding.hint) for finding in error.value.findings if finding.code == "NP006"]
+    assert told == [(5, 1, "did you mean 'options'?")]
+
+
+@pytest.mark.parametrize(("value", "fits"), [(2**63 - 1, True), (2**63, False), (-(2**63), True), (-(2**63) - 1, False)])
+def test_a_whole_number_has_to_fit_the_protobuf_field(value: int, fits: bool) -> None:
+    found = [finding for finding in findings(f"[options]\nhccl_timeout = {value}\n") if "64 bits" in finding.message]
+    assert bool(found) != fits
+    assert {finding.hint for finding in found} <= {"write a smaller number"}
+
+
+# -- how findings are gathered ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ('extends = ["nowhere"]', "NP101"),
+        ('extends = ["a"]', "NP102"),
+        ('extends = ["b", "b"]', "NP104"),
+        ('extends = ["trains", "serves"]', "NP108"),
+        ('scenari = "training"', "NP006"),
+        ("abstract = 1", "NP007"),
+        ('[[override]]\nmatch = { produkt = "atlas-a3" }', "NP006"),
+        ("[enviroment]\nA = 1", "NP006"),
+    ],
+)
+def test_a_fault_of_form_hides_no_value(store: Any, run: Run, fault: str, code: str) -> None:
+    claims = {name: f'profile.scenario = "{scenario}"\n' for name, scenario in (("trains", "training"), ("serves", "online-inference"))}
+    values = '[options]\nprecision_mode_v2 = "fp17"\nhccl_timeot = 3\n[env]\nHCCL_CONNECT_TIMEOUT = "ten"\n'
+    head, _, table = f"[profile]\n{fault}\n".partition("[[") if "[[" in fault else (f"[profile]\n{fault}\n", "", "")
+    store({"b": "[options]\n", "a": f"{head}{values}{'[[' if table else ''}{table}", **claims})
+    done = run("check", "a", "--format", "json")
+    found = {(finding["code"], finding["key"]) for finding in json.loads(done.out)["findings"] if finding["severity"] == "error"}
+    assert done.code == 2
+    assert code in {one for one, _ in found}
+    assert {("NP203", "precision_mode_v2"), ("NP201", "hccl_timeot"), ("NP202", "env.HCCL_CONNECT_TIMEOUT")} <= found
+
+
+@pytest.mark.parametrize("fault", ['scenario = "trainin"', "owner = 3", 'locked = ["a..b"]', "nmae = 1"])
+def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claims(store: Any, run: Run, fault: str) -> None:
+    claims = f'[profile]\n{fault}\ncann = "eight"\nproducts = ["atlas-a9"]\n'
+    store({"a": f'{claims}[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n'})
+    done = run("check", "a", "--format", "json")
+    assert done.code == 2
+    assert {finding["code"] for finding in json.loads(done.out)["findings"]} >= {"NP402", "NP403", "NP301"}
+
+
+def test_a_fault_of_form_hides_no_value_of_a_preset_on_standard_input(store: Any, run: Run) -> None:
+    store({})
+    done = run("check", "-", "--format", "json", stdin=b'[profile]\nextends = ["nowhere"]\ncann = "x"\n[options]\nhccl_timeot = 3\n')
+    assert {finding["code"] for finding in json.loads(done.out)["findings"]} == {"NP101", "NP201", "NP402"}
+
+
+def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path) -> None:
+    files = {"base": "[options]\nhcom_paralel = true\n", "b": 'profile.extends = ["base"]', "a": 'profile.extends = ["b"]'}
+    (finding,) = run(tmp_path, files, {})
+    assert (finding.code, finding.profiles) == ("NP201", ("base", "a", "b"))
+    assert finding.hint == "did you mean 'hcom_parallel'?"
+    assert (finding.line, finding.column) == (2, 1)
+
+
+def test_a_fault_in_a_list_element_is_placed_at_the_element() -> None:
+    (finding,) = findings('[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = [ 1,\n  "9-3" ]\n')
+    assert (finding.code, finding.line, finding.column, finding.key) == ("NP204", 5, 3, "dump_step[1]")
+
+
+def test_too_many_dump_steps_are_one_finding() -> None:
+    steps = "|".join(map(str, range(101)))
+    (finding,) = findings(f'[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = "{steps}"\n')
+    assert (finding.code, finding.severity) == ("NP204", "error")
+
+
+@pytest.mark.parametrize("value", ['"fast|step"', '"fast1|loss"', '"fast|loss|"', '["fast", "step"]'])
+def test_an_acceleration_without_its_ratio_is_a_warning(value: str) -> None:
+    found = findings(f"[options]\nexperimental_accelerate_train_mode = {value}\n")
+    assert [(finding.code, finding.severity) for finding in found if finding.severity != "info"] == [("NP205", "warning")]
+
+
+@pytest.mark.parametrize("value", ['"Pooling,Softmax|V2"', '["Pooling", "Softmax|V2"]'])
+def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str) -> None:
+    text = f'[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = {value}\n'
+    (finding,) = [finding for finding in findings(text) if finding.code == "NP205"]
+    assert (finding.severity, finding.key, "Softmax|V2" in finding.message) == ("warning", "optypelist_for_implmode[1]", True)
+
+
+@pytest.mark.parametrize("line", ['optimization_switch = "level=3"', 'optimization_switch = ""', 'const_input = ""'])
+def test_a_text_whose_format_no_page_describes_is_doubted_not_refused(line: str) -> None:
+    assert [(f.code, f.severity) for f in findings(f"[options]\n{line}\n") if f.severity != "info"] == [("NP205", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("value", "release", "wanted"),
+    [("3", "5.0.4", set()), ("3", "6.0.1", {"NP203"}), ("mdat", "6.3.RC1", set()), ("mdat", "5.0.4", {"NP408"}), ("3", None, {"NP203"})],
+)
+def test_a_value_taken_away_later_is_fine_in_the_releases_before(value: str, release: str | None, wanted: set[str]) -> None:
+    found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release, target="session"))
+    assert {finding.code for finding in found if finding.severity != "info"} == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "since"), [('es_cluster_config = "x"', "9.0.0"), ('mstune_mode = "2"', "5.0.2"), ('fp_point = "x"', "20.2")]
+)
+def test_an_option_that_newer_adapters_no_longer_read_is_said_to_have_no_effect(line: str, since: str) -> None:
+    (finding,) = [finding for finding in findings(f"[options]\n{line}\n") if finding.severity != "info"]
+    assert (finding.code, finding.severity, finding.why) == ("NP502", "warning", f"Since CANN {since} no adapter reads the key.")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NPUPROF_HCCL_ALGORITHM", "write HCCL_algorithm below [options]"),
+        ("NPUPROF_DIGEST", "choose another name"),
+        ("NPUPROF_STORE", None),
+    ],
+)
+def test_a_variable_that_an_export_would_overwrite_is_refused(name: str, hint: str | None) -> None:
+    found = [finding for finding in findings(f'[env]\n{name} = "x"\n') if finding.severity == "error"]
+    known = ("NP210", hint, 2) if hint else ("NP607", "remove it, and set it where the job is started", 2)
+    assert [(finding.code, finding.hint, finding.line) for finding in found] == [known]
+
+
+def test_each_detail_of_a_dump_that_is_off_is_named() -> None:
+    found = findings('[options]\ndump_step = "1"\ndump_mode = "all"\nwork_path = "./a"\ndistribute_config = "./d"\n')
+    named = {finding.key for finding in found if finding.severity == "warning"}
+    assert named == {"dump_step", "dump_mode", "work_path", "distribute_config"}
+
+
+def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> None:
+    files = {
+        "base": "options = { enable_dump = true, dump_path = '/d', dump_step = [1, 2] }",
+        "leaf": 'profile.extends = ["base"]\nappend.options.dump_step = [3, "9-3"]\n',
+    }
+    (finding,) = run(tmp_path, files, {})
+    assert (os.path.basename(finding.path or ""), finding.line, finding.column) == ("leaf.toml", 2, 32)
+
+
+def test_all_findings_of_a_preset_are_reported() -> None:
+    text = toml(
+        {"options": {"deterministc": 1, "deterministic": True, "precision_mode_v2": "fp61", "dump_step": ["5-3"]}, "env": {"RANK_ID": 1}}
+    )
+    assert {"NP201", "NP202", "NP203", "NP204", "NP602"} <= set(codes(text))
+
+
+def test_one_job_in_a_preset_for_several_products_is_judged_for_each() -> None:
+    text = 'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+    (finding,) = [finding for finding in findings(text) if finding.code == "NP409"]
+    assert "atlas-training" in finding.message
+    assert "atlas-a2" not in finding.message
+
+
+@pytest.mark.parametrize("match", ['product = "atlas-a3"', 'target = "estimator"', 'cann = ">=9.0"', 'product = "atlas-a3", cann = "<9"'])
+def test_what_is_wrong_in_an_override_is_found_without_asking_for_it(match: str) -> None:
+    text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ determinstic = 1, hcom_parallel = 1 }}\n"
+    found = [(finding.code, finding.line, finding.column) for finding in findings(text) if finding.severity == "error"]
+    assert sorted(found) == [("NP201", 3, 13), ("NP202", 3, 31)]
+
+
+def test_a_family_with_an_override_of_its_own_is_judged_with_it() -> None:
+    text = (
+        'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+        '[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "{}"\n'
+    )
+    assert "NP409" not in codes(text.format("mixed_float16"))
+    (finding,) = [finding for finding in findings(text.format("mixed_hif8")) if finding.code == "NP409"]
+    assert (finding.line, "atlas-training" in finding.message) == (5, True)
+
+
+def test_an_override_for_a_product_is_checked_on_that_product() -> None:
+    text = (
+        'options.precision_mode_v2 = "fp16"\n[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+    )
+    assert "NP409" in codes(text)
+    assert "NP409" in codes(text, product="atlas-training")
+    assert "NP409" not in codes(text, product="atlas-a2")
+
+
+@pytest.mark.parametrize(
+    ("match", "code", "column"),
+    [
+        ('product = "atlas-a33"', "NP403", 11),
+        ('product = ["atlas-a3", "atlas-a33"]', "NP403", 34),
+        ('cann = "9.x"', "NP402", 11),
+        ('scenario = "train"', "NP007", 11),
+        ('target = "sesion"', "NP902", 11),
+    ],
+)
+def test_an_override_that_can_never_match_is_told(match: str, code: str, column: int, tmp_path: Path) -> None:
+    text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ hcom_parallel = true }}\n"
+    (finding,) = run(tmp_path, {"a": text}, {})
+    assert (finding.code, finding.severity, finding.line, finding.column) == (code, "error", 2, column)
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "0x" + "f" * 5000, "-1e400", "nan", "1979-05-27", "[[[1]]]", "{ a = { b = [1] } }", "''", '"\\u0000"']
+)
+@pytest.mark.parametrize(
+    "name", ["deterministic", "precision_mode_v2", "hcom_parallel", "dump_path", "dump_step", "profiling_options", "zzz"]
+)
+def test_no_value_breaks_a_check(name: str, value: str) -> None:
+    try:
+        found = findings(
+            f"[options]\n{name} = {value}\n[env]\nX = {value}\nHCCL_CONNECT_TIMEOUT = {value}\n[estimator]\ntf_random_seed = {value}\n"
+        )
+    except NpuprofError as error:
+        found = list(error.findings)
+    for finding in found:
+        assert str(finding)
+    assert any(finding.severity == "error" for finding in found)
+
+
+ON_A3 = '\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = '
+REPEATED = [
+    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "1"}, 1, id="override"),
+    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "2"}, 0, id="other value"),
+    pytest.param(
+        {"a": "options.hccl_timeout = 1" + ON_A3 + '2\n[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1'},
+        0,
+        id="back again after another override",
+    ),
+    pytest.param(
+        {
+            "base": "options.hccl_timeout = 1" + ON_A3 + "2",
+            "a": 'profile.extends = ["base"]\noptions.hccl_timeout = 1',
+        },
+        0,
+        id="it wins over the parent's override",
+    ),
+    pytest.param(
+        {
+            "base": "options.hccl_timeout = 1",
+            "a": 'profile.extends = ["base"]' + ON_A3 + "1",
+        },
+        1,
+        id="override of an inherited value",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "count"), REPEATED)
+def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(files, count, tmp_path):
+    for name, text in files.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    config = npuprof.open_store(tmp_path).resolve("a")
+    assert [finding.code for finding in npuprof.check(config)].count("NP701") == count
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("HCCL_ALGOO", True), ("HCCL_EXEC_TIME_OUT", True), ("JOB_NAME", False), ("MY_DATA_DIR", False)]
+)
+def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name, near):
+    config = npuprof.loads(f'env.{name} = "x"')
+    assert ("NP206" in [finding.code for finding in npuprof.check(config)]) is near
+
+
+@pytest.mark.parametrize(("mixin", "codes"), [("same", []), ("other", ["NP105"]), ("table", ["NP105"])])
+def test_a_lock_protects_the_value_and_not_who_says_it(mixin: str, codes: list[str], tmp_path: Path) -> None:
+    for name, text in {
+        "same": '[options]\nprecision_mode_v2 = "mixed_float16"\n', "other": '[options]\nprecision_mode_v2 = "origin"\n',
+        "model": '[profile]\nextends = ["same"]\nlocked = ["precision_mode_v2"]\n', "table": '[profile]\nunset = ["precision_mode_v2"]\n',
+    }.items():  # fmt: skip
+        (tmp_path / f"{name}.toml").write_text(text)
+    found = npuprof.check(npuprof.open_store(str(tmp_path)).resolve(f"model+{mixin}"))
+    assert [finding.code for finding in found if finding.severity == "error"] == codes
+
+
+OFFLINE = '[profile]\nscenario = "offline-inference"\n[atc]\ninput_format = "ND"\n[options]\ninput_shape = "a:-1"\ndynamic_dims = "1;2"\n'
+
+
+@pytest.mark.parametrize("line", ["aoe_mode = '2'", "compile_dynamic_mode = true", "mix_compile_mode = true", "enable_dump = true"])
+def test_rules_of_a_session_say_nothing_of_what_atc_has_no_flag_for(line: str) -> None:
+    assert {finding.code for finding in findings(f"{OFFLINE}{line}\n")} - {"NP411"} == set()
+    assert {finding.code for finding in findings(f"{OFFLINE}[env]\nAOE_MODE = 2\n") if finding.severity == "error"} == set()
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ('precision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"', "NP912"),
+        ('modify_mixlist = "/x.json"', "NP303"), ('optypelist_for_implmode = "Pooling"', "NP311"),
+    ],
+)  # fmt: skip
+def test_rules_that_atc_has_too_hold_offline(lines: str, code: str) -> None:
+    found = findings(f"{OFFLINE}{lines}\n")
+    assert [finding.code for finding in found if finding.severity == "error"] == [code]
+    assert not any("adapter" in finding.why for finding in found)
+
+
+def test_a_set_of_options_is_whole_where_one_of_them_has_no_flag() -> None:
+    shapes = 'input_shape = "a:-1"\ndynamic_dims = "1;2"\ndynamic_node_type = 1\n'
+    for scenario in ("", '[profile]\nscenario = "online-inference"\n', '[profile]\nscenario = "offline-inference"\n'):
+        found = npuprof.check(npuprof.loads(f"{scenario}[options]\n{shapes}", target="atc"))
+        assert "NP314" not in {finding.code for finding in found}

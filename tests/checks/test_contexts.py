@@ -1,0 +1,384 @@
+"""Values and overrides judged together: held equal to judging, in every single context, what the preset is there."""
+
+from __future__ import annotations
+
+import os
+import random
+import tomllib
+from collections.abc import Iterator
+from itertools import product as combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof import checks
+from npuprof.catalog import pages, products, releases
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import SCENARIOS, Context, NpuprofError
+from npuprof.resolve import Resolver, contexts
+from support.building import build_store, config, findings, resolve, toml
+
+SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "30")))
+A2, A3 = "atlas-a2", "atlas-a3"
+
+# -- the forms that a clash takes -----------------------------------------------------------------------------------
+
+CLASH = "precision_mode and precision_mode_v2 are both set"
+
+
+def told(text: str, **asked: Any) -> list[str]:
+    return [finding.message for finding in findings(text, **asked) if finding.code == "NP301"]
+
+
+def clash(match: str, profile: str = "") -> str:
+    return (
+        f'[profile]\n{profile}\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
+        f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (clash(f'product = "{A3}"'), f"{CLASH} on atlas-a3"),
+        (clash(f'product = ["{A3}", "{A2}"]'), f"{CLASH} on atlas-a3, atlas-a2"),
+        (clash(f'product = "{A3}"', f'products = ["{A2}", "{A3}"]'), f"{CLASH} on atlas-a3"),
+        (clash('cann = ">=8.5"'), f"{CLASH} in CANN 8.5.0 to 9.2.0"),
+        (clash('cann = [">=9.1", "==8.5.0"]'), f"{CLASH} in CANN 8.5.0, 9.1.0 to 9.2.0"),
+        (clash('cann = ">=9.0,<9.1"'), f"{CLASH} in CANN 9.0.0"),
+        (clash('cann = ">=8.5"', 'cann = ">=8.0,<9.1"'), f"{CLASH} in CANN 8.5.0 to 9.0.0"),
+        (clash('target = "session"'), f"{CLASH} for the target session"),
+        (clash('target = ["session", "keras"]'), f"{CLASH} for the target session, keras"),
+        (clash('scenario = "training"'), f"{CLASH} for training"),
+        (clash('scenario = "training"', 'scenario = "training"'), CLASH),
+        (
+            clash(f'product = "{A3}", cann = ">=9.0,<9.1", target = "session"'),
+            f"{CLASH} on atlas-a3 in CANN 9.0.0 for the target session",
+        ),
+        # what the preset is not meant for clashes with nothing
+        (clash(f'product = "{A3}"', f'products = ["{A2}"]'), None),
+        (clash('cann = "<8.5"', 'cann = ">=9.0"'), None),
+        (clash('scenario = "training"', 'scenario = "online-inference"'), None),
+    ],
+)  # fmt: skip
+def test_a_value_and_an_override_are_judged_together(text: str, expected: str | None) -> None:
+    assert told(text) == [expected] * (expected is not None)
+
+
+def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str:
+    """Return a preset with a list for a mixed precision mode, and overrides, each ``match: value``."""
+    blocks = "".join(
+        f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode_v2 = "{value}" }}\n'
+        for match, _, value in (one.partition(": ") for one in overrides)
+    )
+    head = f'[profile]\nscenario = "training"\n{profile}\n[options]\n'
+    return f'{head}modify_mixlist = {{ black-list = {{ to-add = ["MatMul"] }} }}\n{blocks}'
+
+
+NO_MODE = "modify_mixlist is set without a mixed precision mode"
+WITHOUT = "where no product is asked for"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
+        (lists(f'product = ["{A2}", "{A3}"]: mixed_float16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
+        (lists(f'product = "{A2}": mixed_float16'), [("error", NO_MODE)]),
+        (
+            lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": origin'),
+            [("error", f"{NO_MODE} on atlas-a3"), ("warning", f"{NO_MODE} {WITHOUT}")],
+        ),
+        (lists(f'product = "{A2}": mixed_float16', profile=""), [("error", NO_MODE)]),  # it may be for others
+        (lists('cann = ">=8.0": mixed_float16', profile='cann = ">=8.0"'), [("warning", f"{NO_MODE} where no release is asked for")]),
+        (lists('cann = ">=9.0": mixed_float16', profile='cann = ">=8.0"'), [("error", NO_MODE)]),
+    ],
+)
+def test_what_holds_only_without_a_product_or_a_release_is_no_error_of_a_preset_that_names_them(
+    text: str, expected: list[tuple[str, str]]
+) -> None:
+    found = [finding for finding in findings(text) if finding.code == "NP303"]
+    assert sorted((one.severity, one.message) for one in found) == expected
+
+
+def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> None:
+    config = npuprof.loads(lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'))
+    (found,) = [one for one in npuprof.check(config) if one.code == "NP303"]
+    assert found.hint.endswith("; or give --product wherever the preset is used")
+    with pytest.raises(NpuprofError, match=NO_MODE):
+        npuprof.render(config, "session")
+
+
+def test_each_override_that_clashes_is_told_with_the_widest_contexts_of_its_own() -> None:
+    both = clash(f'product = "{A3}"') + clash('target = "keras"').partition("\n[[")[2].join(["[[", ""])
+    assert sorted(told(both)) == [f"{CLASH} for the target keras", f"{CLASH} on atlas-a3"]
+    one = clash(f'product = "{A3}"') + f'[[override]]\nmatch = {{ cann = "9.0.0", product = "{A3}" }}\noptions = {{ op_debug_level = 0 }}\n'
+    assert told(one) == [f"{CLASH} on atlas-a3"]
+
+
+def test_a_finding_of_an_override_stands_in_it() -> None:
+    found = [finding for finding in findings(clash(f'product = "{A3}"')) if finding.code == "NP301"]
+    assert [(finding.key, str(finding.origin)) for finding in found] == [("precision_mode", "<text>:7")]
+
+
+def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: Path) -> None:
+    base, leaf = clash(f'product = "{A3}"').split("[options]")[0], '[profile]\nextends = ["base"]\n'
+    base += f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
+    texts = {"base": base, "leaf": f'{leaf}[options]\nprecision_mode_v2 = "mixed_float16"\n', "other": leaf}
+    store = npuprof.open_store(str(build_store(tmp_path, texts)))
+    found = {name: [finding.message for finding in checks.check_config(store.resolve(name), notes=False)] for name in texts}
+    assert found == {"base": [], "leaf": [f"{CLASH} on atlas-a3"], "other": []}
+
+
+@pytest.mark.parametrize(
+    ("asked", "everywhere", "expected"),
+    [
+        ({}, True, [f"{CLASH} on atlas-a3"]),
+        ({}, False, []),
+        ({"product": A3}, True, [CLASH]),
+        ({"product": A3}, False, [CLASH]),
+        ({"product": A2}, True, []),
+        ({"cann": "9.0.0"}, True, [f"{CLASH} on atlas-a3"]),
+        ({"set": {"deterministic": 1}}, True, [f"{CLASH} on atlas-a3"]),
+    ],
+)
+def test_what_was_asked_for_stays(tmp_path: Path, asked: dict[str, Any], everywhere: bool, expected: list[str]) -> None:
+    found = checks.check_config(resolve(tmp_path, {"x": clash(f'product = "{A3}"')}, "x", **asked), False, everywhere)
+    assert [finding.message for finding in found if finding.code == "NP301"] == expected
+
+
+def test_an_override_may_unset_what_it_clashes_with() -> None:
+    text = clash(f'product = "{A3}"').replace("options = {", 'unset = ["precision_mode_v2"]\noptions = {')
+    assert told(text) == []
+
+
+@pytest.mark.parametrize("profile", [f'products = ["{A2}"]', 'cann = "<8.0"', 'scenario = "training"'])
+def test_values_of_an_override_that_takes_part_nowhere_are_judged_by_themselves(profile: str) -> None:
+    text = (
+        f"[profile]\n{profile}\n[[override]]\n"
+        f'match = {{ product = "{A3}", cann = ">=9.0", scenario = "online-inference" }}\n'
+        'options = { hccl_timeot = 1, hccl_timeout = "x" }\n'
+    )
+    assert [(finding.code, finding.key, str(finding.origin)) for finding in findings(text)] == [
+        ("NP711", "override.match", "<text>:4"), ("NP201", "hccl_timeot", "<text>:5"), ("NP202", "hccl_timeout", "<text>:5"),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_resolved_in_a_context_is_told() -> None:
+    text = f'options.hccl_timeout = 1\n[[override]]\nmatch.product = "{A3}"\nappend.options.hccl_timeout = [1]\n'
+    assert contexts.resolve_elsewhere(config(text), Context(None, A3, None)) is None
+    assert [finding.code for finding in findings(text)] == ["NP106"]
+
+
+def test_a_lock_holds_in_every_context(tmp_path: Path) -> None:
+    override = f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ hccl_timeout = 2 }}\n'
+    base = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 1\n'
+    store = npuprof.open_store(
+        str(build_store(tmp_path, {"base": base + override.replace("2", "3"), "leaf": f'[profile]\nextends = ["base"]\n{override}'}))
+    )
+    assert [finding.code for finding in checks.check_config(store.resolve("base"))] == []
+    found = checks.check_config(store.resolve("leaf"))
+    assert [(finding.code, finding.message.rpartition(" on ")[2], str(finding.origin).rpartition("/")[2]) for finding in found] == [
+        ("NP105", A3, "leaf.toml:5")
+    ]
+
+
+# -- against every single context ------------------------------------------------------------------------------------
+
+#: The examples of the rules that take one preset: what breaks them, and what is next to that.
+EXAMPLES = [
+    [*page.bad.values(), *page.good.values()]
+    for code, page in pages.load_pages().items()
+    if code.startswith("NP3") and len(page.bad) == len(page.good) == 1
+]
+MATCHES = {
+    "product": [A2, A3, "atlas-training", "atlas-a2-training"], "cann": ["<8.0", ">=8.0", ">=8.0,<9.0", ">=9.0", "8.5.0"],
+    "target": ["session", "keras", "estimator"], "scenario": list(SCENARIOS[:2]),
+}  # fmt: skip
+
+
+def write_preset(dice: random.Random) -> str:
+    """Return what one or two rules forbid, strewn over the values and the overrides of a preset."""
+    settings: list[tuple[str, str, Any]] = []
+    for texts in dice.sample(EXAMPLES, dice.choice([1, 2])):
+        for text in dice.sample(texts, dice.choice([1, 2])):
+            for section, block in tomllib.loads(text).items():
+                if section in ("options", "env", "estimator", "atc"):
+                    settings += [(section, name, value) for name, value in block.items()]
+    document: dict[str, Any] = {"profile": {}}
+    claims = {
+        "products": dice.sample(MATCHES["product"][:3], dice.choice([1, 2])), "cann": dice.choice(MATCHES["cann"][1:3]),
+        "scenario": dice.choice(MATCHES["scenario"]),
+    }  # fmt: skip
+    document["profile"] |= {name: value for name, value in claims.items() if dice.random() < 0.7}
+    blocks = [{"match": {word: dice.choice(MATCHES[word]) for word in dice.sample([*MATCHES], dice.choice([1, 1, 2]))}} for _ in range(3)]
+    for section, name, value in settings:
+        place: Any = dice.choice([document, *blocks])
+        place.setdefault(section, {})[name] = value
+    for block in blocks:
+        if dice.random() < 0.2 and (there := [name for section, name, _ in settings if section == "options"]):
+            block["unset"] = [dice.choice(there)]
+    document["override"] = blocks
+    return toml(document)
+
+
+def list_single_contexts(whole: Any) -> Iterator[tuple[Context, str | None]]:
+    """Yield each product, release, target and scenario that a preset is for, or that its overrides name where it does not say."""
+    overrides = [override for profile in whole.lineage for override in profile.overrides]
+
+    def named(word: str) -> list[str]:
+        return [text for override in overrides for text in override.match.get(word, ())]
+
+    families: list[str | None] = [None]
+    for name in [*products.product_names()]:
+        meant = any(products.is_product_covered(claim, name) for claim in whole.products) if whole.products else True
+        if meant and (name in whole.products or name in named("product")):
+            families.append(name)
+    spans: list[str | None] = [None]
+    if whole.cann:
+        spans += releases.find_releases_in_range(whole.cann) or ()
+    elif named("cann"):
+        wanted = [set(releases.find_releases_in_range(spec) or ()) for spec in named("cann")]
+        newest = {tuple(name in span for span in wanted): name for name in releases.load_releases()}
+        spans += [name for mark, name in newest.items() if any(mark)]
+    for family, release, target in combinations(families, spans, [None, *dict.fromkeys(named("target"))]):
+        for scenario in [whole.scenario] if whole.scenario else [None, *dict.fromkeys(named("scenario"))]:
+            yield Context(release, family, target), scenario
+
+
+def find_nothing(reference: str, *_: object) -> Profile:
+    raise AssertionError(reference)
+
+
+def judge_singly(text: str) -> set[tuple[str, str]]:
+    """Return code and key of what is wrong with the settings of a preset in any context, judged as a preset without overrides."""
+    whole, found = config(text), set()
+    document = tomllib.loads(text)
+    for context, scenario in list_single_contexts(whole):
+        profile = {**document.get("profile", {}), **({"scenario": scenario} if scenario else {})}
+        there = Resolver(find_nothing, context).resolve_profile(Profile(parse_document("x", "x", toml({**document, "profile": profile}))))
+        narrowed = {name: value for name, value in profile.items() if name not in ("products", "cann")}
+        if context.product:
+            narrowed["products"] = [context.product]
+        if context.cann:
+            narrowed["cann"] = context.cann
+        sections = {section: dict(there.section(section)) for section in ("options", "env", "estimator", "atc")}
+        for finding in checks.check_config(config(toml({"profile": narrowed, **sections})), notes=False):
+            found.add((finding.code, finding.message))
+    return {(code, message) for code, message in found if code.startswith("NP3")}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_found_is_what_is_wrong_in_some_single_context(seed: int) -> None:
+    dice = random.Random(seed)
+    for _ in range(5):
+        text = write_preset(dice)
+        try:
+            found = findings(text)
+        except NpuprofError:
+            continue
+        expected = judge_singly(text)
+        rules = [finding for finding in found if finding.code.startswith("NP3") and finding.severity != "info"]
+        missed = {code for code, _ in expected} - {finding.code for finding in rules}
+        # What a preset is not said to be for, and overrides name, counts only where they decide.
+        profile = tomllib.loads(text).get("profile", {})
+        assert not missed or not {"products", "cann", "scenario"}.issubset(profile), text
+        for finding in rules:
+            assert any(finding.code == code and finding.message.startswith(said.split(" on ")[0]) for code, said in expected), text
+
+
+# -- the chip of a conversion decides for which product the rest is judged ---------------------------------------------
+
+CHIPS = """
+[profile]
+scenario = "offline-inference"
+{}
+[options]
+precision_mode = "allow_fp32_to_bf16"
+[atc]
+soc_version = "Ascend910B2"
+[[override]]
+match = {{ {} }}
+atc = {{ soc_version = "{}" }}
+"""
+CHIP = 'atc.soc_version = "{}" is'
+BF16 = 'precision_mode = "allow_fp32_to_bf16" is not supported on atlas-training'
+
+
+@pytest.mark.parametrize(
+    ("profile", "match", "chip", "expected"),
+    [
+        ("", 'cann = ">=9.2"', "Ascend910A", f"{BF16} in CANN 9.2.0"),
+        ("", 'target = "atc"', "Ascend910A", f"{BF16} for the target atc"),
+        ("", f'product = "{A3}"', "Ascend910_9392", None),
+        ("", 'product = "atlas-training"', "Ascend910A", f"{BF16}"),
+        ("", 'cann = ">=9.2"', "Ascend910_9392", None),
+        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910_9392", None),
+        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910B3", f"{CHIP} a chip of {A2}, not of {A3} on {A3}"),
+        (f'products = ["{A2}"]', 'cann = ">=9.2"', "Ascend910_9392", f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0"),
+    ],
+)  # fmt: skip
+def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_part(
+    profile: str, match: str, chip: str, expected: str | None
+) -> None:
+    text = CHIPS.format(profile, match, chip)
+    told = [finding.message for finding in findings(text) if finding.code in ("NP407", "NP409")]
+    assert told == [expected.format(chip)] if expected else not told
+    narrow = text.replace("Ascend910B2", chip).partition("[[override]]")[0]  # that chip everywhere
+    alone = [finding.message for finding in findings(narrow) if finding.code == "NP409"]
+    assert bool(alone) == (expected is not None and expected.startswith(BF16))
+
+
+# -- overrides that never apply ---------------------------------------------------------------------------------------
+
+#: An override's match, what the preset is meant for, and the line that is reported, if any.
+NEVER: dict[str, tuple[str, str, bool]] = {
+    "a product the preset excludes": ('product = "atlas-a3"', 'products = ["atlas-a2-training"]', True),
+    "a product and a release of which the preset excludes one": ('product = "atlas-a2", cann = ">=9.0"', 'cann = ">=8.0,<9"', True),
+    "a release the preset excludes": ('cann = ">=9.0"', 'cann = ">=8.0,<9"', True),
+    "a scenario of another preset": ('scenario = "online-inference"', 'scenario = "training"', True),
+    "one product of two": ('product = ["atlas-a3", "atlas-a2"]', 'products = ["atlas-a2-training"]', False),
+    "a chip of the preset's product": ('product = "Ascend910B2"', 'products = ["atlas-a2-training"]', False),
+    "a part of the preset's releases": ('cann = ">=8.5"', 'cann = ">=8.0,<9"', False),
+    "a scenario where the preset names none": ('scenario = "training"', "", False),
+    "a product where the preset names none": ('product = "atlas-a3"', "", False),
+    "a conversion where the preset trains": ('target = "atc"', 'scenario = "training"', True),
+    "a session where the preset converts": ('target = "session"', 'scenario = "offline-inference"', True),
+    "targets of which one fits": ('target = ["atc", "session"]', 'scenario = "training"', False),
+    "a target that writes every preset": ('target = "json"', 'scenario = "training"', False),
+    "a conversion where the preset names no scenario": ('target = "atc"', "", False),
+    "a product that nobody knows": ('product = "atlas-a9"', 'products = ["atlas-a2-training"]', False),
+}
+
+
+@pytest.mark.parametrize("case", NEVER)
+def test_an_override_that_never_applies_is_a_warning_at_its_match(case: str) -> None:
+    match, meant, is_dead = NEVER[case]
+    text = f"[profile]\n{meant}\n[[override]]\nmatch = {{ {match} }}\noptions = {{ hccl_timeout = 900 }}\n"
+    found = [(finding.severity, finding.line) for finding in findings(text) if finding.code == "NP711"]
+    assert found == ([("warning", 4)] if is_dead else [])
+
+
+def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
+    unset = 'unset = ["hccl_timout", "env.HCCL_CONECT_TIMEOUT"]'
+    text = f'[options]\nhccl_timeout = 900\n[[override]]\nmatch = {{ product = "atlas-a3" }}\n{unset}\n'
+    found = [(finding.line, finding.hint) for finding in findings(text) if finding.code == "NP702"]
+    hints = [
+        "did you mean 'hccl_timeout'?",
+        "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_EVENT_TIMEOUT'?",
+    ]
+    assert found == [(5, hint) for hint in hints]
+
+
+def test_an_override_of_another_product_than_the_asked_one_is_not_called_dead() -> None:
+    text = '[profile]\nscenario = "training"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 900 }\n'
+    assert not [finding for finding in findings(text, product=A2) if finding.code == "NP711"]
+
+
+def test_an_override_that_never_applies_can_be_accepted_with_a_reason() -> None:
+    accepted = 'ignore = [{ code = "NP711", reason = "kept for later" }]'
+    text = f'[profile]\nscenario = "training"\n{accepted}\n[[override]]\nmatch.scenario = "online-inference"\noptions.hccl_timeout = 900\n'
+    assert not [finding for finding in findings(text) if finding.code in ("NP711", "NP705")]

@@ -1,0 +1,235 @@
+"""Flags of ATC that stand together, whether options or [atc] set them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof import catalog, checks
+from npuprof.checks import flags
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import Context
+from npuprof.resolve import Resolver
+from support.building import findings, toml
+
+SHAPE = {"input_shape": "a:-1,2"}
+
+
+def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-inference", target: str | None = None) -> list[str]:
+    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": options, "atc": atc})
+    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
+    there = resolver.resolve_profile(Profile(parse_document("x", "x", text)))
+    return [f"{finding.severity} {finding.message}" for finding in checks.check_config(there) if finding.code == "NP912"]
+
+
+@pytest.mark.parametrize(
+    ("options", "atc", "expected"),
+    [
+        (SHAPE, {"dynamic_batch_size": "1,2"}, []),
+        (
+            SHAPE, {"dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"},
+            ["error --dynamic_batch_size and --dynamic_image_size exclude each other"],
+        ),
+        (
+            {"dynamic_dims": "1;2", "input_shape": "a:-1"}, {"insert_op_conf": "/i", "input_format": "ND"},
+            [
+                "error --dynamic_dims and --insert_op_conf exclude each other",
+                "warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC",
+            ],
+        ),
+        (
+            {"precision_mode": "force_fp16", "precision_mode_v2": "fp16"}, {},
+            ["error --precision_mode and --precision_mode_v2 exclude each other"],
+        ),
+        (
+            {"op_select_implmode": "high_precision", "op_precision_mode": "/p.ini"}, {},
+            ["warning --op_precision_mode and --op_select_implmode exclude each other"],
+        ),
+        ({"external_weight": True}, {"external_weight": "1"}, []),
+        (
+            {"external_weight": True}, {"external_weight": "2"},
+            ['error --external_weight is "1" by external_weight and "2" by atc.external_weight'],
+        ),
+    ],
+)  # fmt: skip
+def test_flags_that_exclude_each_other_are_told_once(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+    assert told(options, atc) == expected
+    assert told(options, atc, "", "atc") == expected
+    assert told(options, atc, "training") == []
+    assert told(options, atc, "") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("origin", ["warning --compression_optimize_conf and --precision_mode_v2=origin exclude each other"]), ("fp16", [])],
+)
+def test_a_conflict_with_one_value_is_none_with_others(value: str, expected: list[str]) -> None:
+    assert told({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
+
+
+LEVEL = "error --deterministic_level needs --deterministic=1"
+IMAGES = {"dynamic_image_size": "1,2;3,4"}
+
+
+@pytest.mark.parametrize(
+    ("options", "atc", "expected"),
+    [
+        ({"deterministic": 0}, {"deterministic_level": "2"}, [LEVEL]), ({}, {"deterministic_level": "2"}, [LEVEL]),
+        ({"deterministic": 1}, {"deterministic_level": "2"}, []), ({}, {"deterministic": "1", "deterministic_level": "2"}, []),
+        ({}, {"deterministic_level": "0"}, []),
+        ({}, {"dynamic_batch_size": "1,2"}, ["error --dynamic_batch_size needs --input_shape"]),
+        ({}, {"input_shape": "a:-1,2", "dynamic_batch_size": "1,2"}, []),
+        # hicann/ge, CheckDynamicDimsInputShapeValid: only older releases compare the format.
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {"input_format": "NHWC"}, []),
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {}, []),
+        ({"dynamic_dims": "1;2"}, {}, ["error --dynamic_dims needs --input_shape"]),
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {"input_format": "ND"}, []),
+        (SHAPE, IMAGES, []), (SHAPE, IMAGES | {"input_format": "NHWC"}, []),
+        (
+            SHAPE, IMAGES | {"input_format": "ND"},
+            ["error --dynamic_image_size needs another --input_format than ND, NCDHW, NDHWC"],
+        ),
+        ({}, {"host_env_os": "linux"}, ["warning --host_env_os needs --host_env_cpu"]),
+        ({}, {"host_env_os": "linux", "host_env_cpu": "x86_64"}, []),
+        ({}, {"weight": "./w", "framework": 3}, ["warning --weight needs --framework=0"]),
+        ({}, {"weight": "./w", "framework": 0}, []), ({}, {"weight": "./w"}, []), ({}, {"external_weight": "1"}, []),
+        ({}, {"insert_op_conf": "./i"}, []),
+        (
+            {}, {"insert_op_conf": "./i", "input_format": "ND"},
+            ["warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC"],
+        ),
+        ({}, {"is_input_adjust_hw_layout": "true"}, ["warning --is_input_adjust_hw_layout needs --input_fp16_nodes"]),
+        ({"buffer_optimize": "off_optimize"}, {"mdl_bank_path": "./x"}, ["warning --mdl_bank_path needs --buffer_optimize=l2_optimize"]),
+        ({}, {"mdl_bank_path": "./x"}, []), ({"buffer_optimize": "l2_optimize"}, {"mdl_bank_path": "./x"}, []),
+        ({"debug_dir": "./x"}, {}, ["warning --debug_dir needs another --op_debug_level than 0 or --op_debug_config"]),
+        ({"debug_dir": "./x", "op_debug_level": 3}, {}, []), ({"debug_dir": "./x", "op_debug_config": "/c.cfg"}, {}, []),
+        ({"precision_mode_v2": "fp16"}, {"keep_dtype": "/k"}, []),
+        ({}, {"keep_dtype": "/k"}, ["warning --keep_dtype needs --precision_mode or --precision_mode_v2"]),
+    ],
+)  # fmt: skip
+def test_a_flag_that_lacks_another_one_is_told(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+    assert told(options, atc) == expected
+    assert told(options, atc, "", "atc") == expected
+    assert told(options, atc, "training") == told(options, atc, "") == []
+
+
+def test_what_one_override_takes_away_is_lacking_there() -> None:
+    text = """\
+[profile]
+scenario = "offline-inference"
+[options]
+deterministic = 1
+[atc]
+deterministic_level = "1"
+[[override]]
+match = { product = "atlas-a2" }
+options = { deterministic = 0 }
+"""
+    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
+        "--deterministic_level needs --deterministic=1 on atlas-a2"
+    ]
+
+
+def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
+    records = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
+    needed = [(one, term) for one in records for text in one.requires for term in flags._parse_requirement(text)]
+    assert len(needed) > 15
+    for one, term in needed:
+        other = catalog.find_flag(term.name)
+        assert other is not None, (one.name, term.name)
+        assert {*term.values} <= {str(choice) for choice in other.choices}, (one.name, term.name)
+        assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
+
+
+def test_a_flag_of_an_override_clashes_with_a_value() -> None:
+    text = """\
+[profile]
+scenario = "offline-inference"
+[options]
+input_shape = "a:-1,2"
+[atc]
+dynamic_batch_size = "1,2"
+[[override]]
+match = { product = "atlas-a2" }
+[override.atc]
+dynamic_image_size = "1,2;3,4"
+"""
+    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
+        "--dynamic_batch_size and --dynamic_image_size exclude each other on atlas-a2"
+    ]
+
+
+def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
+    pairs = flags.list_flag_reads()
+    assert frozenset(("precision_mode", "precision_mode_v2")) in pairs
+    assert frozenset(("atc.dynamic_batch_size", "atc.dynamic_image_size")) in pairs
+    assert frozenset(("external_weight", "atc.external_weight")) in pairs
+    assert frozenset(("atc.deterministic_level", "deterministic", "atc.deterministic")) in pairs
+
+
+def test_a_wrong_shape_beside_a_flag_that_counts_it_is_told_once() -> None:
+    for shape in ("[1, 2]", "{ a = 1 }", "{ a = [[]] }", "3"):
+        text = f'[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = {shape}\n[atc]\ndynamic_batch_size = "1,2"\n'
+        assert {finding.code for finding in findings(text)} & {"NP202", "NP204"}, shape
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "scenario", "target", "doubted"),
+    [
+        ("precision_mode_v2", "mixed_hif8", "training", None, True),
+        ("precision_mode_v2", "mixed_hif8", "", None, True),
+        ("precision_mode_v2", "mixed_hif8", "offline-inference", None, False),
+        ("precision_mode_v2", "cube_hif8", "offline-inference", None, False),
+        ("precision_mode_v2", "mixed_hif8", "", "atc", False),
+        ("op_select_implmode", "high_precision_for_all", "training", None, True),
+        ("op_select_implmode", "high_precision_for_all", "offline-inference", None, True),
+        ("op_select_implmode", "high_performance_for_all", "", "atc", True),
+        ("op_select_implmode", "high_precision", "offline-inference", None, False),
+    ],
+)
+def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
+    key: str, value: str, scenario: str, target: str | None, doubted: bool
+) -> None:
+    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": {key: value}})
+    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
+    told = checks.check_config(resolver.resolve_profile(Profile(parse_document("x", "x", text))))
+    assert any(finding.code == "NP205" for finding in told) is doubted
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options", "expected"),
+    [
+        ("offline-inference", {"precision_mode_v2": "fp17"}, [("NP203", "ATC stops at such a value.")]),
+        ("offline-inference", {"deterministic": True}, [("NP202", "The manual of ATC has no such value.")]),
+        (
+            "offline-inference",
+            {"op_select_implmode": "high"},
+            [("NP203", "ATC stops at such a value. op_select_implmode is deprecated since CANN 6.0.RC1. A later release may drop it.")],
+        ),
+        ("training", {"precision_mode_v2": "fp17"}, [("NP203", "The adapter refuses it: the first session run fails.")]),
+    ],
+)
+def test_what_neither_a_session_nor_atc_takes_is_told_once_by_who_reads_it(
+    scenario: str, options: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    config = npuprof.loads(toml({"profile": {"scenario": scenario}, "options": options}))
+    assert [(one.code, one.why) for one in npuprof.check(config) if one.severity == "error"] == expected
+
+
+def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
+    found = []
+    for option in filter(None, map(catalog.find_option, catalog.record_names())):
+        flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
+        for value in (*option.choices, *option.choices_until) if flag and flag.choices else ():
+            assert flag is not None
+            carried, written = option.write_on("atc", value)
+            text = str(written).lower() if isinstance(written, bool) else str(written)
+            if carried and text not in map(str, flag.choices):
+                config = npuprof.loads(toml({"profile": {"scenario": "offline-inference"}, "options": {option.name: value}}))
+                found.append((option.name, value))
+                assert [one for one in npuprof.check(config) if one.severity == "error" and one.key == option.name], (option.name, value)
+    assert found

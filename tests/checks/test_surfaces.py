@@ -1,0 +1,170 @@
+"""What ATC and the adapter of TF 2 take of an option, and since when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog import releases
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.store import spec
+from support.building import REPOSITORY, build_store, findings
+
+TF2 = "global-options"
+OFFLINE = '[profile]\nscenario = "offline-inference"\n'
+
+
+def told(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
+    """Return the codes of the errors and warnings of a preset in a context, but for those of deprecated options."""
+    workspace = spec.Workspace(None, spec.build_context(cann, None, target))
+    profile = Profile(parse_document("<text>", "<text>", text), key="text:")
+    found = npuprof.check(workspace.resolver.resolve_profile(profile))
+    return {finding.code for finding in found if finding.severity != "info"} - {"NP501", "NP502"}
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "code"),
+    [
+        ("atomic_clean_policy = 1", "6.0.RC1", "NP404"), ("atomic_clean_policy = 1", "6.0.1", None),
+        ("op_precision_mode = '/etc/x.ini'", "6.0.1", "NP404"), ("op_precision_mode = '/etc/x.ini'", "6.3.RC1", None),
+        ("enable_dump = false", "5.0.1", "NP404"), ("enable_dump = false", "5.0.2", None),
+        ("jit_compile = 'auto'", "6.3.RC1", "NP404"), ("compile_dynamic_mode = true", "8.0.0", "NP405"),
+    ],
+)  # fmt: skip
+def test_an_option_is_younger_in_tf_2_than_in_a_session(line: str, release: str, code: str | None) -> None:
+    assert told(f"[options]\n{line}\n", cann=release, target=TF2) == ({code} if code else set())
+
+
+@pytest.mark.parametrize(
+    ("shape", "offline", "online"),
+    [
+        ("a:1,-1;b:0", set(), set()), ("a:1~10,3", set(), {"NP203"}), ("a:1~-1", set(), {"NP203"}), ("scalar:", set(), {"NP203"}),
+        ("a", {"NP203"}, {"NP203"}), ("a:1;;", {"NP203"}, {"NP203"}),
+    ],
+)  # fmt: skip
+def test_a_conversion_takes_shapes_that_a_session_does_not(shape: str, offline: set[str], online: set[str]) -> None:
+    assert told(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n") == told(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n") == offline
+    alone = f"[profile]\nscenario = 'online-inference'\n[options]\ninput_shape = '{shape}'\ndynamic_dims = '1;2'\ndynamic_node_type = 1\n"
+    assert {"NP203"} & told(alone) == online
+
+
+@pytest.mark.parametrize(
+    ("atc", "options", "more", "expected"),
+    [
+        ("soc_version = 'Ascend310P3'", "precision_mode_v2 = 'mixed_bfloat16'", "", {"NP409"}),
+        ("soc_version = 'Ascend910B1'", "precision_mode_v2 = 'mixed_bfloat16'", "", set()),
+        ("", "precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'", "", {"NP409"}),
+        ("soc_version = 'Ascend310P3'\nstatus_check = '1'", "", "", set()),
+        ("soc_version = 'Ascend310'\ncore_type = 'AiCore'", "", "", set()),
+        ("soc_version = 'Ascend910B1'\nstatus_check = '1'", "", "", {"NP409"}),
+        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2']", {"NP407"}),
+        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2', 'atlas-inference']", {"NP407"}),
+        ("soc_version = 'Ascend910B1'", "", "products = ['atlas-a2-training']", set()),
+        ("soc_version = 'Ascend910X9'", "", "", {"NP403"}), ("", "soc_config = '310P3'", "", {"NP403"}),
+    ],
+)  # fmt: skip
+def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more: str, expected: set[str]) -> None:
+    assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
+
+
+def test_an_override_may_convert_for_another_chip() -> None:
+    text = f"{OFFLINE}products = ['atlas-a2', 'atlas-inference']\n[atc]\nsoc_version = 'Ascend910B1'\n[[override]]\n"
+    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend310P3' }}\n") == set()
+    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend910B2' }}\n") == {"NP407"}
+
+
+def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
+    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == {"NP413"}
+    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()
+
+
+def test_each_release_of_each_option_is_known_for_tf_2() -> None:
+    known = releases.load_releases()
+    apart = 0
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
+        assert option is not None
+        states = option.surface_states.get("global_options", option.states)
+        assert len(states) == len(known)
+        assert "global_options" in option.spelling or not option.surface_states
+        if "global_options" in option.spelling:
+            assert states[: known.index("5.0.2")] == "...", "there was no TF 2 adapter"
+            apart += sum(mine == "Y" and theirs == "." for mine, theirs in zip(option.states, states, strict=True))
+    assert apart == 118
+
+
+@pytest.mark.parametrize(("release", "code"), [("6.0.RC1", 2), ("6.0.1", 0)])
+def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code: int, tmp_path: Path) -> None:
+    build_store(tmp_path, {"it": "[options]\natomic_clean_policy = 1\n"})
+    words = ["render", "it", "--to", TF2, "--cann", release, "--store", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", "npuprof", *words], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert (done.returncode, "NP404" in done.stderr) == (code, code == 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "session", "tf2", "atc"),
+    [
+        ('oo_level = "O1"', None, None, None),
+        ('oo_level = "O2"', "NP205", "NP205", "NP203"),
+        ('oo_level = "O9"', "NP203", "NP203", "NP203"),
+        ("topo_sorting_mode = 3", None, "NP203", None),
+        ("topo_sorting_mode = 9", "NP203", "NP203", "NP203"),
+        ('buffer_optimize = "l1_optimize"', "NP203", "NP203", None),
+        ('op_select_implmode = "high_precision_for_all"', "NP205", "NP203", None),
+        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"),
+        ("jit_compile = 'auto'", None, None, None),
+    ],
+)
+def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: str | None, atc: str | None) -> None:
+    text = f"[options]\n{line}\n"
+    there = told(text, target="session")
+    assert (session or "") in ("", *there), there
+    assert bool(there) is bool(session)
+    assert (tf2 or "") in ("", *told(text, target=TF2)), told(text, target=TF2)
+    assert bool(told(text, target=TF2)) is bool(tf2)
+    offline = {finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"} - {"NP501", "NP205"}
+    assert offline == ({atc} if atc else set())
+
+
+@pytest.mark.parametrize(
+    ("product", "line", "code"),
+    [
+        ("ascend-950", 'aicore_num = "2|4"', None), ("atlas-200i-500-a2", 'precision_mode_v2 = "mixed_bfloat16"', None),
+        ("atlas-200i-500-a2", "deterministic = 1", "NP409"), ("atlas-inference", 'precision_mode_v2 = "mixed_bfloat16"', "NP409"),
+        ("atlas-200i-500-a2", 'ac_parallel_enable = "1"', "NP409"),
+    ],
+)  # fmt: skip
+def test_offline_the_products_are_those_of_the_flag(product: str, line: str, code: str | None) -> None:
+    assert told(f'{OFFLINE}products = ["{product}"]\n[options]\n{line}\n') == ({code} if code else set())
+
+
+def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
+    assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
+    assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()
+
+
+@pytest.mark.parametrize(
+    ("cann", "line", "code"),
+    [
+        (">=6.0.RC1,<6.1", "atomic_clean_policy = 1", "NP413"), (">=6.0.RC1,<6.1", "static_memory_policy = 2", "NP413"),
+        (">=6.0.1,<6.3", "op_precision_mode = '/etc/x.ini'", "NP413"), (">=6.0.1,<6.3", "atomic_clean_policy = 1", None),
+        (">=8.0", "atomic_clean_policy = 1", None), ("<8.0", "op_debug_level = 0", None), ("<5.0.2", "op_debug_level = 0", None),
+    ],
+)  # fmt: skip
+def test_a_release_in_which_some_target_would_refuse_an_option_is_told(cann: str, line: str, code: str | None) -> None:
+    text = f'[profile]\ncann = "{cann}"\n[options]\n{line}\n'
+    assert {found for found in told(text) if found in ("NP404", "NP413")} == ({code} if code else set())
+    refused = {found for found in told(text, target=TF2) if found == "NP404"}
+    assert bool(refused) is (bool(code) or cann == "<5.0.2"), "there was no TF 2 adapter before, which a preset need not say"
+
+
+def test_a_target_that_is_spared_an_option_is_left_alone() -> None:
+    text = '[profile]\ncann = ">=6.0.RC1,<6.1"\n[options]\natomic_clean_policy = 1\n'
+    assert told(text + '[[override]]\nmatch = { target = "global-options" }\nunset = ["atomic_clean_policy"]\n') == set()
+    assert told(text + '[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 60 }\n') == {"NP413"}

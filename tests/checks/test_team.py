@@ -1,0 +1,502 @@
+"""Rules of a team in npuprof.toml: read with all their faults, judged wherever the catalogue's are, from the tree that is judged."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.document.policy import is_name_meant
+from npuprof.model import NpuprofError
+from npuprof.store.sources.project import parse_project
+from npuprof.store.sources.teamrules import find_name_glob_fault
+from support.building import REPOSITORY
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+REPEATABLE = """[[rule]]
+code = "TEAM-1"
+when = "scenario == 'training'"
+require = "deterministic == 1"
+message = "training is repeatable"
+presets = ["production/*"]
+"""
+SHORT = '[[rule]]\ncode = "TEAM-2"\nrequire = "hccl_timeout <= 1800"\nseverity = "warning"\n'
+TRAINING = '[profile]\nscenario = "training"\n'
+
+
+def rule(require: str, **more: str) -> str:
+    return "".join(f"{name} = '''{text}'''\n" for name, text in {"code": "TEAM-1", "require": require, **more}.items())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Path]:
+    """Lay out presets with an npuprof.toml beside their store."""
+
+    def build(said: str, **presets: str) -> Path:
+        (tmp_path / "npuprof.toml").write_text(said)
+        Repo(tmp_path, init=False).write({name.replace("__", "/"): text for name, text in presets.items()})
+        return tmp_path
+
+    return build
+
+
+def told(config: Any, code: str = "TEAM-1") -> list[str]:
+    return [finding.message for finding in npuprof.check(config) if finding.code == code]
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "said", "line"),
+    [
+        (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
+        (rule("deterministic == 1", code="npu-1"), "codes that begin with NP are npuprof's own", 2),
+        (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
+        ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
+        ('code = "TEAM-1"\n', "'require' is missing in [rule]", 1),
+        (rule("deterministic"), "deterministic stands alone", 3),
+        (rule("1 == 1"), "is true or false whatever a preset says", 3),
+        (rule("deterministic = 1"), "is not a condition", 3),
+        (rule("determinstic == 1"), "'determinstic' is no setting", 3),
+        (rule("deterministic == true"), "deterministic holds a whole number, and is compared with true", 3),
+        (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
+        (rule("deterministic == 1", severity="fatal"), "'severity' in [rule]: known are error", 4),
+        (rule("deterministic == 1", message=""), "it is not one line of text", 4),
+        (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
+        (rule("deterministic == 1") + 'presets = "a"\n', "'presets' in [rule] must be a list of texts", 4),
+        (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
+    ],
+)
+def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, said: str, line: int) -> None:
+    with pytest.raises(NpuprofError) as raised:
+        parse_project("npuprof.toml", f"[[rule]]\n{table}".encode())
+    (finding,) = raised.value.findings
+    assert (finding.code, finding.line) == ("NP040", line)
+    assert said in f"{finding.message} {finding.hint}"
+
+
+def test_all_faults_of_rules_are_told_at_once() -> None:
+    with pytest.raises(NpuprofError) as raised:
+        parse_project(
+            "npuprof.toml", b'[[rule]]\ncode = "NP1"\nrequire = "x"\n[[rule]]\nseverity = "no"\n[[rule]]\ncode = 1\nrequire = 1\n'
+        )
+    assert len(raised.value.findings) == 7
+
+
+def test_two_rules_of_one_file_have_two_codes() -> None:
+    with pytest.raises(NpuprofError, match=r"'team-1' is there already, in line 1"):
+        parse_project(
+            "npuprof.toml", f"[[rule]]\n{rule('deterministic == 1')}[[rule]]\n{rule('deterministic == 1', code='team-1')}".encode()
+        )
+
+
+# -- judging ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("require", "when", "preset", "message"),
+    [
+        ("deterministic == 1", "", "options.deterministic = 1\n", None),
+        ("deterministic == 1", "", "options.deterministic = 0\n", "deterministic == 1 is required"),
+        ("deterministic == 1", "", "", "deterministic == 1 is required: deterministic is not set"),  # whatever its default is
+        ("deterministic != 1", "", "", "deterministic != 1 is required: deterministic is not set"),
+        ("dump_path is unset", "", "", None),
+        ("dump_path is unset", "", 'options.dump_path = "/x"\n', "dump_path is unset is required"),
+        ("hccl_timeout > 1 or deterministic == 1", "", "options.deterministic = 1\n", None),
+        ("deterministic == 1", "hccl_timeout > 10", "", None),  # what is unset meets no condition
+        ("deterministic == 1", "hccl_timeout > 10", "options.hccl_timeout = 20\n", "deterministic == 1 is required: deterministic is not set"),  # noqa: E501
+        ("deterministic == 1", "scenario == 'training'", "", None),
+        ("env.MY_SITE == 'a'", "", 'env.MY_SITE = "b"\n', "env.MY_SITE == 'a' is required"),
+        ("env.MY_SITE is set", "", 'env.MY_SITE = "b"\n', None),
+        ("atc.framework in (1, 3)", "", "atc.framework = 5\n", "atc.framework in (1, 3) is required"),
+        ("product in ('atlas-a2', 'atlas-a3')", "", "", "product in ('atlas-a2', 'atlas-a3') is required: product cannot be told"),
+        ("hccl_timeout > 1", "", 'options.hccl_timeout = "x"\n', "hccl_timeout > 1 is required"),
+    ],
+)  # fmt: skip
+def test_what_is_required_must_be_true(
+    require: str, when: str, preset: str, message: str | None, project: Callable[..., Path], run: Run
+) -> None:
+    project(f"[[rule]]\n{rule(require, **({'when': when} if when else {}))}", a=preset)
+    assert told(npuprof.open_store().resolve("a")) == ([message] if message else [])
+
+
+def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('deterministic == 1', message='Runs repeat.')}", a="", b="options.deterministic = 0\n")
+    store = npuprof.open_store()
+    assert told(store.resolve("a")) == ["Runs repeat: deterministic is not set"]
+    assert told(store.resolve("b")) == ["Runs repeat"]
+
+
+def test_a_rule_binds_the_presets_that_its_globs_mean(project: Callable[..., Path], run: Run) -> None:
+    bad = f"{TRAINING}options.deterministic = 0\n".replace("options.", "[options]\n")
+    folder = project(REPEATABLE, production__bert=bad, production__nlp__bert=bad, bert=bad, test__production__x=bad)
+    result = run("check", "--format", "json")
+    found = {tuple(one["profiles"]): one for one in json.loads(result.out)["findings"] if one["code"] == "TEAM-1"}
+    assert (result.code, sorted(found)) == (1, [("production/bert",)])
+    one = found["production/bert",]
+    assert (one["message"], one["severity"], one["line"], one["key"]) == ("training is repeatable", "error", 4, "deterministic")
+    assert one["why"] == "TEAM-1 in npuprof.toml requires deterministic == 1 where scenario == 'training'."
+    assert one["hint"] == "write deterministic = 1"
+    assert (folder / "profiles").is_dir()
+
+
+def test_a_rule_is_judged_in_every_context_of_a_preset(project: Callable[..., Path]) -> None:
+    project(SHORT, a='options.hccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\noptions.hccl_timeout = 3600\n')
+    store = npuprof.open_store()
+    assert told(store.resolve("a"), "TEAM-2") == ["hccl_timeout <= 1800 is required on atlas-a3"]
+    assert told(store.resolve("a", product="atlas-a2"), "TEAM-2") == []
+    assert "hccl_timeout <= 1800 is required" in told(store.resolve("a", set={"hccl_timeout": 2000}), "TEAM-2")
+
+
+def test_a_rule_that_names_the_product_is_asked_for_each(project: Callable[..., Path]) -> None:
+    project(
+        "[[rule]]\n" + rule("deterministic == 1", when="product == 'atlas-a3'"),
+        a='profile.products = ["atlas-a2", "atlas-a3"]\n',
+        b='profile.products = ["atlas-a2"]\n',
+    )
+    assert told(npuprof.open_store().resolve("a")) == ["deterministic == 1 is required: deterministic is not set on atlas-a3"]
+    assert told(npuprof.open_store().resolve("b")) == []
+
+
+def test_what_is_only_there_to_be_extended_breaks_no_rule(project: Callable[..., Path]) -> None:
+    project(SHORT, a="profile.abstract = true\n", b='profile.extends = ["a"]\n')
+    assert [len(told(npuprof.open_store().resolve(name), "TEAM-2")) for name in "ab"] == [0, 1]
+
+
+def test_a_rule_binds_what_is_composed_of_a_preset_that_it_binds(project: Callable[..., Path], run: Run) -> None:
+    project(REPEATABLE, production__a=f"{TRAINING}[options]\ndeterministic = 1\n", mix="options.deterministic = 0\n")
+    assert run("check", "production/a").code == 0
+    for words in (("check", "production/a+mix"), ("render", "production/a", "--with", "mix", "--to", "session")):
+        result = run(*words)
+        assert "TEAM-1" in result.out + result.err, words
+
+
+def test_an_export_and_an_edit_are_judged_by_the_rules(project: Callable[..., Path], run: Run) -> None:
+    folder = project(REPEATABLE, production__a=f"{TRAINING}[options]\ndeterministic = 1\n")
+    for words in (("render", "production/a", "--to", "session"), ("env", "production/a", "--shell", "bash")):
+        assert run(*words).code == 0
+        result = run(*words, "--set", "deterministic=0")
+        assert (result.code, result.out) == (2, "")
+        assert "error TEAM-1: training is repeatable" in result.err
+    before = (folder / "profiles/production/a.toml").read_text()
+    refused = run("set", "production/a", "deterministic=0")
+    assert (refused.code, "TEAM-1" in refused.err) == (2, True)
+    assert (folder / "profiles/production/a.toml").read_text() == before
+    assert run("new", "production/b", "--scenario", "training").code == 2 or "TEAM-1" in run("check").out
+
+
+def test_a_pickled_config_keeps_the_rules(project: Callable[..., Path]) -> None:
+    project(SHORT, a="")
+    config = npuprof.open_store().resolve("a")
+    assert told(pickle.loads(pickle.dumps(config)), "TEAM-2") == told(config, "TEAM-2") != []
+
+
+def test_a_support_matrix_counts_rules(project: Callable[..., Path], run: Run) -> None:
+    project(REPEATABLE, production__a=TRAINING)
+    result = run("check", "--product", "atlas-a2", "--product", "atlas-a3", "--format", "json")
+    assert [cell["codes"] for cell in json.loads(result.out)["presets"][0]["platforms"]] == [["TEAM-1"], ["TEAM-1"]]
+
+
+SCRIPT = """import tensorflow as tf
+config = tf.compat.v1.ConfigProto()
+op = config.graph_options.rewrite_options.custom_optimizers.add()
+op.name = "NpuOptimizer"
+{lines}
+session = tf.compat.v1.Session(config=config)
+"""
+
+
+def store_in_map(**values: str) -> str:
+    return "\n".join(f'op.parameter_map["{name}"].{"s" if value[:1] == chr(34) else "i"} = {value}' for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines", "broken"),
+    [
+        (rule("deterministic == 1"), store_in_map(deterministic="1"), False),
+        (rule("deterministic == 1"), store_in_map(deterministic="0"), True),
+        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836"), True),  # all of the map is here
+        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836") + "\nhelp(op)", False),  # and here it may not be
+        (rule("deterministic == 1"), store_in_map(deterministic="flag"), False),  # nobody knows
+        (rule("deterministic == 1"), "if flag:\n    " + store_in_map(deterministic="0"), True),
+        (rule("deterministic != 1"), store_in_map(hccl_timeout="1836"), True),
+        (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
+        (rule("dump_path is unset"), store_in_map(hccl_timeout="1836"), False),
+        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(deterministic="1", hccl_timeout="1836"), True),
+        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(hccl_timeout="1836"), False),
+        (rule("scenario == 'training'"), store_in_map(hccl_timeout="1836"), False),
+        (rule("product == 'atlas-a2'"), store_in_map(hccl_timeout="1836"), False),
+        (rule("env.HCCL_WHITELIST_DISABLE == 1"), store_in_map(hccl_timeout="1836"), False),  # set elsewhere, if at all
+        (rule("deterministic == 1") + "presets = ['a']\n", store_in_map(deterministic="0"), False),  # of presets by name
+    ],
+)
+def test_scripts_are_judged_by_the_rules_that_bind_all(
+    asked: str, lines: str, broken: bool, project: Callable[..., Path], run: Run
+) -> None:
+    project(f"[[rule]]\n{asked}", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=lines))
+    assert ("TEAM-1" in run("scan", "s.py", "--select", "TEAM-1").out) == broken
+
+
+def test_shell_scripts_are_judged_by_rules(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('env.HCCL_WHITELIST_DISABLE == 1')}", a="")
+    Path("s.sh").write_text("export HCCL_WHITELIST_DISABLE=0\n")
+    assert "s.sh:1:8: error TEAM-1" in run("scan", "s.sh").out
+
+
+def test_a_script_can_accept_what_a_rule_says(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('deterministic == 1')}", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0") + "  # npuprof: ignore[TEAM-1] measured"))
+    told = json.loads(run("scan", "s.py", "--format", "json", "--severity", "error").out)
+    assert (told["findings"], told["accepted"]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("s.py", 't = "# npuprof: ignore[NP201] x"; op.parameter_map["foo"].i = 1\n'),
+        ("s.py", 't = """\n# npuprof: ignore[NP201] x\n"""; op.parameter_map["foo"].i = 1\n'),
+        ("s.sh", "export HCCL_WHITELIST_DISABLE=7; echo '# npuprof: ignore[NP203] x'\n"),
+        ("s.sh", "export HCCL_WHITELIST_DISABLE=7 A=b# npuprof: ignore[NP203] x\n"),
+    ],
+)
+def test_what_only_looks_like_a_remark_accepts_nothing(file: str, text: str, project: Callable[..., Path], run: Run) -> None:
+    project("", a="")
+    Path(file).write_text(SCRIPT.format(lines=text) if file.endswith(".py") else text)
+    told = json.loads(run("scan", file, "--format", "json").out)
+    assert told["accepted"] == 0
+    assert {"NP201", "NP203"} & {finding["code"] for finding in told["findings"]}
+
+
+def test_rules_that_cannot_be_read_stop_a_scan(project: Callable[..., Path], run: Run) -> None:
+    project("[[rule]]\n", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0")))
+    assert run("scan", "s.py").code == 2
+
+
+def test_pages_and_codes_are_those_of_the_store_named(project: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(SHORT, a="")
+    (folder / "elsewhere").mkdir()
+    (folder / "profiles").rename(folder / "other")
+    monkeypatch.chdir(folder / "elsewhere")
+    assert "TEAM-2 (warning)" in run("rule", "TEAM-2", "--store", folder / "other").out
+    assert run("check", "--select", "TEAM-2", "--store", folder / "other").code == 0
+    assert run("check", "--select", "TEAM-3", "--store", folder / "other").code == 2
+
+
+@pytest.mark.parametrize(
+    ("glob", "names"),
+    [
+        ("*", ["a"]), ("**", ["a", "p/a", "p/q/a", "p/q/r/b"]), ("p/*", ["p/a"]), ("p/**", ["p/a", "p/q/a", "p/q/r/b"]),
+        ("**/a", ["a", "p/a", "p/q/a"]), ("p/**/b", ["p/q/r/b"]), ("*/q/*", ["p/q/a"]), ("p/q", []), ("p*", []),
+    ],
+)  # fmt: skip
+def test_a_star_stays_within_a_segment_and_two_stand_for_any_number(glob: str, names: list[str]) -> None:
+    assert [name for name in ("a", "p/a", "p/q/a", "p/q/r/b") if is_name_meant((glob,), name)] == names
+
+
+@pytest.mark.parametrize("glob", ["", "/a", "a/", "a//b", "../a", "a.toml", "a?", "[ab]", ".a", "a**"])
+def test_what_is_no_glob_of_names_is_told(glob: str) -> None:
+    assert find_name_glob_fault(glob)
+
+
+# -- pages and formats -----------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], run: Run) -> None:
+    project(REPEATABLE + SHORT)
+    (Path.cwd() / "profiles").mkdir()
+    for asked in ("TEAM-1", "team-1"):
+        page = run("rule", asked)
+        assert page.code == 0
+        assert page.out.startswith("TEAM-1 (error): training is repeatable\n")
+        assert "for production/*" in page.out
+        assert "deterministic == 1" in page.out
+    assert run("rule").out.endswith("TEAM-2  warning  hccl_timeout <= 1800 is required\n")
+    assert "did you mean 'TEAM-2'" in run("rule", "TEAM-22").err
+    assert json.loads(run("rule", "TEAM-1", "--format", "json").out)["severity"] == "error"
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "github", "gitlab"])
+def test_machine_forms_know_the_codes_of_a_team(form: str, project: Callable[..., Path], run: Run) -> None:
+    project(REPEATABLE, production__a=TRAINING)
+    result = run("check", "--format", form)
+    assert (result.code, "TEAM-1" in result.out) == (1, True), result.err
+    if form == "sarif":
+        (described,) = [one for one in json.loads(result.out)["runs"][0]["tool"]["driver"]["rules"] if one["id"] == "TEAM-1"]
+        assert "requires deterministic == 1" in described["shortDescription"]["text"]
+
+
+# -- versions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "repo")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> None:
+    repo.commit({"production/a": TRAINING})
+    (repo.folder / "npuprof.toml").write_text(REPEATABLE)
+    repo.commit(message="rules")
+    (repo.folder / "npuprof.toml").unlink()
+    assert [run("check", *words).code for words in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))] == [0, 0, 1, 1]
+    found = run("diff", "--rev", "HEAD~1..HEAD")
+    assert "TEAM-1" in found.out
+    assert "TEAM-1" not in run("diff", "--rev", "HEAD..HEAD").out
+
+
+def test_a_commit_and_a_release_are_judged_by_the_rules(repo: Repo, run: Run) -> None:
+    (repo.folder / "npuprof.toml").write_text(REPEATABLE)
+    repo.commit({"production/a": f"{TRAINING}[options]\ndeterministic = 1\n", "production/old": TRAINING})
+    repo.write({"production/a": f"{TRAINING}[options]\ndeterministic = 0\n"})
+    refused = run("commit")
+    assert (refused.code, "error TEAM-1: training is repeatable" in refused.err) == (2, True), refused.err
+    assert run("release", "production/a", "1.0.0").code == 2  # what is there is not committed
+    repo.git("checkout", "-q", ".")
+    assert run("release", "production/a", "1.0.0").code == 0
+    refused = run("release", "production/old", "1.0.0")
+    assert (refused.code, "TEAM-1" in refused.err) == (2, True)
+
+
+def test_a_file_of_rules_that_cannot_be_understood_is_told_for_each_side(repo: Repo, run: Run) -> None:
+    (repo.folder / "npuprof.toml").write_text(SHORT)
+    repo.commit({"a": "options.hccl_timeout = 3\n"})
+    (repo.folder / "npuprof.toml").write_text("[[rule]]\ncode = 1\n")
+    repo.commit({"a": "options.hccl_timeout = 4\n"})
+    (repo.folder / "npuprof.toml").write_text(SHORT)
+    repo.commit({"a": "options.hccl_timeout = 5\n"})
+    assert "NP040" in run("diff", "--rev", "HEAD~2..HEAD~1").out
+    assert "NP040" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert (run("check", "--rev", "HEAD~1").code, run("check", "--rev", "HEAD").code) == (2, 0)
+
+
+def test_a_merge_that_breaks_a_rule_of_the_team_is_a_conflict(repo: Repo, run: Run) -> None:
+    said = f"[[rule]]\n{rule('deterministic == 1', when='hccl_timeout > 600')}"
+    (repo.folder / "npuprof.toml").write_text(said)
+    repo.commit({"a": "[options]\nhccl_timeout = 600\n\n\n\n\ndeterministic = 1\n"})
+    program = f'"{sys.executable}" -m npuprof git merge-driver %O %A %B %P'
+    repo.git("config", "merge.npuprof.driver", f"PYTHONPATH='{REPOSITORY}' {program}")
+    (repo.folder / ".git/info/attributes").write_text("profiles/**/*.toml merge=npuprof\n")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"a": "[options]\nhccl_timeout = 601\n\n\n\n\ndeterministic = 1\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"a": "[options]\nhccl_timeout = 600\n\n\n\n\ndeterministic = 0\n"})
+    merged = subprocess.run(["git", "merge", "side"], cwd=repo.folder, capture_output=True, text=True, check=False)
+    assert merged.returncode, merged.stdout
+    assert "break TEAM-1" in merged.stdout + merged.stderr
+
+
+# -- sources ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_rules_of_a_source_bind_its_own_presets_unless_the_consumer_says_otherwise(repo: Repo, run: Run, tmp_path: Path) -> None:
+    team = Repo(tmp_path / "team")
+    (team.folder / "npuprof.toml").write_text(SHORT)
+    team.commit({"base": "options.hccl_timeout = 600\n", "slow": "options.hccl_timeout = 3600\n"})
+    repo.commit({"job": 'profile.extends = ["team:slow"]\n'})
+    assert run("source", "add", "team", f"file://{team.folder}", "--rev", "main").code == 0
+    slow = run("check", "team:slow")
+    assert ("TEAM-2" in slow.out, "team@" in slow.out) == (True, True), slow.err
+    assert "TEAM-2" not in run("check", "team:base").out
+    assert "TEAM-2" not in run("check", "job").out
+    path = repo.folder / "npuprof.toml"
+    path.write_text(path.read_text() + "rules = true\n")
+    assert "TEAM-2" in run("check", "job").out
+    repo.commit(message="rules")
+    assert "TEAM-2" in run("check", "--rev", "HEAD").out
+    own = SHORT.replace("1800", "7200")
+    path.write_text(f"{path.read_text()}{own}")
+    assert "TEAM-2" not in run("check", "job").out  # the consumer's own rule of that code stands in its place
+    path.write_text(path.read_text().removesuffix(own))
+    assert run("source", "vendor", "team").code == 0
+    team.folder.rename(tmp_path / "gone")
+    subprocess.run(["rm", "-rf", tmp_path / "home/cache"], check=True)
+    assert "TEAM-2" in run("check", "job").out  # a copy has them too
+
+
+def test_a_store_without_npuprof_toml_reads_nothing_more(store: Callable[..., Path]) -> None:
+    store({"a": "options.hccl_timeout = 600\n"})
+    program = (
+        "import sys, npuprof.__main__ as m; sys.argv[1:] = ['render', 'a', '--to', 'session']\ntry: m.script()\nexcept SystemExit: pass\n"
+    )
+    program += "print(*sorted(name for name in sys.modules if 'polic' in name or 'sources' in name or 'team' in name), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(REPOSITORY)})
+    assert (done.stderr.strip(), "hccl_timeout" in done.stdout) == ("", True)
+
+
+# -- who reads a key -------------------------------------------------------------------------------------------
+
+READING = """\
+[[rule]]
+code = "TEAM-1"
+when = "scenario == 'training'"
+require = "hccl_timeout == 600"
+message = "ten minutes"
+[[rule]]
+code = "TEAM-2"
+require = "options.hccl_timeout is set or env.HCCL_ALGO is set"
+[[rule]]
+code = "TEAM-3"
+require = "env.HCCL_ALGO is set"
+presets = ["other/*"]
+[[rule]]
+code = "TEAM-4"
+require = "product != 'atlas-a3'"
+"""
+
+
+@pytest.mark.parametrize(
+    ("preset", "key", "codes"),
+    [
+        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]),
+        ("a", "HCCL_ALGO", ["TEAM-2"]),
+        ("a", "env.HCCL_ALGO", ["TEAM-2"]),
+        ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
+        ("a", "profile.scenario", ["TEAM-1"]),
+        ("a", "profile.owner", []),
+        ("a", "deterministic", []),
+    ],
+)
+def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
+    preset: str, key: str, codes: list[str], project: Callable[..., Path], run: Run
+) -> None:
+    project(READING, a="", other__b="")
+    shown = run("explain", preset, key)
+    read = [line.split()[2].rstrip(":") for line in shown.out.splitlines() if line.startswith("  read by") and "TEAM" in line]
+    assert (shown.code, read) == (0, codes), shown.out + shown.err
+    fields = json.loads(run("explain", preset, key, "--format", "json").out)
+    assert [code for code in fields["rules"] if code.startswith("TEAM")] == codes
+
+
+@pytest.mark.parametrize(
+    ("key", "codes", "exit_code"),
+    [
+        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0),
+        ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
+        ("scenario", ["TEAM-1"], 0),
+        ("profile.scenario", ["TEAM-1"], 0),
+        ("product", ["TEAM-4"], 0),
+        ("nothing", [], 2),
+        ("", [], 2),
+    ],
+)
+def test_rule_lists_who_reads_a_key(key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run) -> None:
+    project(READING, a="")
+    shown = run("rule", key)
+    assert (shown.code, [line.split()[0] for line in shown.out.splitlines() if not line.startswith("code")]) == (exit_code, codes), (
+        shown.err
+    )

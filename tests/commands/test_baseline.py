@@ -1,0 +1,251 @@
+"""check and scan of what is old: findings chosen by their codes, and those of a baseline left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.building import build_store
+from support.running import Run
+
+#: NP201, an error; NP603, a warning.
+OLD = '[options]\nhccl_timeot = 3\n[env]\nJOB_ID = "1"\n'
+FILE = "old.json"
+
+
+def told(result: Any) -> list[str]:
+    return sorted(one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info")
+
+
+@pytest.fixture
+def old() -> Path:
+    return build_store(Path("profiles"), {"a": OLD})
+
+
+@pytest.mark.parametrize(
+    ("words", "codes", "exit_code"),
+    [
+        ((), ["NP201", "NP603"], 1),
+        (("--select", "NP603"), ["NP603"], 0),
+        (("--select", "NP6"), ["NP603"], 0),
+        (("--select", "NP6,NP2"), ["NP201", "NP603"], 1),
+        (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0),
+        (("--ignore", "NP2"), ["NP603"], 0),
+        (("--ignore", "NP2", "--strict"), ["NP603"], 1),
+        (("--ignore", "NP2,NP6", "--strict"), [], 0),
+        (("--select", "NP20"), ["NP201"], 1),
+    ],
+)
+def test_findings_are_chosen_by_their_codes(words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run) -> None:
+    result = run("check", *words, "--format", "json")
+    assert (told(result), result.code) == (codes, exit_code)
+
+
+@pytest.mark.parametrize("flag", ["--select", "--ignore"])
+@pytest.mark.parametrize("verb", ["check", "scan"])
+def test_a_code_that_there_is_not_is_told(verb: str, flag: str, old: Path, run: Run) -> None:
+    for codes in ("NP2O1", "NP201,X", ","):
+        result = run(verb, flag, codes)
+        assert (result.code, "there is no code" in result.err) == (2, True)
+
+
+def test_a_whole_code_is_no_beginning_of_another(old: Path, run: Run) -> None:
+    Path("npuprof.toml").write_text("".join(f"[[rule]]\ncode = 'T-{n}'\nrequire = 'deterministic == 1'\n" for n in (1, 10)))
+    assert told(run("check", "--select", "T-1", "--format", "json")) == ["T-1"]
+    assert told(run("check", "--select", "T-", "--format", "json")) == ["T-1", "T-10"]
+
+
+def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None:
+    platforms = ("check", "--cann", "8.0.0", "--cann", "9.0.0", "--format", "json")
+    every = told(run(*platforms))
+    assert "NP201" in every
+    assert "NP201" not in told(run(*platforms, "--ignore", "NP201"))
+    assert set(told(run(*platforms, "--select", "NP201"))) == {"NP201"}
+    cells = json.loads(run(*platforms, "--ignore", "NP2").out)["presets"]
+    assert not any(code.startswith("NP2") for row in cells for cell in row["platforms"] for code in cell["codes"])
+    assert run(*platforms, "--baseline", "b.json", "--write-baseline").code == 0
+    known = run(*platforms[:-2], "--baseline", "b.json")
+    assert (known.code, "in the baseline" in known.err) == (0, True)
+
+
+def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> None:
+    missing = run("check", "--baseline", FILE)
+    assert (missing.code, "there is no baseline old.json" in missing.err) == (2, True)
+    made = run("check", "--baseline", FILE, "--write-baseline", "--strict")
+    assert (made.code, "wrote old.json with 2" in made.err) == (0, True)
+    written = Path(FILE).read_text()
+    rows = json.loads(written)["findings"]
+    assert [(row["path"], row["code"], row["key"]) for row in rows] == [
+        ("profiles/a.toml", "NP201", "hccl_timeot"),
+        ("profiles/a.toml", "NP603", "env.JOB_ID"),
+    ]
+    same = run("check", "--baseline", FILE, "--strict")
+    assert (same.code, same.out, ", 2 in the baseline" in same.err) == (0, "", True)
+
+    build_store(Path("profiles"), {"a": "# moved by a line\n" + OLD, "b": OLD})
+    more = run("check", "--baseline", FILE)
+    assert (more.code, "profiles/b.toml" in more.out, "profiles/a.toml" in more.out) == (1, True, False)
+    again = run("check", "--baseline", FILE, "--write-baseline")
+    assert (again.code, Path(FILE).read_text()) == (1, written), "what is new is never added"
+
+    build_store(Path("profiles"), {"a": '[env]\nJOB_ID = "1"\n', "b": ""})
+    gone = run("check", "--baseline", FILE)
+    assert (gone.code, ", 1 in the baseline, 1 gone from it" in gone.err) == (0, True)
+    assert "NP707" in run("check", "--baseline", FILE, "--severity", "info").out
+    assert "1 taken out of it" in run("check", "--baseline", FILE, "--write-baseline").err
+    assert [row["code"] for row in json.loads(Path(FILE).read_text())["findings"]] == ["NP603"]
+    build_store(Path("profiles"), {"a": OLD})
+    assert run("check", "--baseline", FILE).code == 1, "what was taken out is told when it comes back"
+
+
+def test_what_was_not_judged_stays_in_a_baseline(old: Path, run: Run) -> None:
+    build_store(Path("profiles"), {"b": OLD})
+    run("check", "--baseline", FILE, "--write-baseline")
+    written = Path(FILE).read_text()
+    build_store(Path("profiles"), {"b": ""})
+    for words in (("a",), ("--select", "NP1"), ("--product", "atlas-a2")):
+        result = run("check", *words, "--baseline", FILE, "--write-baseline")
+        assert ("gone" in result.err, Path(FILE).read_text()) == (False, written), words
+
+
+def test_a_baseline_counts_equal_findings(run: Run) -> None:
+    line = "export HCCL_EXEC_TIMEOUT=nonsense\n"
+    Path("job.sh").write_text(line)
+    assert run("scan", "job.sh").code == 1
+    run("scan", "--baseline", FILE, "--write-baseline")
+    assert run("scan", "--baseline", FILE).code == 0
+    Path("job.sh").write_text(f"{line}run\n{line}")
+    assert run("scan", "--baseline", FILE).code == 1
+
+
+def test_a_baseline_is_the_same_from_any_folder(old: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("check", "--baseline", FILE, "--write-baseline")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
+
+
+def test_a_file_that_a_message_names_is_the_same_from_any_folder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(Path("profiles"), {"base/old": PARENT, "child": CHILD})
+    assert "(profiles/base/old.toml)" in str(write_baseline(run))
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
+
+
+def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> None:
+    build_store(Path("profiles"), {"b": 'profile.extends = ["gone"]\n'})
+    result = run("check", "--baseline", FILE, "--write-baseline")
+    assert (result.code, "NP101" in result.err, os.path.exists(FILE)) == (2, True, False)
+
+
+def test_scan_forgets_what_is_gone_with_its_file(run: Run) -> None:
+    for name in ("one.sh", "two.sh"):
+        Path(name).write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
+    run("scan", "--baseline", FILE, "--write-baseline")
+    Path("two.sh").unlink()
+    assert "1 gone from it" in run("scan", "one.sh", "--baseline", FILE).err
+    Path("two.sh").write_text("true\n")
+    assert "gone" not in run("scan", "one.sh", "--baseline", FILE).err
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"schema": "x", "findings": []}', '{"schema": "npuprof.baseline/1"}',
+     '{"schema": "npuprof.baseline/1", "findings": [1]}', '{"schema": "npuprof.baseline/1", "findings": [{"code": 1}]}',
+     '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", "message": "", "count": 0}]}'],
+)  # fmt: skip
+def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> None:
+    Path(FILE).write_text(text)
+    for words in ((), ("--write-baseline",)):
+        result = run("check", "--baseline", FILE, *words)
+        assert (result.code, "NP015" in result.err) == (2, True), result.err
+        assert Path(FILE).read_text() == text
+
+
+def test_a_baseline_that_nobody_named_is_not_written(old: Path, run: Run) -> None:
+    assert run("check", "--write-baseline").code == 2
+
+
+# -- files under other names -----------------------------------------------------------------------------------
+
+#: Whose findings name the preset and its parent: the child overrules what the base locks.
+PARENT = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 600\nhccl_timeot = 3\n'
+CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
+
+
+def write_baseline(run: Run) -> list[dict[str, Any]]:
+    assert run("check", "--baseline", FILE, "--write-baseline").code == 0
+    return list(json.loads(Path(FILE).read_text())["findings"])
+
+
+@pytest.mark.parametrize(
+    ("moves", "also", "exit_code", "remark"),
+    [
+        pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
+        pytest.param({"a": "nlp/a"}, {}, 0, "profiles/nlp/a.toml as profiles/a.toml", id="another folder"),
+        pytest.param(
+            {"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"
+        ),
+        pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
+        pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
+        pytest.param({}, {"b": OLD}, 1, "2 in the baseline", id="only copied"),
+        pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
+    ],
+)
+def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
+    moves: dict[str, str], also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
+) -> None:
+    write_baseline(run)
+    for was, now in moves.items():
+        Path(f"profiles/{now}.toml").parent.mkdir(exist_ok=True)
+        Path(f"profiles/{was}.toml").rename(f"profiles/{now}.toml")
+    build_store(Path("profiles"), also)
+    result = run("check", "--baseline", FILE)
+    assert (result.code, remark in result.err) == (exit_code, True), result.err + result.out
+    if exit_code == 0:
+        run("check", "--baseline", FILE, "--write-baseline")
+        again = run("check", "--baseline", FILE, "--strict")
+        assert (again.code, "knows profiles" in again.err, "gone" in again.err) == (0, False, False), "the baseline has the new name"
+
+
+def test_a_folder_of_presets_that_was_moved_is_known_as_a_whole(run: Run) -> None:
+    build_store(Path("profiles"), {f"one/p{n}": OLD for n in range(30)})
+    write_baseline(run)
+    Path("profiles/one").rename("profiles/two")
+    result = run("check", "--baseline", FILE, "--strict")
+    assert (result.code, result.out) == (0, ""), result.err
+    assert "which knows profiles/two/p0.toml as profiles/one/p0.toml, " in result.err
+    assert " and 25 more" in result.err
+
+
+def test_a_script_that_was_moved_is_known(run: Run) -> None:
+    Path("job.sh").write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
+    run("scan", ".", "--baseline", FILE, "--write-baseline")
+    Path("job.sh").rename("train.sh")
+    assert run("scan", ".", "--baseline", FILE).code == 0
+
+
+@pytest.mark.parametrize("place", [FILE, "ci/baseline", "ci/accepted.json"])
+def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: str, run: Run, repo: Any) -> None:
+    repo.commit({"base/old": PARENT, "child": CHILD, "other": OLD})
+    os.makedirs("ci", exist_ok=True)
+    assert run("check", "--baseline", place, "--write-baseline").code == 0
+    before = Path(place).read_text()
+    assert "base/old" in before.replace("profiles/base/old.toml", ""), "a message names the parent"
+    assert run("rename", "base/old", "team/new").code == 0
+    assert Path(place).read_text() == before
+    for words, is_moved in (((), True), (("--write-baseline",), True), ((), False)):
+        same = run("check", "--baseline", place, "--strict", *words)
+        assert (same.code, same.out, "gone" in same.err, "which knows" in same.err) == (0, "", False, is_moved), same.err
+
+
+def test_a_finding_with_another_name_in_its_message_is_new(run: Run, repo: Any) -> None:
+    repo.commit({"base/old": PARENT, "child": CHILD})
+    write_baseline(run)
+    repo.commit({"base/new": PARENT, "child": CHILD.replace("base/old", "base/new")})
+    assert run("check", "--baseline", FILE).code == 1

@@ -1,0 +1,613 @@
+"""``npuprof bisect``: planted causes, real processes, what is run how often, what ends it, what resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import string
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.store.trust import Trusted, keep_trusted
+from support.building import build_store
+from support.lanes import more_at_night
+from support.running import Run
+from support.waiting import wait_for
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+NAMES = "ABCDEFGHIJKLMNOP"
+OWN_NAMES = ("DEVICE",)
+
+
+def preset(value: str, names: str = NAMES, more: str = "") -> str:
+    return "[env]\n" + "".join(f'SET_{name} = "{value}"\n' for name in names) + more
+
+
+#: Bad where all of some variables have the value of the bad preset; a group of several is one of the causes.
+JUDGE = """
+import os, sys
+open("runs", "a").write(".")
+causes = [cause.split("+") for cause in sys.argv[1].split("|")]
+sys.exit(any(all(os.environ.get("SET_" + name) == "bad" for name in cause) for cause in causes))
+"""
+
+
+@pytest.fixture(autouse=True)
+def trust(tmp_path: Path) -> None:
+    """The variables that tests vary are their own."""
+    names = {f"SET_{name}" for name in string.ascii_uppercase} | set(string.ascii_uppercase) | {*OWN_NAMES}
+    keep_trusted(os.path.realpath(tmp_path / "profiles"), Trusted(frozenset(names)))
+
+
+@pytest.fixture
+def ends(tmp_path: Path) -> Path:
+    return build_store(tmp_path / "profiles", {"good": preset("good"), "bad": preset("bad")})
+
+
+def judge(causes: str) -> list[str]:
+    return [sys.executable, "-c", JUDGE, causes]
+
+
+def is_alive(pid: str) -> bool:
+    """Return whether a process runs: one that nobody reaps does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+    flags, command = words[: words.index("--")], words[words.index("--") :]
+    result = run("bisect", "good", "bad", "--format", "json", *flags, *command)
+    assert result.code == code, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def keys(answer: Mapping[str, Any], places: list[int]) -> list[str]:
+    return sorted(answer["changes"][place]["key"] for place in places)
+
+
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        ("C", ["env.SET_C"]),
+        ("A+P", ["env.SET_A", "env.SET_P"]),
+        ("A+G+P", ["env.SET_A", "env.SET_G", "env.SET_P"]),
+        ("B|N", ["env.SET_B"]),
+        ("A+C|A+M", ["env.SET_A", "env.SET_C"]),
+    ],
+)
+def test_a_planted_cause_is_found_each_run_once(run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[str]) -> None:
+    answer = ask(run, "--", *judge(causes))
+    assert [keys(answer, cause["changes"]) for cause in answer["causes"]] == [expected]
+    assert answer["complete"]
+    assert all(member["without"]["verdict"] == "good" for cause in answer["causes"] for member in cause["members"])
+    made = len((tmp_path / "runs").read_text())
+    assert answer["runs"] == made == len(answer["trials"]) == sum(len(trial["runs"]) for trial in answer["trials"])
+    again = ask(run, "--", *judge(causes))
+    assert again == answer
+    assert len((tmp_path / "runs").read_text()) == made
+
+
+def test_several_at_once_find_the_same(run: Run, ends: Path) -> None:
+    answer = ask(run, "-j", "4", "--", *judge("D+K"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_D", "env.SET_K"]
+
+
+def test_the_answer_in_words(run: Run, store: Run) -> None:
+    store({"base": "options.hccl_timeout = 600\n", "good": '[profile]\nextends = ["base"]\n[env]\nX = "1"\nY = "1"\n',
+           "worse": "options.hccl_timeout = 900\n", "bad": '[profile]\nextends = ["worse"]\n[env]\nX = "2"\nY = "2"\n'})  # fmt: skip
+    result = run("bisect", "good", "bad", "--", "sh", "-c", '[ "$NPUPROF_HCCL_TIMEOUT$X" != 9002 ]')
+    assert result.code == 0
+    assert result.out == (
+        "2 changes make the difference, only together (of 3 changes; 5 runs):\n"
+        "\n"
+        "  ~ hccl_timeout 600 → 900 s\n"
+        "      [distributed]  via profiles/worse.toml:1, before profiles/base.toml:1\n"
+        "    without it: good (exit code 0)\n"
+        "\n"
+        '  ~ env.X "1" → "2"\n'
+        "      via profiles/bad.toml:4, before profiles/good.toml:4\n"
+        "    without it: good (exit code 0)\n"
+    )
+
+
+def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_cause(run: Run, ends: Path, tmp_path: Path) -> None:
+    result = run("bisect", "good", "bad", "--format", "toml", "--", *judge("C+D"))
+    (tmp_path / "profiles" / "smallest.toml").write_text(result.out)
+    diff = run("diff", "good", "smallest", "--format", "json")
+    assert [change["key"] for change in json.loads(diff.out)["changes"]] == ["env.SET_C", "env.SET_D"]
+
+
+def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(run: Run, store: Run) -> None:
+    lists = "black-list = {{ to-add = [{}] }}"
+    names = ", ".join(f'"Op{place}"' for place in range(20))
+    store({
+        "good": 'options.precision_mode_v2 = "fp16"\n',
+        "bad": f'[options]\nprecision_mode_v2 = "mixed_float16"\n[options.modify_mixlist]\n{lists.format(names)}\n',
+    })  # fmt: skip
+    answer = ask(run, "--", "sh", "-c", '! grep -qw Op13 "$NPUPROF_MODIFY_MIXLIST"')
+    (cause,) = answer["causes"]
+    changed = [(answer["changes"][place]["key"], answer["changes"][place]["after"]) for place in cause["changes"]]
+    assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
+    assert [len(member["needed_by"]) for member in cause["members"]] == [1, 0]
+    assert answer["runs"] <= 14  # what is promised for one of 21
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 0", "NP954|bad, which should be bad, is good"),
+        ("exit 1", "NP954|good, which should be good, is bad\n|swap the presets"),
+        ("exit 125", "NP954|good, which should be good, is unknown"),
+        ("exit 126", "NP952|the command ended with exit code 126"),
+        ("exit 127", "NP952|the command ended with exit code 127"),
+        ("no-such-command-here", "NP952|the command ended with exit code 127"),
+        ("kill -SEGV $$", "NP952|the command ended with SIGSEGV|--signal bad"),
+        ("exit 134", "NP952|the command ended with exit code 134|--signal bad"),
+        ("exit 255", "NP952|the command ended with exit code 255"),
+    ],
+)
+def test_ends_and_errors_end_it_at_once_with_words(run: Run, ends: Path, script: str, words: str) -> None:
+    result = run("bisect", "good", "bad", "--", "sh", "-c", f"echo . >> runs; {script}")
+    assert result.code == 2
+    assert all(part in result.err for part in words.split("|")), result.err
+    assert Path("runs").read_text().count(".") <= 2
+
+
+def test_a_mended_command_goes_on_where_a_broken_one_has_ended_it(run: Run, ends: Path, tmp_path: Path) -> None:
+    script = tmp_path / "judge.sh"
+    script.write_text("#!/bin/sh\nexit 127\n")
+    script.chmod(0o755)
+    assert run("bisect", "good", "bad", "--", "./judge.sh").code == 2
+    script.write_text('#!/bin/sh\n[ "$SET_E" = good ]\n')
+    answer = ask(run, "--", "./judge.sh")
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_a_command_that_is_not_there_is_told_before_anything_runs(run: Run, ends: Path) -> None:
+    result = run("bisect", "good", "bad", "--", "no-such-command-here")
+    assert (result.code, "NP915" in result.err) == (2, True)
+
+
+def test_equal_ends_and_ends_with_errors_are_refused(run: Run, store: Run) -> None:
+    store({"good": "options.hccl_timeout = 600\n", "same": "options.hccl_timeout = 600\n", "wrong": 'options.hccl_timeout = "x"\n'})
+    assert "NP954" in run("bisect", "good", "same", "--", "true").err
+    assert "NP202" in run("bisect", "good", "wrong", "--", "true").err
+    assert not Path(".npuprof").exists()
+
+
+def test_a_signal_is_bad_where_that_is_said(run: Run, ends: Path) -> None:
+    answer = ask(run, "--signal", "bad", "--", "sh", "-c", '[ "$SET_E" = good ] || kill -SEGV $$')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(run: Run, ends: Path, tmp_path: Path) -> None:
+    hang = f"(sh -c 'echo $$ >> {tmp_path}/pids; trap : TERM; sleep 1000; sleep 1000' &); echo $$ >> {tmp_path}/pids; sleep 1000 & wait"
+    command = ["sh", "-c", f'[ "$SET_E$SET_F" = goodgood ] || [ "$SET_E" = good ] || {{ {hang}; }}']
+    answer = ask(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+    assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
+    refused = run("bisect", "good", "bad", "--timeout", "0.3", "--", *command)
+    assert "bad, which should be bad, is unknown" in refused.err
+
+
+def test_children_that_are_left_behind_are_ended_and_do_not_hold_it_up(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "-j", "4", "--", "sh", "-c", f'sleep 1000 & echo $! >> {tmp_path}/pids; [ "$SET_E" = good ]')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+    assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
+
+
+def test_all_output_of_a_run_is_in_its_log(run: Run, ends: Path) -> None:
+    ask(run, "--", "sh", "-c", 'echo first; head -c 30000000 /dev/zero; echo; echo last; [ "$SET_E" = good ]')
+    logs = sorted(Path().glob(".npuprof/trials/*/logs/*"))
+    assert logs
+    for log in logs:
+        text = log.read_bytes()
+        assert text == b"first\n" + bytes(30_000_000) + b"\nlast\n"
+
+
+def test_what_cannot_be_told_is_said(run: Run, ends: Path) -> None:
+    command = [
+        "sh",
+        "-c",
+        '[ "$SET_E$SET_F" = goodbad ] && exit 125; [ "$SET_E$SET_F" = badgood ] && exit 125; [ "$SET_E$SET_F" != badbad ]',
+    ]
+    answer = ask(run, "--", *command, code=1)
+    (cause,) = answer["causes"]
+    assert keys(answer, cause["undecided"]) == keys(answer, cause["changes"]) == ["env.SET_E", "env.SET_F"]
+    result = run("bisect", "good", "bad", "--", *command)
+    assert "not told: whether env.SET_E matters" in result.out
+
+
+def test_a_rendered_file_is_fresh_for_each_run(run: Run, store: Run) -> None:
+    store({"good": "[options]\nhccl_timeout = 600\ndeterministic = 0\n", "bad": "[options]\nhccl_timeout = 900\ndeterministic = 1\n"})
+    answer = ask(run, "--to", "session", "--", "sh", "-c", '! grep -q "i = 900" "$0"', "{code}")
+    assert keys(answer, answer["causes"][0]["changes"]) == ["hccl_timeout"]
+    assert not list(Path().glob(".npuprof/trials/*/code/*"))
+    assert run("bisect", "good", "bad", "--to", "session", "--", "true").code == 2
+
+
+def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
+    speed = 'v=100; [ "$SET_C" = bad ] && v=50; [ "$SET_D" = bad ] && v=$((v + 1)); echo "step 1 speed=90"; echo "speed=$v it/s"'
+    answer = ask(run, "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert (answer["metric"]["good"], answer["metric"]["bad"]) == (100, 51)
+    text = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
+    assert "without it: good (exit code 0 and the value 100)\n" in text.out
+    same = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "60%", "--", "sh", "-c", speed)
+    assert "differ by no more than the tolerance" not in same.err
+    none = run("bisect", "good", "bad", "--metric", "loss=([0-9.]+)", "--", "sh", "-c", speed)
+    assert "told no value of the metric" in none.err
+
+
+def test_a_metric_that_is_no_number_is_bad(run: Run, ends: Path) -> None:
+    answer = ask(run, "--metric", "loss=(\\S+)", "--", "sh", "-c", '[ "$SET_C" = bad ] && echo loss=nan || echo loss=0.5')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+
+
+#: Adds one to a counter of each combination, and leaves it in $n.
+COUNT = "f=n-$NPUPROF_DIGEST; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
+
+
+def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
+    """Every fourth run of a combination is wrong; a combination is run until its majority is certain, and five times at most."""
+    flaky = COUNT + '[ $((n % 4)) = 1 ] && set -- bad good || set -- good bad; [ "$SET_C" = "$1" ]'
+    words = ["--repeat", "5", "--", "sh", "-c", flaky]
+    answer = ask(run, *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert answer["complete"]
+    assert {len(trial["runs"]) for trial in answer["trials"]} == {4}
+    shown = run("bisect", "good", "bad", *words)
+    assert "without it: good (good in 3, bad in 1 of 4 runs)\n" in shown.out
+    said = " ".join(shown.err.split())
+    assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in said
+    assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
+
+
+def test_agreeing_runs_decide_without_the_others(run: Run, ends: Path) -> None:
+    answer = ask(run, "--repeat", "5", "--", "sh", "-c", '[ "$SET_C" = good ]')
+    assert {len(trial["runs"]) for trial in answer["trials"]} == {3}
+
+
+def test_more_repeats_count_the_runs_that_were_made(run: Run, ends: Path, tmp_path: Path) -> None:
+    command = ["--", "sh", "-c", 'echo >> runs; [ "$SET_C" = good ]']
+    once = ask(run, *command)
+    more = ask(run, "--repeat", "3", *command)
+    assert more["causes"] == once["causes"]
+    assert more["runs"] == 2 * once["runs"] == (tmp_path / "runs").read_text().count("\n")
+    assert ask(run, *command)["causes"] == once["causes"]
+
+
+def test_a_tie_is_undecided(run: Run, ends: Path) -> None:
+    """What has C and not D ends once as good and once as bad."""
+    tied = COUNT + '[ "$SET_C$SET_D" = badgood ] && exit $((n % 2)); [ "$SET_C$SET_D" != badbad ]'
+    words = ["--repeat", "2", "--", "sh", "-c", tied]
+    answer = ask(run, *words, code=1)
+    (cause,) = answer["causes"]
+    assert (keys(answer, cause["changes"]), keys(answer, cause["undecided"])) == (["env.SET_C", "env.SET_D"], ["env.SET_D"])
+    assert "without it: cannot be told (good in 1, bad in 1 of 2 runs)" in run("bisect", "good", "bad", *words).out
+    refused = run("bisect", "good", "bad", "--repeat", "2", "--", "sh", "-c", COUNT + "exit $((n % 2))")
+    shown = " ".join(refused.err.split())
+    assert (refused.code, "good, which should be good, is unknown" in shown, "good in 1, bad in 1 of 2 runs" in shown) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("noise", "flags", "message"),
+    [
+        (0, ("--repeat", "4"), ""),
+        (2, ("--repeat", "4", "--tolerance", "3%"), ""),
+        (9, ("--repeat", "5"), "the command is flaky, and the majority decides"),
+    ],
+)
+def test_a_metric_that_is_noisy_is_judged_by_the_majority(run: Run, ends: Path, noise: int, flags: tuple[str, ...], message: str) -> None:
+    script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; v=100; [ "$SET_C" = bad ] && v=90; '
+    script += f"echo v=$((v + (n * 7 % 5 - 2) * {noise} / 2))"
+    result = run("bisect", "good", "bad", "--metric", "v=([0-9]+)", *flags, "--", "sh", "-c", script)
+    shown = " ".join(result.err.split())
+    assert message in shown
+    assert bool(message) == bool(shown)
+    if noise < 9:
+        assert "env.SET_C" in result.out
+
+
+def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--max-runs", "5", "--", *judge("A+C"), code=2)
+    assert (answer["found"], len((tmp_path / "runs").read_text())) == (False, 5)
+    assert {"env.SET_A", "env.SET_C"} <= set(keys(answer, answer["in_question"]))
+    told = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A+C"))
+    assert (told.code, "; run the same command again, or with a greater --max-runs, to go on" in told.out) == (2, True), told.out
+    answer = ask(run, "--", *judge("A+C"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
+    assert len((tmp_path / "runs").read_text()) == answer["runs"]
+
+
+def test_a_limit_below_the_runs_of_the_ends_is_reported(run: Run, ends: Path) -> None:
+    result = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A"))
+    assert (result.code, result.out.startswith("Not found yet: 16 changes still in question")) == (2, True)
+
+
+def test_a_flaky_search_that_ran_out_of_runs_goes_on_with_the_same_command(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["--repeat", "4", "--max-runs", "12", "--", "sh", "-c", 'echo >> runs; [ "$SET_C" = good ]']
+    first = run("bisect", "good", "bad", *words)
+    assert first.code == 2
+    assert "run the same command again, or with a greater --max-runs, to go on" in first.out
+    for _ in range(9):
+        last = run("bisect", "good", "bad", *words)
+        if last.code == 0:
+            break
+    answer = ask(run, *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert (tmp_path / "runs").read_text().count("\n") == answer["runs"]
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*NPUPROF, "bisect", "good", "bad", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def settle(path: Path) -> int:
+    """Return the size of a file that nobody writes to any more: a command may outlive the bisect that was killed."""
+    sizes = [-1]
+
+    def is_settled() -> bool:
+        sizes.append(path.stat().st_size)
+        return sizes[-1] == sizes[-2]
+
+    wait_for(is_settled, pause=0.3)
+    return sizes[-1]
+
+
+@pytest.mark.parametrize("number", more_at_night([signal.SIGKILL], [signal.SIGINT, signal.SIGTERM]))
+def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
+    command = ["sh", "-c", 'sleep 0.05; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_M" != badbad ]']
+    begun = tmp_path / "done"
+    begun.touch()
+    for patience in (0.0, 0.07, 0.15, 0.23):
+        before = settle(begun)
+        with start(tmp_path, "--", *command) as process:
+            wait_for(lambda: begun.stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
+            time.sleep(patience)
+            process.send_signal(number)
+            _, told = process.communicate(timeout=20)
+            assert process.returncode in (-number, 130, 0), told
+            if process.returncode == 130:
+                assert b"the same command goes on from there" in told
+    answer = ask(run, "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_M"]
+    ran = (tmp_path / "done").read_text().split()
+    assert len(ran) - len(set(ran)) <= 4  # the run that was under way, of each that was killed
+
+
+def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--", *judge("B"))
+    (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-20])
+    assert ask(run, "--", *judge("B"))["causes"] == answer["causes"]
+    journal.write_bytes(whole.replace(b"npuprof.trials/1", b"npuprof.trials/9", 1))
+    result = run("bisect", "good", "bad", "--", *judge("B"))
+    assert (result.code, "npuprof.trials/9" in result.err, "--fresh" in result.err) == (2, True, True)
+    assert ask(run, "--fresh", "--", *judge("B"))["causes"] == answer["causes"]
+    assert journal.with_name("journal.jsonl.old").exists()
+
+
+def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path) -> None:
+    command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
+    with start(tmp_path, "--", *command) as process:
+        wait_for((tmp_path / "begun").exists)
+        result = run("bisect", "good", "bad", "--", *command)
+        assert (result.code, f"process {process.pid} on" in result.err) == (2, True)
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_presets_that_change_under_way_change_nothing(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--", "sh", "-c", 'echo "broken = [" > profiles/bad.toml; [ "$SET_B" = good ]')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+
+
+def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Run, tmp_path: Path) -> None:
+    ask_launcher = 'DEVICE = { launcher = "local-rank" }\n'
+    store({name: preset(name, more=ask_launcher) for name in ("good", "bad")})
+    script = 'echo "$ASCEND_DEVICE_ID $DEVICE $RANK_ID" >> devices; mkdir "busy$DEVICE" || exit 125; sleep 0.05; rmdir "busy$DEVICE"'
+    script += '; [ "$SET_B" = good ]'
+    answer = ask(run, "--devices", "2-4", "-j", "9", "--", "sh", "-c", script)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+    seen = set((tmp_path / "devices").read_text().split("\n")) - {""}
+    assert seen <= {"2 2 0", "3 3 0", "4 4 0"}
+    assert len(seen) > 1
+    assert run("bisect", "good", "bad", "--devices", "x", "--", "true").code == 2
+
+
+def test_revisions_and_files_are_ends_too(run: Run, repo: Any) -> None:
+    repo.write({"leaf": preset("good")})
+    repo.commit(message="one")
+    repo.write({"leaf": preset("bad")})
+    result = run("bisect", "leaf@HEAD", "leaf", "--trust", "--format", "json", "--", *judge("H"))
+    answer = json.loads(result.out)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
+
+
+def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Run) -> None:
+    store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
+    result = run("bisect", "good", "bad", "--", *judge("H"))
+    assert "not tried: profile.scenario differs" in result.out
+
+
+def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> None:
+    """What a good and a bad run were given, whatever has become of their presets since."""
+    for name in ("good", "bad"):
+        subprocess.run([*NPUPROF, "run", name, "--record", "records", "--", "true"], cwd=tmp_path, check=True, capture_output=True)
+        (tmp_path / "profiles" / f"{name}.toml").write_text("")
+    result = run("bisect", "records/good.0.run.json", "records/bad.0.run.json", "--format", "json", "--", *judge("H"))
+    answer = json.loads(result.out)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
+
+
+def test_what_has_run_against_a_rule_is_an_end_without_the_checks(run: Run, store: Run, tmp_path: Path) -> None:
+    broken = 'options.precision_mode_v2 = "fp16"\noptions.modify_mixlist.black-list.to-add = ["Cast"]\n'
+    store({"good": broken + preset("good"), "bad": broken + preset("bad")})
+    judged = judge("H")
+    assert run("bisect", "good", "bad", "--", *judged).code == 2
+    for name in ("good", "bad"):
+        words = [*NPUPROF, "run", name, "--no-check", "--record", "records", "--", "true"]
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    words = ["bisect", "records/good.0.run.json", "records/bad.0.run.json"]
+    refused = run(*words, "--", *judged)
+    assert (refused.code, "NP303" in refused.err) == (2, True)
+    result = run(*words, "--no-check", "--", *judged)
+    assert (result.code, "env.SET_H" in result.out) == (0, True), result.err
+
+
+def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: Run, ends: Path, tmp_path: Path) -> None:
+    script = tmp_path / "judge.sh"
+    script.write_text('[ "$SET_E" = good ]\n')
+    assert "changed" not in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    script.write_text('[ "$SET_F" = good ]\n')
+    for _ in range(2):
+        assert "judge.sh has changed since" in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
+
+
+def test_a_metric_in_the_middle_of_a_long_output_counts(run: Run, ends: Path) -> None:
+    script = 'head -c 3000000 /dev/zero; echo; [ "$SET_C" = bad ] && echo loss=9 || echo loss=1; head -c 3000000 /dev/zero; echo; exit 0'
+    answer = ask(run, "--metric", "loss=([0-9.]+)", "--", "sh", "-c", script)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"digest": 7, "exit": 0}', '{"digest": "a", "exit": "0"}', '{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"]
+)
+def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, ends: Path, tmp_path: Path, line: str) -> None:
+    ask(run, "--", *judge("B"))
+    (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
+    journal.write_text(journal.read_text() + line + "\n")
+    result = run("bisect", "good", "bad", "--", *judge("B"))
+    assert (result.code, "NP951" in result.err, "journal.jsonl:" in result.err) == (2, True, True), result.err
+
+
+def test_a_disk_that_is_full_before_anything_runs_is_told_with_the_path(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refuse(path: Any, *more: Any, **named: Any) -> int:
+        if str(path).endswith("lock"):
+            raise OSError(28, "No space left on device")
+        return real(path, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        result = run("bisect", "good", "bad", "--", *judge("E"))
+    assert (result.code, "NP012" in result.err, "lock" in result.err) == (2, True, True), result.err
+
+
+def show_on_terminal(words: list[str], tmp_path: Path) -> bytes:
+    import pty
+
+    near, far = pty.openpty()
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far) as process:
+        os.close(far)
+        shown = b""
+        try:
+            while piece := os.read(near, 4096):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(near)
+        assert process.wait(30) in (0, 1)
+    return shown
+
+
+def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: Path, tmp_path: Path) -> None:
+    command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_M" != badbad ]']
+    words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
+    shown = show_on_terminal(words, tmp_path)
+    assert re.search(rb"run \d+: \d+ of 16 changes ruled out", shown)
+    assert shown.endswith(b"\r\x1b[K")
+    done = subprocess.run([*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stderr == b""
+
+
+def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, written = os.write, [0]
+
+    def write(handle: int, data: bytes) -> int:
+        if data.startswith(b'{"digest"'):
+            written[0] += 1
+            if written[0] == 4:
+                return real(handle, data[:30])
+        return real(handle, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        result = run("bisect", "good", "bad", "--", *judge("E"))
+    assert (result.code, "NP012" in result.err, "no space left" in result.err) == (2, True, True)
+    (journal,) = Path().glob(".npuprof/trials/*/journal.jsonl")
+    assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["digest"]
+    assert len(journal.read_text().splitlines()) == 4
+    answer = ask(run, "--", *judge("E"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Run) -> None:
+    store({
+        "good": 'options.precision_mode_v2 = "fp16"\n',
+        "bad": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["A", "B", "C", "D"] } }\n',
+    })  # fmt: skip
+    command = ["--", "sh", "-c", 'f=$NPUPROF_MODIFY_MIXLIST; [ -z "$f" ] || ! { grep -q \'"B"\' "$f" && grep -q \'"D"\' "$f"; }']
+    answer = ask(run, *command)
+    members = [[answer["changes"][place]["after"] for place in member["changes"]] for member in answer["causes"][0]["members"]]
+    assert members == [["mixed_float16"], ["B"], ["D"]]
+    assert [len(member["needed_by"]) for member in answer["causes"][0]["members"]] == [2, 0, 0]
+    assert all(member["without"]["verdict"] == "good" for member in answer["causes"][0]["members"])
+    assert (
+        '    without it, and what needs it (modify_mixlist.black-list.to-add "B", modify_mixlist.black-list.to-add "D"): good ('
+        in run("bisect", "good", "bad", *command).out
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "nosuch", "--", "true"], "no preset 'nosuch'"),
+        (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
+        (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
+        (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"),
+        (["good", "bad", "--to", "sesion", "--", "true"], "session"),
+        (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_before_anything_runs(run: Run, ends: Path, words: list[str], said: str) -> None:
+    result = run("bisect", *words)
+    assert (result.code, said in result.err) == (2, True), result.err
+    assert not Path(".npuprof").exists()
+
+
+def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: Run, ends: Path, tmp_path: Path) -> None:
+    import random
+
+    chance = random.Random(11)
+    command = ["sh", "-c", 'sleep 0.03; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_G$SET_M" != badbadbad ]']
+    (tmp_path / "done").touch()
+    for _ in range(5):
+        before = (tmp_path / "done").stat().st_size
+        with start(tmp_path, "-j", "3", "--", *command) as process:
+            wait_for(lambda: (tmp_path / "done").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
+            time.sleep(chance.random() / 4)
+            process.kill()
+    answer = ask(run, "-j", "3", "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_G", "env.SET_M"]
+    kept = {trial["digest"] for trial in answer["trials"]}
+    ran = (tmp_path / "done").read_text().split()
+    assert kept <= set(ran)
+    assert all(ran.count(digest) <= 6 for digest in kept)

@@ -1,0 +1,583 @@
+"""The command line: exits, what goes where, formats, colour, and that the quick way and the framework agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof import __version__
+from npuprof.commands.framework import application, verb
+from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework.verb import GROUPS, Verb
+from support.building import REPOSITORY, examples, toml
+from support.running import Run
+
+PRESETS = {
+    "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'
+    '[options]\nhccl_timeout = 1800\ndump_step = [1, "3-5"]\n'
+    'enable_dump = true\ndump_path = "/tmp/dump"\n',
+    "leaf": '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
+    '[append.options]\ndump_step = [9]\n[env]\nTMPDIR = "a b"\n',
+    "wrong": "[options]\nhcom_paralel = true\n",
+    "worrying": "[options]\nop_select_implmode = 'high_precision'\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def presets(store: Any) -> None:
+    store(PRESETS)
+
+
+#: Words, exit code.
+EXITS = [
+    (["list"], 0), (["list", "--tree"], 0), (["list", "--where", "hccl_timeout == 1800"], 0), (["show", "leaf"], 0),
+    (["list", "--where", "hccl_timeout == 1800", "--where", "hccl_timeout > 1"], 0),
+    (["show", "leaf", "--origin"], 0),
+    (["explain", "leaf", "hccl_timeout"], 0), (["explain", "leaf", "deterministic"], 0), (["options"], 0), (["options", "dump"], 0),
+    (["option", "hccl_timeout"], 0), (["option", "--", "--soc_version"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0),
+    (["rule"], 0), (["rule", "np201"], 0),
+    (["check", "leaf"], 0), (["check", "worrying"], 0), (["check", "worrying", "--strict"], 1), (["check", "wrong"], 1), (["check"], 1),
+    (["check", "gone"], 2), (["check", "leaf", "gone"], 2), (["render", "leaf"], 0), (["render", "wrong"], 2),
+    (["render", "wrong", "--no-check"], 2),
+    (["render", "base"], 2), (["render", "base", "--no-check"], 0), (["render", "leaf", "--to", "nothing"], 2),
+    (["env", "leaf"], 0), (["env", "leaf", "--unset"], 0),
+    (["env", "leaf", "--shell", "nothing"], 2), (["--help"], 0), (["-h"], 0), (["render", "-h"], 0), (["--version"], 0),
+    ([], 2), (["nothing"], 2),
+    (["show"], 2), (["show", "leaf", "more"], 2), (["show", "leaf", "--bogus"], 2), (["show", "gone"], 2),
+    (["explain", "leaf", "nothing"], 2),
+    (["option", "nothing"], 2), (["options", "no such words"], 2), (["rule", "NP000"], 2), (["show", "leaf", "--format", "yaml"], 2),
+    (["check", "--format", "xml"], 2), (["check", "--severity", "loud"], 2), (["show", "leaf", "--color", "red"], 2),
+    (["list", "--where", "("], 2),
+    (["show", "leaf", "--cann", "1"], 2), (["show", "leaf", "--product", "x"], 2), (["render"], 2), (["env"], 2),
+    (["render", "leaf", "more"], 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code"), EXITS)
+def test_exit_codes_and_streams(run: Run, words: list[str], code: int) -> None:
+    result = run(*words)
+    assert result.code == code, (result.out, result.err)
+    if code == 0:
+        assert result.out or words == ["check", "leaf"], "no answer"
+    elif words[:1] != ["check"] and words:  # no words at all: the help
+        assert result.out == "", "an answer in spite of the error"
+        assert result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("words", "code"), EXITS)
+def test_two_runs_are_byte_identical_and_nothing_in_a_pipe_is_coloured(run: Run, words: list[str], code: int) -> None:
+    first = run(*words)
+    assert run(*words) == first
+    assert "\x1b" not in first.out + first.err
+
+
+def test_several_conditions_are_all_to_be_met(store: Any, run: Run) -> None:
+    """A second --where was refused once; an 'or' in one of them does not reach into the other."""
+    store({"a": "[options]\nhccl_timeout = 1733\n", "b": "[options]\nhccl_timeout = 1900\n", "c": "[env]\nX = 1\n"})
+    either = ["--where", "hccl_timeout == 1733 or env.X == 1", "--where", "hccl_timeout > 1000"]
+    assert [line.split()[0] for line in run("list", *either).out.splitlines() if line] == ["a"]
+    told = run("set", "env.NEW=1", *either, "--dry-run")
+    assert "a.toml" in told.out
+    assert "b.toml" not in told.out
+    assert "c.toml" not in told.out
+
+
+JSON = [
+    ["list"], ["list", "--where", "hccl_timeout == 1800"], ["show", "leaf"], ["show", "leaf", "--origin"],
+    ["explain", "leaf", "dump_step"], ["options", "dump"],
+    ["option", "hccl_timeout"], ["option", "RANK_ID"], ["rule"], ["rule", "NP301"], ["check"], ["check", "leaf"], ["check", "gone"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", JSON)
+def test_json_has_a_schema_and_no_surprises(run: Run, words: list[str]) -> None:
+    answer = json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert answer["schema"].startswith("npuprof.")
+    assert answer["schema"].partition("/")[2].isdigit()
+
+
+def test_json_can_be_read_whatever_a_preset_holds(run: Run, store: Any) -> None:
+    store(
+        {
+            "odd": toml({"options": {"a": float("inf"), "b": 2**70, "c": "\u2028\x7f", "d": "\U0001f600"}})
+            + "x = nan\ny = 1979-05-27T07:32:00Z\n"
+        }
+    )
+    for words in (["show", "odd"], ["explain", "odd", "x"], ["check", "odd"], ["list"]):
+        json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+def test_check_speaks_sarif_and_github(run: Run) -> None:
+    sarif = json.loads(run("check", "--format", "sarif").out)
+    assert sarif["version"] == "2.1.0"
+    (result,) = [result for result in sarif["runs"][0]["results"] if result["ruleId"] == "NP201"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "profiles/wrong.toml"
+    assert place["region"] == {"startLine": 2, "startColumn": 1}
+    rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[result["ruleIndex"]]["id"] == "NP201"
+    lines = run("check", "--format", "github").out.splitlines()
+    assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
+
+
+def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(run: Run, store: Any) -> None:
+    def report() -> list[dict[str, Any]]:
+        said = run("check", "--format", "gitlab")
+        assert said.code == 1, said.err
+        rows: list[dict[str, Any]] = json.loads(said.out)
+        return rows
+
+    before = report()
+    (row,) = [row for row in before if row["check_name"] == "NP201"]
+    assert row["location"] == {"path": "profiles/wrong.toml", "lines": {"begin": 2}}
+    assert row["severity"] == "critical"
+    assert {"description", "check_name", "fingerprint", "severity", "location"} == set(row)
+    assert len({row["fingerprint"] for row in before}) == len(before)
+    wrong = Path("profiles/wrong.toml")
+    wrong.write_text("# one more line\n\n" + wrong.read_text())
+    after = report()
+    assert sorted(row["fingerprint"] for row in after) == sorted(row["fingerprint"] for row in before)
+    assert [row["location"]["lines"] for row in after if row["check_name"] == "NP201"] == [{"begin": 4}]
+
+
+def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
+    for words in (["list"], ["show", "leaf"], ["explain", "leaf", "hccl_timeout"], ["options"], ["option", "hccl_timeout"],
+    ["rule"], ["check"],
+                  ["render", "leaf"], ["env", "leaf"], ["check", "--format", "sarif"]):  # fmt: skip
+        printed = run(*words)
+        written = run(*words, "-o", f"{words[0]}.txt")
+        assert (written.code, written.out) == (printed.code, "")
+        assert Path(f"{words[0]}.txt").read_bytes() == printed.out.encode()
+
+
+def test_colour_is_for_terminals_and_for_who_asks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" in run("check", "--color", "always").out
+    assert "\x1b[" in run("show", "leaf", "--origin", "--color", "always").out
+    assert "\x1b[" not in run("check", "--color", "always", "--format", "json").out
+    from npuprof.report.output import is_colour_wanted
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    assert is_colour_wanted("auto", Terminal())
+    assert not is_colour_wanted("never", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not is_colour_wanted("auto", Terminal())
+    assert is_colour_wanted("always", Terminal())
+    monkeypatch.setenv("NO_COLOR", "")
+    assert is_colour_wanted("auto", Terminal()), "an empty NO_COLOR is none"
+    monkeypatch.setenv("TERM", "dumb")
+    assert not is_colour_wanted("auto", Terminal())
+
+
+def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for words in (["--help"], ["render", "--help"], ["show", "--bogus"]):
+        result = run(*words)
+        assert "\x1b" not in result.out + result.err
+        assert "─" not in result.out + result.err
+    assert run("--version").out == f"npuprof {__version__}\n"
+
+
+VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
+
+
+@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if not one.hidden], ids=" ".join)
+def test_the_help_cuts_nothing_short_and_names_every_value(run: Run, names: tuple[str, ...]) -> None:
+    assert f"\n  {names[-1]} " in run(*names[:-1], "--help").out
+    for words in ([], ["git"], names):
+        shown = run(*words, "--help").out.partition("\n\n")[2]
+        assert not [line for line in shown.splitlines() if line.endswith("...")]
+        assert "<str>" not in shown
+
+
+@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join)
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(run: Run, names: tuple[str, ...], word: str) -> None:
+    shown = run(*names, word)
+    assert shown.code == 0
+    assert shown.out.startswith(f"Usage: npuprof {' '.join(names)} ")
+    assert f"\n  {names[-1]} " not in run(*names[:-1], "--help").out
+    assert "Usage" not in run(*names, word, word).out, "that may be what git hands over"
+
+
+@pytest.mark.parametrize(("flag", "values"), [("--product", ("atlas-a2", "atlas-a3")), ("--cann", ("8.0.0", "9.0.0"))])
+def test_one_platform_is_checked_and_several_make_a_table(run: Run, flag: str, values: tuple[str, str]) -> None:
+    one = run("check", "leaf", flag, values[0])
+    assert one.err.startswith("npuprof: 1 preset checked: ")
+    several = run("check", "leaf", *(word for value in values for word in (flag, value)))
+    assert several.err.startswith("npuprof: 1 preset on 2 platforms: ")
+    assert several.out.splitlines()[0].split() == list(values)
+
+
+def test_a_misspelt_key_is_not_unset_in_silence(run: Run) -> None:
+    for name in ("show", "render"):
+        done = run(name, "leaf", "--unset", "precison_mode_v2")
+        assert (done.code, done.out) == (2, "")
+        assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
+        assert "did you mean 'precision_mode_v2'?" in done.err
+    for key in ("deterministic", "env.TMPDIR", "dump_path"):  # known, or set: nothing is lost
+        assert run("show", "leaf", "--unset", key).code == 0
+    assert run("show", "leaf", "--set", "env.MINE=1", "--unset", "env.MINE").code == 0
+
+
+def test_a_spec_without_a_name_says_so(run: Run) -> None:
+    for word in ("@HEAD", "leaf+", "+leaf"):
+        assert f"{word!r} names no preset" in run("show", word).err, word
+    assert "npuprof list --store builtin: shows what is in" in run("show", "builtin:leaf").err
+
+
+def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Run) -> None:
+    assert run("option", "--op_select_implmode").out.startswith("--op_select_implmode: ")
+    assert run("option", "--op_select_implmod").code == 2
+    assert "  risk         numerics, performance\n" in run("option", "HCCL_DETERMINISTIC").out
+
+
+def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Run) -> None:
+    assert "mixed_bfloat16: ascend-950, atlas-a3, atlas-a2 only" in run("option", "precision_mode_v2").out
+    assert "1 to 17340 on atlas-training" in run("option", "hccl_timeout").out
+    assert "2 to 256 on ascend-950" in run("option", "dynamic_dims").out
+    assert "0 from CANN 20.1 on; 2 from CANN 7.0.0 on" in run("option", "enable_exception_dump").out
+    assert "3: gone in 6.0.1" in run("option", "aoe_mode").out
+
+
+def test_an_option_as_json_tells_zero_and_false_where_they_mean_something(run: Run) -> None:
+    shown = json.loads(run("option", "deterministic", "--format", "json").out)
+    assert (shown["default"], shown["releases"]) == (0, "6.3.RC1 on")
+    assert json.loads(run("option", "stream_sync_timeout", "--format", "json").out)["minimum"] == -1
+    assert json.loads(run("option", "hccl_timeout", "--format", "json").out)["minimum"] == 0
+    assert json.loads(run("option", "mix_compile_mode", "--format", "json").out)["default"] is False
+
+
+def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
+    lines = run("--help").out.split("\n\n", 3)[3].splitlines()
+    assert [line for line in lines if line and line[0] != " "] == [f"{heading}:" for heading in GROUPS.values()]
+    listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
+    assert sorted(words[0] for words in listed) == sorted({names[0] for names, _ in list_verb_names()})
+    assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {words[0] for words in listed}
+    assert all(len(words) > 2 for words in listed)
+    assert all(len(line) <= 80 and not line.endswith("...") for line in lines)
+
+
+# -- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_show_with_origins_places_every_element(run: Run) -> None:
+    lines = run("show", "leaf", "--origin").out.splitlines()
+    assert 'precision_mode_v2 = "mixed_float16"  # profiles/leaf.toml:4' in lines
+    assert "hccl_timeout = 1800  # profiles/base.toml:6" in lines
+    at = lines.index("dump_step = [")
+    assert lines[at + 1 : at + 4] == [
+        "    1,  # profiles/base.toml:7", '    "3-5",  # profiles/base.toml:7', "    9,  # profiles/leaf.toml:6",
+    ]  # fmt: skip
+
+
+def test_show_can_be_read_back(run: Run, store: Any) -> None:
+    shown = run("show", "leaf").out
+    store({"copy": shown})
+    digest = {row["name"]: row["digest"] for row in json.loads(run("list", "--format", "json").out)["presets"]}
+    assert digest["copy"] == digest["leaf"]
+    assert run("show", "-", stdin=shown.encode()).out == shown
+    with_origins = run("show", "leaf", "--origin").out
+    assert json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"] == digest["leaf"]
+
+
+def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Run, store: Any) -> None:
+    text = """profiling_options = '{"output":"/p","training_trace":"on"}'"""
+    store({"base": f"[options]\n{text}\n", "top": 'profile.extends = ["base"]\noptions.profiling_options.output = "/q"\n'})
+    lines = run("show", "top", "--origin").out.splitlines()
+    assert 'profiling_options.output = "/q"  # profiles/top.toml:2, over "/p" (profiles/base.toml:2)' in lines
+    assert 'profiling_options.training_trace = "on"  # profiles/base.toml:2' in lines
+    assert "overruled" not in run("explain", "top", "profiling_options.training_trace").out
+    assert 'overruled    "/p" of base (profiles/base.toml:2)' in run("explain", "top", "profiling_options.output").out
+
+
+def test_an_appended_element_overrules_none_of_those_before_it(run: Run, store: Any) -> None:
+    base = "[options]\ndump_step = [1, 2]\n"
+    store({"old": "options.dump_step = [8, 9, 10]\n", "base": f'profile.extends = ["old"]\n{base}'})
+    store({"top": 'profile.extends = ["base"]\nappend.options.dump_step = [3, 4]\n'})
+    first, third, last = (run("explain", "top", f"dump_step[{index}]").out for index in (0, 2, 3))
+    assert "set by       base (profiles/base.toml:3)\n  overruled    8 of old (profiles/old.toml:1)\n" in first
+    assert "set by       top (profiles/top.toml:2, append)\n  overruled    10 of old (profiles/old.toml:1)\n" in third
+    assert first.count("overruled") == third.count("overruled") == 1
+    assert "dump_step[3] = 4\n" in last
+    assert "overruled" not in last
+
+
+def test_explain_names_only_who_cleared_the_place_in_question(run: Run, store: Any) -> None:
+    lists = "options.modify_mixlist = { black-list = { to-add = ['A'] }, white-list = { to-add = ['B'] } }"
+    store({"base": lists, "top": "profile.extends = ['base']\nprofile.unset = ['modify_mixlist.black-list']\n"})
+    assert "cleared by   top (profiles/top.toml:2, unset)" in run("explain", "top", "modify_mixlist.black-list.to-add").out
+    assert "cleared by   top (profiles/top.toml:2, unset)" in run("explain", "top", "modify_mixlist").out
+    assert "cleared by" not in run("explain", "top", "modify_mixlist.white-list").out
+
+
+def test_explain_names_winner_losers_default_and_rules(run: Run, store: Any) -> None:
+    store({"over": '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n[options]\nhccl_timeout = 600\n'})
+    out = run("explain", "over", "hccl_timeout", "--set", "hccl_timeout=5").out
+    assert out.startswith("over: hccl_timeout = 5\n")
+    assert out.index("set by") < out.index("600 of over (profiles/over.toml:5)") < out.index("1800 of base (profiles/base.toml:6)")
+    assert "NP378" in out
+    out = run("explain", "over", "dump_step").out
+    assert out.startswith("over: dump_step is not set\n")
+    assert "cleared by   over (profiles/over.toml:3, unset)" in out
+    out = run("explain", "leaf", "dump_step").out
+    assert "9 at [2]: leaf (profiles/leaf.toml:6, append)" in out
+    assert "1 at [0]: base (profiles/base.toml:7)" in out
+
+
+@pytest.mark.parametrize("key", ["dump_step[2]", "options.dump_step[2]"])
+def test_explain_takes_a_single_element_as_it_is_shown(run: Run, key: str) -> None:
+    result = run("explain", "leaf", key)
+    assert result.code == 0, result.err
+    assert result.out.startswith("leaf: dump_step[2] = 9\n")
+    assert "set by       leaf (profiles/leaf.toml:6, append)" in result.out
+
+
+def test_list_shows_parents_and_filters_on_resolved_values(run: Run) -> None:
+    assert run("list").out.splitlines() == [
+        "base      abstract  -  -     for all", "leaf      training  -  base  -", "worrying  -         -  -     -",
+        "wrong     -         -  -     -",
+    ]  # fmt: skip
+    assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
+    found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)
+    assert [row["name"] for row in found["presets"]] == ["leaf"]
+    assert run("list", "--where", "env.TMPDIR == 'a b'").out.split()[0] == "leaf"
+    assert run("list", "--where", "hccl_timeout == 5").out == ""
+
+
+def test_a_misspelt_word_is_answered_with_its_nearest(run: Run) -> None:
+    assert "did you mean 'leaf'?" in run("show", "laef").err
+    assert "did you mean 'hccl_timeout'?" in run("list", "--where", "hccl_timeot == 1800").err
+    assert run("list", "--where", "hcom_paralel is set").out.split()[0] == "wrong", "a preset may hold a key that is none"
+    assert "did you mean 'hccl_timeout'" in run("option", "hccl_timout").err
+    assert "did you mean 'session'?" in run("render", "leaf", "--to", "sesion").err
+    assert "did you mean 'precision_mode_v2'" in run("explain", "leaf", "precison_mode_v2").err
+
+
+def test_warnings_are_talk_and_do_not_stop_a_render(run: Run) -> None:
+    result = run("render", "worrying")
+    assert result.code == 0
+    assert result.out.startswith("# Generated by npuprof")
+    assert "warning NP501" in result.err
+    assert run("render", "worrying", "--no-check").err == ""
+
+
+def test_render_check_tells_current_from_stale(run: Run) -> None:
+    assert run("render", "leaf", "-o", "out.py").code == 0
+    assert run("render", "leaf", "--check", "out.py").code == 0
+    assert run("render", "leaf", "--check", "out.py", "--set", "hccl_timeout=5").code == 1
+    with open("out.py", "a") as file:
+        file.write("# mine\n")
+    result = run("render", "leaf", "--check", "out.py")
+    assert (result.code, result.out) == (1, "")
+    assert "hand" in result.err
+    assert run("render", "leaf", "--check", "gone.py").code == 2
+
+
+# -- the quick way and the framework ------------------------------------------------------------------------------
+
+#: Words that stand for anything, and some that no verb expects where they stand.
+ANY = ["leaf", "-", "a+b", "x.toml", "", "a=1", "b=c=d", "7", "0", "-x", "--", "--bogus", "-h", "--help", "-ofile", "more", "--no-check=1"]
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
+    """Draw a verb and words for it, mostly such as people type: its own flags, with values that may be theirs."""
+    names = draw(st.sampled_from(sorted(VERBS)))
+    groups: list[list[str]] = []
+    for parameter in draw(st.lists(st.sampled_from([*VERBS[names].parameters.values()]), max_size=6)):
+        spelling = draw(st.sampled_from(parameter.flags)) if parameter.flags else ""
+        value = draw(st.sampled_from([*parameter.list_choices(), *ANY[:9]]))
+        if parameter.kind in ("argument", "arguments"):
+            groups.append([value])
+        elif parameter.kind == "flag":
+            groups.append([spelling])
+        else:
+            groups.append([f"{spelling}={value}"] if spelling.startswith("--") and draw(st.booleans()) else [spelling, value])
+    if draw(st.integers(0, 4)) == 0:
+        groups.append([draw(st.sampled_from(ANY))])
+    return names, [word for group in draw(st.permutations(groups)) for word in group]
+
+
+def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of all parameters: as given, or their defaults."""
+    return {name: parameter.copy_default() if given.get(name) is None else given[name] for name, parameter in one.parameters.items()}
+
+
+@examples(400)
+@given(lines())
+def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
+    names, words = line
+    plain = verb.parse_plain_words(VERBS[names], words)
+    if plain is None:
+        return
+    heard: list[tuple[type[Verb], dict[str, Any]]] = []
+
+    def listen(one: type[Verb], given: dict[str, Any]) -> int:
+        heard.append((one, given))
+        return 0
+
+    assert application.run_words([*names, *words], listen) == 0
+    assert [(one, settle(one, given)) for one, given in heard] == [(VERBS[names], settle(VERBS[names], plain))]
+
+
+PLAIN = [
+    ["render", "leaf"], ["render", "leaf", "--to", "toml"], ["render", "leaf", "-t", "json", "--inline"],
+    ["render", "-", "--store=profiles"],
+    ["render", "leaf", "--set", "hccl_timeout=5", "--set=dump_path=/x", "--unset", "env.TMPDIR", "--with", "base", "--no-check"],
+    ["env", "leaf"],
+    ["env", "leaf", "--shell", "fish"], ["env", "--unset", "leaf"], ["env", "leaf", "-s", "tcsh", "--set=env.A=b=c"],
+    ["render", "leaf", "--set", "a==b"], ["list", "--tree"], ["show", "leaf", "--origin"], ["check", "leaf", "worrying", "--strict"],
+    ["explain", "leaf", "hccl_timeout", "--format=json"], ["options", "dump"], ["rule", "NP201"], ["set", "leaf", "hccl_timeout=5"],
+    ["run", "leaf", "--", "true", "-x", "--store"], ["git", "diff-driver", "--", "profiles/leaf.toml"], ["log", "leaf", "-n", "3"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PLAIN)
+def test_what_people_type_is_taken_the_quick_way(words: list[str]) -> None:
+    found = load_verb(words)
+    assert found is not None
+    assert verb.parse_plain_words(found[1], found[2]) is not None
+
+
+@pytest.mark.parametrize("words", [words for words in PLAIN if words[0] not in ("run", "log", "set", "git")])
+def test_both_ways_answer_the_same(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = run(*words, stdin=b"[options]\nhccl_timeout = 3\n")
+    monkeypatch.setattr(verb, "parse_plain_words", lambda one, words: None)
+    assert run(*words, stdin=b"[options]\nhccl_timeout = 3\n") == quick
+
+
+def test_the_quick_way_imports_nothing_heavy() -> None:
+    code = (  # what a NamedTuple itself imports, which since Python 3.14 is ast, is not ours
+        "import sys\nfrom typing import NamedTuple\nclass Named(NamedTuple):\n    a: int\nown = set(sys.modules)\n"
+        "from npuprof.__main__ import main\nassert main(sys.argv[1:]) == 0\n"
+        "heavy = {'typer', 'click', 'rich', 'git', 'deepdiff', 'tomlkit', 'subprocess', 'json', 'dataclasses', 'inspect',"
+        "'hashlib', 'difflib', 'ast'}\n"
+        "assert not (heavy - own) & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    # `-S` keeps the environment's own start-up files from importing what they like.
+    for words in (["render", "bert-training", "--store=builtin:"], ["env", "bert-training", "--store=builtin:"]):
+        command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n{code}", *words]
+        result = subprocess.run(
+            command, capture_output=True, check=False, env={"HOME": os.environ["HOME"], "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+        )
+        assert result.returncode == 0, result.stderr.decode()
+
+
+def test_the_installed_command_is_the_same_as_the_module() -> None:
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    by_module = subprocess.run([sys.executable, "-m", "npuprof", "show", "leaf"], capture_output=True, check=True, env=env)
+    by_script = subprocess.run(
+        [sys.executable, "-c", "from npuprof.__main__ import script; script()", "show", "leaf"], capture_output=True, check=True, env=env
+    )
+    assert by_module.stdout == by_script.stdout
+    assert by_module.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "hint"),
+    [
+        ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"),
+        ("not deterministic", "deterministic stands alone", "deterministic == 0"),
+        ("hccl_timeout == 1 and enable_dump", "enable_dump stands alone", "enable_dump == true"),
+        ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
+        ("'a'", "true or false whatever a preset says", "compare an option"),
+        ("1", "true or false whatever a preset says", "compare an option"),
+        ("(1 < 2) == 3", "true or false whatever a preset says", "compare an option"),
+        ("3 == 3", "true or false whatever a preset says", "compare an option"),
+        ("hccl_timeout == 1 or 'a' == 'b'", "true or false whatever a preset says", "compare an option"),
+        ("hccl_timeout > '600'", "hccl_timeout holds a whole number", "hccl_timeout > 600"),
+        ("jit_compile == true", "jit_compile holds text", 'jit_compile == "true"'),
+        ("enable_dump != 'no'", "enable_dump holds true or false", "enable_dump != false"),
+        ("hccl_timeout == 'a'", "hccl_timeout holds a whole number, and is compared with 'a'", "hccl_timeout =="),
+        ("'x' < hccl_timeout", "hccl_timeout holds a whole number", "hccl_timeout =="),
+        ("hccl_timeout in (1, 'x')", "hccl_timeout holds a whole number", "hccl_timeout =="),
+        ("precision_mode_v2 == 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
+        ("enable_dump == 1", "enable_dump holds true or false", "enable_dump == true"),
+        ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT holds a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
+        ('atc.framework == "3"', "atc.framework holds a whole number", "atc.framework == 3"),
+        ("atc.soc_version == 910", "atc.soc_version holds text", 'atc.soc_version == "910"'),
+        ('estimator.save_checkpoints_steps == "1000"', "holds a whole number", "estimator.save_checkpoints_steps == 1000"),
+        ("scenario == 3", "scenario holds text", 'scenario == "training"'),
+        ("scenario == training", "training is no setting", 'scenario == "training"'),
+        ("precision_mode_v2 == fp16", "fp16 is no setting, and a text stands in quotes", 'precision_mode_v2 == "fp16"'),
+        ("precision_mode_v2 > 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
+        ("env.HCCL_ALGO > 'a'", "holds text, and is compared with 'a'", "env.HCCL_ALGO =="),
+        ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
+        ("- 'a' == hccl_timeout", "is not a condition", "precision_mode_v2"),
+        ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
+        ("hccl_timeout ==", "is not a condition", "precision_mode_v2"),
+        (" ", "is not a condition", "precision_mode_v2"),
+        ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
+        ("hccl_timeout == 1 or a.b", "a.b stands alone", "a.b is set"),
+        ("not product.y", "product.y stands alone", "product.y is unset"),
+        ("abstract", "abstract stands alone in 'abstract', and is no setting", "compare an option, or scenario"),
+        ("hccl_timeot", "hccl_timeot stands alone", "did you mean 'hccl_timeout'?"),
+        ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
+        ("hccl_timeout in [1836]", "is not a condition", "write 'hccl_timeout in (1836,)'"),
+    ],
+)
+def test_what_is_no_question_is_said_with_what_to_write(run: Run, where: str, what: str, hint: str) -> None:
+    done = run("list", "--where", where)
+    assert (done.code, done.out) == (2, "")
+    assert what in done.err
+    assert hint in done.err.partition("try:")[2]
+
+
+@pytest.mark.parametrize("words", [("render", "x"), ("env", "x"), ("run", "x", "--", "true")])
+def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...], store: Any) -> None:
+    store({"x": '[options]\nhccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1836 }\n'})
+    for product, said in ((), True), (("--product", "atlas-a3"), False), (("--product", "atlas-a2"), False):
+        done = subprocess.run([sys.executable, "-m", "npuprof", words[0], *product, *words[1:]], capture_output=True, text=True, check=True)
+        assert ("npuprof: an override takes part only with --product: profiles/x.toml:3" in done.stderr) is said
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("my/a+b.toml", "8"),
+        ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"),
+        ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
+        ("none+my/x.toml", "no preset 'none'"),
+    ],
+)  # fmt: skip
+def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, run: Run, tmp_path: Path) -> None:
+    store({"leaf": "options.hccl_timeout = 5\n", "other": "options.hccl_timeout = 6\n"})
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
+    (tmp_path / "my/a+b.toml").write_text("options.hccl_timeout = 8\n")
+    for words in (["show", "--", asked], ["render", "--to", "toml", "--", asked]):
+        result = run(*words, stdin=b"options.hccl_timeout = 9\n")
+        if value.isdigit():
+            assert f"hccl_timeout = {value}\n" in result.out, result.err
+        else:
+            assert (result.code, value in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("env.HCCL_CONNECT_TIMEOUT == 600", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
+        ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
+        ("env.TMPDIR == 5", ["number", "text"]), ("env.TMPDIR == '5'", ["number", "text"]),
+        ("env.TMPDIR != 5", []), ("scenario in ('training', 'offline')", ["number"]), ("hccl_timeout == 5", []),
+    ],
+)  # fmt: skip
+def test_a_variable_is_one_however_its_number_is_written(where: str, found: list[str], tmp_path: Path, run: Run) -> None:
+    store = tmp_path / "other"
+    store.mkdir()
+    (store / "number.toml").write_text('[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nTMPDIR = 5\n')
+    (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nTMPDIR = "5"\n')
+    done = run("list", "--where", where, "--store", str(store), "--format", "json")
+    assert [preset["name"] for preset in json.loads(done.out)["presets"]] == found

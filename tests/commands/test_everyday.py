@@ -1,0 +1,75 @@
+"""Everyday edits of a store of sixty presets, at random: all others resolve as before, comments stay."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.building import build_store
+from support.everyday import Grower
+from support.lanes import more_at_night
+from support.repositories import Repo
+from support.running import Run
+
+TEAM = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1837\n'
+
+
+@pytest.mark.parametrize("seed", more_at_night([2], [7]))
+def test_edits_change_what_they_say_and_nothing_else(seed: int, repo: Repo, run: Run, tmp_path: Path) -> None:
+    team = Repo(tmp_path / "team")
+    team.commit({"shared": TEAM})
+    grower = Grower(repo, run, random.Random(seed))
+    grower.grow(team)
+    for _ in range(24):
+        grower.edit()
+
+
+HEIRS = {
+    "base": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1836\n',
+    "mid": "profile.extends = ['base']\n",
+    "leaf": '[profile]\nextends = ["mid"]\n[options]\nhccl_timeout = 600\n[options.modify_mixlist]\nblack-list = { to-add = ["Add"] }\n'
+    '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode_v2 = "mixed_float16" }\n',
+    "mixed": '[profile]\nextends = ["mode"]\n[options.modify_mixlist]\nblack-list = { to-add = ["Add"] }\n',
+    "mode": '[options]\nprecision_mode_v2 = "mixed_float16"\n',
+    "crossed": '[profile]\nextends = ["\\u0062ase", "mode"]\n',
+    "broken": '[profile]\nextends = ["mode"]\n[options]\nnothing_known = 1\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["set", "mode", "precision_mode_v2=origin"], "NP303"),
+        (["unset", "mode", "precision_mode_v2"], "NP303"),
+        (["set", "base", "profile.locked+=hccl_timeout"], "leaf"),
+        (["set", "base", "profile.extends+=mode"], "crossed"),
+        (["set", "base", "hccl_timeout=1904"], ""),
+        (["set", "mode", "deterministic=1"], ""),
+        (["set", "leaf", "hccl_timeout=700"], ""),
+    ],
+)
+def test_an_edit_that_breaks_who_builds_on_it_is_refused(words: list[str], told: str, tmp_path: Path, run: Run) -> None:
+    folder = build_store(tmp_path / "profiles", HEIRS)
+    before = {path: path.read_bytes() for path in folder.rglob("*.toml")}
+    for spec in (words[1], f"profiles/{words[1]}.toml"):
+        done = run(words[0], spec, *words[2:])
+        assert done.code == (2 if told else 0), done.err
+        if told:
+            assert {path: path.read_bytes() for path in before} == before
+            assert "the change would add errors to presets that extend it; --no-check writes it anyway" in done.err
+            assert told in done.err
+            assert "nothing_known" not in done.err, "that was wrong before"
+    assert run(*words, "--no-check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "note"), [([], "an override takes part only with --product: profiles/x.toml:5"), (["--product", "atlas-a2"], "")]
+)
+@pytest.mark.parametrize("verb", [["show", "x"], ["explain", "x", "hccl_timeout"], ["render", "x", "--to", "toml"]])
+def test_verbs_print_a_note_on_skipped_overrides(verb: list[str], words: list[str], note: str, run: Run, store: Any) -> None:
+    head = 'profile.scenario = "training"\n\n\noptions.hccl_timeout = 600\n'
+    store({"x": head + '[[override]]\nmatch.product = "atlas-a2"\noptions.hccl_timeout = 900\n'})
+    assert run(*verb, *words).err == (f"npuprof: {note}\n" if note else "")

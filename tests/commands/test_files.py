@@ -1,0 +1,373 @@
+"""Files that are not what a verb hopes for: somebody's own, links that lead away, pipes without an end."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.renderers import MODULES, load_target
+from npuprof.report import output
+from support.building import REPOSITORY
+from support.repositories import Repo
+from support.running import Run
+
+PRESET = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
+OTHER = PRESET.replace("MatMul", "Cast")
+PLAIN = "[options]\nhccl_timeout = 1836\n"
+SWITCH = "[options]\ndeterministic = {}\n"
+BLOCK = "# >>> npuprof plain >>>\n# <<< npuprof <<<\n"
+
+
+@pytest.fixture
+def here(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    store({})
+    (tmp_path / "profiles").rename(folder / "profiles")
+    for name, text in {"a": PRESET, "plain": PLAIN}.items():
+        (folder / f"profiles/{name}.toml").write_text(text)
+    (folder / "env.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\n")
+    return folder
+
+
+def change(text: str) -> None:
+    Path("profiles/a.toml").write_text(text)
+
+
+# -- what npuprof has not written ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        (("render", "a", "-o", "out"), "out/session.py"),
+        (("render", "a", "-o", "out"), "out/ops_info.json"),
+        (("render", "a", "-o", "code.py"), "code.py"),
+        (("render", "a", "-o", "code.py"), "ops_info.json"),
+        (("render", "plain", "-o", "notes.txt"), "notes.txt"),
+        (("render", "plain", "--to", "json", "-o", "x.json"), "x.json"),
+        (("render", "plain", "--to", "toml", "-o", "x.toml"), "x.toml"),
+        (("inject", "train.py", "a"), "ops_info.json"),
+        (("import", "env.sh", "-o", "made.toml"), "made.toml"),
+        (("import", "env.sh", "-o", "made/"), "made/env.toml"),
+    ],
+)
+def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(words: tuple[str, ...], path: str, run: Run, here: Path) -> None:
+    Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
+    mine = "{}  # mine\n"
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text(mine)
+    before = {file: file.read_bytes() for file in here.rglob("*") if file.is_file()}
+    said = run(*words)
+    assert said.code == 2
+    assert path in said.err
+    assert "--force" in said.err
+    assert {file: file.read_bytes() for file in here.rglob("*") if file.is_file()} == before
+    assert run(*words, "--force").code == 0
+    assert Path(path).read_text() != mine
+
+
+@pytest.mark.parametrize("target", [name for name in MODULES if name not in ("atc", "ge")])  # a file for ge has no stamp
+def test_what_npuprof_wrote_and_nobody_edited_is_written_anew(target: str, run: Run, here: Path) -> None:
+    command = ("render", "plain", "--to", target, "-o", "out", "--no-check")
+    file = Path("out") / load_target(target).file
+    Path("profiles/plain.toml").write_text(SWITCH.format(0))
+    assert run(*command).code == 0
+    before = file.read_text()
+    Path("profiles/plain.toml").write_text(SWITCH.format(1))
+    assert run(*command).code == 0
+    assert file.read_text() != before
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))  # as git checks it out elsewhere
+    Path("profiles/plain.toml").write_text(SWITCH.format(0))
+    assert run(*command).code == 0
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("target", [name for name in MODULES if name != "atc"])
+def test_an_edit_anywhere_in_rendered_text_is_kept(target: str, run: Run, here: Path) -> None:
+    command = ("render", "plain", "--to", target, "-o", "out", "--no-check")
+    file = Path("out") / load_target(target).file
+    Path("profiles/plain.toml").write_text(SWITCH.format(0))
+    assert run(*command).code == 0
+    lines = file.read_text().splitlines(keepends=True)
+    Path("profiles/plain.toml").write_text(SWITCH.format(1))
+    note = "# mine\n" if target != "json" else '  "mine": 1,\n'
+    for place in range(1 if target == "json" else 0, len(lines) + (target != "json")):
+        edited = "".join([*lines[:place], note, *lines[place:]])
+        file.write_text(edited)
+        assert run(*command).code == 2, place
+        assert file.read_text() == edited
+
+
+def test_files_beside_the_code_are_known_by_what_its_header_lists(run: Run, here: Path) -> None:
+    assert run("render", "a", "-o", "out").code == 0
+    assert re.search(r"^# beside: ops_info\.json sha256:[0-9a-f]{32}$", Path("out/session.py").read_text(), re.MULTILINE)
+    change(OTHER)
+    assert run("render", "a", "-o", "out").code == 0
+    assert "Cast" in Path("out/ops_info.json").read_text()
+    change(PRESET)
+    said = run("render", "a", "--to", "estimator", "-o", "out")  # what session.py needs is not this code's
+    assert (said.code, "out/ops_info.json" in said.err) == (2, True)
+    Path("out/ops_info.json").write_text('{"mine": 1}')
+    assert run("render", "a", "-o", "out").code == 2
+    assert Path("out/ops_info.json").read_text() == '{"mine": 1}'
+    assert run("render", "a", "-o", "out", "--check", "out").code == 1
+
+
+def test_two_blocks_that_need_different_files_of_one_name_are_told(run: Run, here: Path) -> None:
+    Path("profiles/b.toml").write_text(OTHER)
+    Path("t.py").write_text("config = 1\n# >>> npuprof a >>>\n# <<< npuprof <<<\n# >>> npuprof b >>>\n# <<< npuprof <<<\n")
+    said = run("inject", "t.py", "--all")
+    assert (said.code, "NP942" in said.err) == (2, True)
+    assert not Path("ops_info.json").exists()
+
+
+def test_the_file_of_no_target_hides_a_package() -> None:
+    names = {file.removesuffix(".py") for name in MODULES if (file := load_target(name).file).endswith(".py")}
+    assert not names & {"keras", "tensorflow", "npu_device", "npu_bridge", "numpy", *sys.stdlib_module_names}
+
+
+def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
+    path = Path("profiles/leaf.toml")
+    for number in (68, 136):
+        repo.commit({"leaf": f"[options]\nhccl_timeout = {number}\n"})
+    path.write_text("[options]\nhccl_timeout = 204\n")
+    subprocess.run(["git", "add", "."], check=True)
+    for words in (("leaf@HEAD~1",), ("leaf@HEAD",), ("leaf@HEAD~1", "--resolved")):
+        said = run("restore", *words)
+        assert (said.code, "NP943" in said.err) == (2, True)
+        assert "204" in path.read_text()
+    assert run("restore", "leaf@HEAD~1", "--force").code == 0
+    assert run("restore", "leaf@HEAD").code == 0  # what is there is in a commit
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert run("restore", "leaf@HEAD~1").code == 0
+    Path("mine.toml").write_text("mine")
+    assert run("restore", "leaf@HEAD", "-o", "mine.toml").code == 2
+    assert Path("mine.toml").read_text() == "mine"
+
+
+# -- links --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("out/session.py", ("render", "plain", "-o", "out")),
+        ("out/ops_info.json", ("render", "a", "-o", "out")),
+        ("ops_info.json", ("render", "a", "-o", "code.py")),
+        ("ops_info.json", ("inject", "train.py", "a")),
+        ("made/env.toml", ("import", "env.sh", "-o", "made")),
+        ("new/.gitattributes", ("init", "new")),
+        ("new/.taplo.toml", ("init", "new")),
+    ],
+)
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_nothing_is_written_through_a_link_out_of_the_folder(
+    link: str, words: tuple[str, ...], force: tuple[str, ...], run: Run, here: Path, tmp_path: Path
+) -> None:
+    Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
+    outside = tmp_path / "outside"
+    outside.write_text("outside\n")
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to(outside)
+    said = run(*words, *(force if words[0] != "init" else ()))
+    assert outside.read_text() == "outside\n"
+    assert said.code == 2 or (link == "new/.taplo.toml" and "is there already" in said.err)
+    outside.unlink()
+    run(*words, *(force if words[0] != "init" else ()))
+    assert not outside.exists(), "a link to nothing makes no file outside"
+
+
+PINNED = ("--install", f"git+https://git.example.org/npuprof@{'0' * 40}")
+FOLDERS = [
+    ("new/profiles", ("init", "new")), ("new/.github", ("init", "new", "--ci", "github", *PINNED)), ("profiles/sub", ("new", "sub/leaf")),
+    ("made/deep", ("import", "deep.env", "--name", "deep/x", "-o", "made/")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("link", "words"), FOLDERS)
+def test_nothing_is_made_through_a_folder_that_is_a_link(link: str, words: tuple[str, ...], run: Run, here: Path, tmp_path: Path) -> None:
+    Path("deep.env").write_text("HCCL_CONNECT_TIMEOUT=600\n")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to(outside)
+    said = run(*words)
+    assert list(outside.iterdir()) == []
+    assert said.code == 2, said
+
+
+def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_typed(run: Run, here: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.sh"
+    outside.write_text(f"#!/bin/sh\n{BLOCK}")
+    Path("scripts").mkdir()
+    Path("scripts/in.sh").write_text(f"#!/bin/sh\n{BLOCK}")
+    Path("scripts/same.sh").symlink_to("in.sh")
+    Path("scripts/link.sh").symlink_to(outside)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/far.sh").write_text(f"#!/bin/sh\n{BLOCK}")
+    Path("scripts/folder").symlink_to(tmp_path / "elsewhere")
+    said = run("inject", "scripts", "--all")
+    assert said.code == 0
+    assert "scripts/link.sh" in said.err
+    assert outside.read_text() == (tmp_path / "elsewhere/far.sh").read_text() == f"#!/bin/sh\n{BLOCK}"
+    assert "digest" in Path("scripts/in.sh").read_text()
+    assert Path("scripts/same.sh").is_symlink()
+    assert run("inject", "scripts/link.sh", "plain").code == 0
+    assert "digest" in outside.read_text()
+    assert Path("scripts/link.sh").is_symlink()
+
+
+def test_a_folder_that_is_a_link_is_followed_where_it_is_typed(run: Run, here: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    Path("out").symlink_to(tmp_path / "real")
+    assert run("render", "a", "-o", "out").code == 0
+    assert sorted(path.name for path in (tmp_path / "real").iterdir()) == ["ops_info.json", "session.py"]
+
+
+# -- pipes, devices, and what has no end ----------------------------------------------------------------------------
+
+READERS = [
+    ("show", "{}.toml"), ("set", "{}.toml", "hccl_timeout=1"), ("check", "{}.toml"), ("diff", "plain", "{}.toml"), ("env", "{}.toml"),
+    ("migrate", "{}.toml", "--cann", "9.0.0"), ("scan", "{}.py"), ("import", "{}.py"), ("inject", "{}.py", "plain"),
+    ("inject", "{}.py", "--all"), ("inject", "{}.py", "plain", "--check"), ("render", "plain", "--check", "{}.py"),
+    ("git", "textconv", "{}.toml"), ("git", "diff-driver", "x", "{}.toml", "0", "0", "{}.toml", "0", "0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link", "folder", "long"])
+def test_what_is_no_file_is_refused_by_name(words: tuple[str, ...], kind: str, run: Run, here: Path, monkeypatch: Any) -> None:
+    for path in ("odd.toml", "odd.py"):
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(path)
+        elif kind == "folder":
+            Path(path).mkdir()
+        elif kind == "long":
+            monkeypatch.setattr(output, "LARGEST_FILE", 1000)
+            monkeypatch.setattr(output.read_plain_file, "__defaults__", (1000, True))
+            Path(path).write_text("# " + "x" * 1000 + "\n[options]\n")
+        else:
+            Path(path).symlink_to("/dev/zero")
+    if kind == "folder" and words[0] in ("scan", "import", "inject", "render"):
+        return  # those take folders
+    said = run(*(word.format("odd") for word in words))
+    told = said.out + said.err
+    assert said.code == 2 or words[-1] == "--all", told
+    assert "odd." in told
+    word = {"pipe": "named pipe", "socket": "socket", "folder": "folder|directory", "long": "longer than"}.get(kind, "device")
+    assert re.search(word, told), told
+
+
+def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here: Path) -> None:
+    Path("scripts/deep").mkdir(parents=True)
+    Path("scripts/deep/fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
+    os.mkfifo("scripts/deep/pipe.py")
+    os.mkfifo("scripts/pipe")
+    Path("scripts/zero.sh").symlink_to("/dev/zero")
+    for command in ((), ("git", "init", "-q"), ("git", "add", "scripts/deep/fine.py")):
+        if command:
+            subprocess.run(command, check=True)
+        for words in (("scan", "scripts"), ("import", "scripts"), ("inject", "scripts", "--all")):
+            said = run(*words)
+            assert said.code == 0, said
+            for name in ("scripts/deep/pipe.py", "scripts/pipe", "scripts/zero.sh"):
+                assert name in said.out + said.err
+
+
+@pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
+def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, here: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "npuprof", "import", path, "--format", "text"]
+    text = b'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n'
+    done = subprocess.run(command, input=text, capture_output=True, check=False, env=environ)
+    assert (done.returncode, b"HCCL_CONNECT_TIMEOUT" in done.stdout) == (0, True), done.stderr
+    for words in (command[3:], ["show", "-"]):
+        with open("/dev/zero", "rb") as endless:
+            done = subprocess.run([*command[:3], *words], stdin=endless, capture_output=True, check=False, env=environ)
+        assert (done.returncode, b"longer than 64 MiB" in done.stdout + done.stderr) == (2, True), done
+
+
+def test_a_rank_table_that_is_a_pipe_is_refused_by_name(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("profiles/rank.toml").write_text('[env]\nRANK_ID = { launcher = "rank" }\n')
+    os.mkfifo("table.json")
+    monkeypatch.setenv("RANK_TABLE_FILE", "table.json")
+    said = run("env", "rank")
+    assert (said.code, "table.json" in said.err, "named pipe" in said.err) == (2, True, True)
+
+
+def test_a_file_that_a_script_names_is_no_trap(run: Run, here: Path) -> None:
+    os.mkfifo("ops_info.json")
+    Path("t.py").write_text(
+        "import tensorflow as tf\nc = tf.ConfigProto()\no = c.graph_options.rewrite_options.custom_optimizers.add()\n"
+        'o.name = "NpuOptimizer"\no.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops_info.json")\n'
+    )
+    assert "ops_info.json" in run("import", "t.py").out
+    Path("profiles/named.toml").write_text('[options]\nmodify_mixlist = "ops_info.json"\n')
+    assert run("explain", "named", "modify_mixlist").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("render", "plain", "-o", "new/deep/"), "made the folder new/deep/"),
+        (("render", "plain", "-o", "new/code.py"), "made the folder new"),
+        (("import", "env.sh", "-o", "new/"), "made the folder new/"),
+        (("render", "plain", "-o", "there/"), ""),
+        (("render", "nothing", "-o", "new/"), ""),
+    ],
+)
+def test_a_folder_that_is_made_for_an_answer_is_told(words: tuple[str, ...], told: str, run: Run, here: Path) -> None:
+    Path("there").mkdir()
+    said = run(*words)
+    assert ("made the folder" in said.err, told in said.err) == (bool(told), True)
+    assert Path("new").exists() == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("inside", "given", "cited"),
+    [
+        (".", "train.py", "train.py"),
+        (".", "jobs/train.py", "jobs/train.py"),
+        (".", "{top}/jobs/train.py", "jobs/train.py"),
+        ("jobs", "../train.py", "train.py"),
+        ("jobs", "{top}/../loose.py", "loose.py"),
+        ("jobs", "../../loose.py", "loose.py"),
+    ],
+)
+def test_an_imported_preset_names_its_script_the_same_way_on_every_machine(
+    inside: str, given: str, cited: str, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".git").mkdir()
+    Path("jobs").mkdir()
+    script = "custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['dump_path'].s = path\n"
+    for path in ("train.py", "jobs/train.py", "../loose.py"):
+        Path(path).write_text(script)
+    monkeypatch.chdir(inside)
+    made = run("import", given.format(top=here)).out
+    assert f'description = "imported from {cited}"' in made
+    assert f"# {cited}:2: dump_path" in made
+    assert str(here.parent) not in made
+
+
+@pytest.mark.parametrize("form", ["toml", "json", "text"])
+def test_a_value_that_the_check_refuses_is_told_where_the_script_has_it(form: str, run: Run, here: Path) -> None:
+    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['precision_mode'].s = b'fp61'\n")
+    said = run("import", "train.py", "--format", form)
+    assert said.code == 0
+    assert "NP203" in said.out + said.err
+    assert "fp61" in said.out
+    assert run("import", "train.py", "--format", form, "--strict").code == 1
+    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\n")
+    assert run("import", "train.py", "--format", form, "--strict").code == 0

@@ -1,0 +1,829 @@
+"""The drivers as git calls them: real diffs, logs, merges, rebases and cherry-picks in real repositories."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from npuprof.edit.merge import split_conflicts
+from support import commented
+from support.lanes import rest_at_night
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+BASE = """\
+[profile]
+description = "base"
+scenario = "training"
+
+[options]
+# seconds
+hccl_timeout = 1836
+deterministic = 0
+
+[env]
+A = 1
+"""
+
+
+def git(repo: Repo, *words: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run git and return what it did, whatever it did."""
+    environ = {**os.environ, **ENVIRONMENT, **({"PATH": path} if path else {})}
+    return subprocess.run(["git", *words], cwd=repo.folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Repo:
+    made = Repo(tmp_path / "re po's $(x) %A")
+    made.write({"base": BASE})
+    monkeypatch.chdir(made.folder)
+    run("git", "install")
+    made.commit(message="one")
+    return made
+
+
+@pytest.fixture
+def talking(repo: Repo, run: Run) -> Repo:
+    """A repository whose diffs speak of settings."""
+    assert run("git", "install", "--diff").code == 0
+    return repo
+
+
+def branches(repo: Repo, ours: str | None, theirs: str | None, name: str = "base") -> None:
+    """Commit one text on main and another on ``side``."""
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({name: theirs}, "theirs")
+    repo.git("checkout", "-q", "main")
+    repo.commit({name: ours}, "ours")
+
+
+def now(repo: Repo, name: str = "base") -> str:
+    return (repo.folder / "profiles" / f"{name}.toml").read_bytes().decode()
+
+
+# -- install ---------------------------------------------------------------------------------------------------
+
+
+def test_installing_twice_changes_nothing_more(repo: Repo, run: Run) -> None:
+    before = [(repo.folder / name).read_bytes() for name in (".git/config", ".gitattributes")]
+    run("git", "install")
+    assert [(repo.folder / name).read_bytes() for name in (".git/config", ".gitattributes")] == before
+    assert run("git", "status").code == 0
+
+
+def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, run: Run) -> None:
+    run("git", "uninstall")
+    assert not (repo.folder / ".gitattributes").exists()
+    assert "npuprof" not in (repo.folder / ".git/config").read_text()
+    assert run("git", "status").code == 1
+    kept = b"*.png binary\r\n# last"
+    (repo.folder / ".gitattributes").write_bytes(kept)
+    repo.git("config", "diff.other.textconv", "cat")
+    run("git", "install")
+    assert (repo.folder / ".gitattributes").read_bytes().startswith(kept)
+    assert run("git", "status").code == 0
+    run("git", "uninstall")
+    assert (repo.folder / ".gitattributes").read_bytes() == kept + b"\r\n"
+    assert repo.git("config", "diff.other.textconv") == "cat"
+
+
+def test_status_says_what_is_missing_as_json_too(repo: Repo, run: Run) -> None:
+    import json
+
+    repo.git("config", "--unset", "merge.npuprof.driver")
+    said = run("git", "status", "--format", "json")
+    assert said.code == 1
+    assert json.loads(said.out)["parts"]["merge.npuprof.driver"] == "missing"
+
+
+def test_global_installation_uses_the_users_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    run("git", "install", "--global")
+    home = Path(os.environ["HOME"])
+    assert "npuprof" in (home / ".gitconfig").read_text()
+    assert "profiles/**/*.toml" in (home / ".config/git/attributes").read_text()
+    run("git", "uninstall", "--global")
+    assert "npuprof" not in (home / ".gitconfig").read_text()
+    assert not (home / ".config/git/attributes").exists()
+
+
+def test_a_store_with_a_name_full_of_patterns_is_meant_literally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    made = Repo(tmp_path / "odd")
+    folder = made.folder / 'a b [x]*"q'
+    folder.mkdir()
+    (folder / "base.toml").write_text(BASE)
+    monkeypatch.chdir(made.folder)
+    assert run("git", "install", "--store", folder).code == 0
+    assert run("git", "status", "--store", folder).code == 0
+    said = made.git("check-attr", "merge", "--", 'a b [x]*"q/base.toml', 'a b [x]*"q/team/base.toml', 'a b xz"q/base.toml').splitlines()
+    assert [line.rpartition(" ")[2] for line in said] == ["npuprof", "npuprof", "unspecified"]
+
+
+def test_outside_a_repository_it_says_so(tmp_path: Path, run: Run) -> None:
+    for verb in ("install", "uninstall", "status"):
+        said = run("git", verb)
+        assert said.code == 2
+        assert "not in a git repository" in said.err
+
+
+def test_a_store_elsewhere_is_refused(repo: Repo, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    said = run("git", "install", "--store", tmp_path / "elsewhere")
+    assert said.code == 2
+    assert "NP925" in said.err
+
+
+def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Repo) -> None:
+    long = BASE + "".join(f"B{number} = {number}\n" for number in range(20))
+    repo.commit({"base": long}, "long")
+    repo.write({"base": long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")})
+    made = {
+        way: git(repo, *way.split()).stdout
+        for way in ("diff", "diff HEAD", "show", "log -p -1", "stash show -p", "format-patch -1 --stdout")
+    }
+    assert "@@ [env]\n" in made["diff"]
+    assert "npuprof" not in made["diff"]
+    repo.git("checkout", "-q", "--", ".")
+    patch = repo.folder / "a.patch"
+    patch.write_text(made["diff"])
+    assert git(repo, "apply", "a.patch").returncode == 0
+    assert now(repo) == long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")
+    patch.write_text(made["format-patch -1 --stdout"])
+    assert git(repo, "apply", "-R", "--check", "a.patch").returncode in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("[env]", "[env]"),
+        ("  [options.deep] # why", "[options.deep]"),
+        ("[[override]]", "[[override]]"),
+        ('[options."a b"]', '[options."a b"]'),
+        ('    ["a", "b"],', ""),
+        ("    [1],", ""),
+        ("    [20, 20]", ""),
+        ("# [no]", ""),
+    ],
+)
+def test_only_a_header_stands_above_a_hunk(repo: Repo, line: str, shown: str) -> None:
+    lines = [line, *(f"# {number}" for number in range(9)), "x = 1", ""]
+    repo.commit({"base": "\n".join(lines)}, "one")
+    repo.write({"base": "\n".join(lines).replace("x = 1", "x = 2")})
+    (hunk,) = (said for said in git(repo, "diff").stdout.splitlines() if said.startswith("@@"))
+    assert hunk.rpartition("@@")[2].strip() == shown
+
+
+def test_an_installation_of_the_older_kind_is_put_right(repo: Repo, run: Run) -> None:
+    run("git", "install", "--diff")
+    repo.git("config", "--unset", "diff.npuprof.xfuncname")
+    assert run("git", "status").code == 1
+    said = run("git", "install")
+    assert "removed\n  diff.npuprof.textconv\n  diff.npuprof.command" in said.err
+    assert "git diff is git's own again" in said.err
+    assert run("git", "status").code == 0
+    repo.write({"base": BASE.replace("1836", "1904")})
+    assert "-hccl_timeout = 1836\n+hccl_timeout = 1904\n" in git(repo, "diff").stdout
+
+
+def test_diffs_that_speak_of_settings_say_what_patches_need(repo: Repo, run: Run) -> None:
+    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err
+    repo.write({"base": BASE.replace("1836", "1904")})
+    (repo.folder / "a.patch").write_text(git(repo, "diff", "--no-textconv", "--no-ext-diff").stdout)
+    repo.git("checkout", "-q", "--", "profiles")
+    assert git(repo, "apply", "a.patch").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str) -> None:
+    repo.git("config", "--unset", "merge.npuprof.driver")
+    lock = repo.folder / ".git/config.lock"
+    lock.touch()
+    said = run("git", verb)
+    assert said.code == 2
+    assert "could not lock config file .git/config: File exists" in said.err
+    lock.unlink()
+    assert run("git", verb).code == 0
+    assert run("git", "status").code == (verb == "uninstall")
+
+
+@pytest.mark.parametrize("extra", [(), ("--diff", "--hook")])
+def test_an_installation_that_was_stopped_anywhere_is_completed_by_the_next(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, run: Run, extra: tuple[str, ...]
+) -> None:
+    from npuprof.commands.git import install
+
+    run("git", "install", *extra)
+    whole = (repo.folder / ".git/config").read_text(), (repo.folder / ".gitattributes").read_text()
+    for count in range(9):
+        run("git", "uninstall")
+        left = [count]
+
+        def stop(original: Callable[..., object], left: list[int] = left) -> Callable[..., object]:
+            def act(*words: object) -> object:
+                if not left[0]:
+                    raise KeyboardInterrupt
+                left[0] -= 1
+                return original(*words)
+
+            return act
+
+        with monkeypatch.context() as patch:
+            for name in ("write_setting", "_add_attributes", "write_hook"):
+                patch.setattr(install, name, stop(getattr(install, name)))
+            run("git", "install", *extra)
+        assert run("git", "install", *extra).code == 0
+        assert run("git", "status").code == 0
+        assert sorted((repo.folder / ".git/config").read_text().split("\n")) == sorted(whole[0].split("\n"))
+        assert (repo.folder / ".gitattributes").read_text() == whole[1]
+
+
+def test_a_setting_that_is_there_twice_is_written_once(repo: Repo, run: Run) -> None:
+    repo.git("config", "--add", "merge.npuprof.driver", "another")
+    assert run("git", "install").code == 0
+    assert len(repo.git("config", "--get-all", "merge.npuprof.driver").splitlines()) == 1
+
+
+# -- hooks -----------------------------------------------------------------------------------------------------
+
+
+def rename_here_and_extend_there(repo: Repo) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"heir": '[profile]\nextends = ["base"]\n\n[env]\nB = 1\n'}, "an heir")
+    repo.git("checkout", "-q", "main")
+    repo.git("mv", "profiles/base.toml", "profiles/root.toml")
+    repo.commit(message="another name")
+
+
+@pytest.mark.parametrize(
+    ("how", "done"),
+    [(("merge", "-q", "side"), "merge"), (("rebase", "-q", "side"), "rebase"), (("pull", "-q", "--no-rebase", ".", "side"), "merge")],
+)
+def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run: Run, how: tuple[str, ...], done: str) -> None:
+    assert run("git", "install", "--hook").code == 0
+    repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
+    rename_here_and_extend_there(repo)
+    said = git(repo, *how)
+    assert said.returncode == 0
+    assert f"the {done} is made, and breaks what neither side had broken: 1 error" in said.stderr
+    assert "heir extends 'base'" in said.stderr
+    assert "old.toml" not in said.stderr
+
+
+def test_a_hook_tells_warnings_between_files_too(repo: Repo, run: Run) -> None:
+    run("git", "install", "--hook")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"heir": '[profile]\nextends = ["base"]\n\n[options]\nstream_sync_timeout = 1900000\n'}, "an heir")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"base": BASE.replace("1836", "1972")}, "longer")
+    assert "breaks what neither side had broken: 1 warning" in git(repo, "merge", "-q", "side").stderr
+
+
+def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
+    run("git", "install", "--hook")
+    repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
+    branches(repo, *NEAR)
+    said = git(repo, "merge", "-q", "side")
+    assert (said.returncode, said.stderr) == (0, "")
+    repo.git("checkout", "-q", "-b", "ahead")
+    repo.commit({"bad": '[profile]\nextends = ["nothing"]\n'}, "bad")
+    repo.git("checkout", "-q", "main")
+    assert git(repo, "merge", "-q", "ahead").stderr == ""
+
+
+def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Run) -> None:
+    hook = repo.folder / ".git/hooks/post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho mine\n")
+    hook.chmod(0o755)
+    said = run("git", "install", "--hook")
+    assert said.code == 2
+    assert "post-merge exists already" in said.err
+    assert "add this line to it: " in said.err
+    assert hook.read_text() == "#!/bin/sh\necho mine\n"
+    assert run("git", "status").code == 1
+    line = said.err.partition("add this line to it: ")[2].partition("\n")[0]
+    hook.write_text(f"#!/bin/sh\necho mine\n{line}\n")
+    assert run("git", "install", "--hook").code == 0
+    assert run("git", "status").code == 0
+    rename_here_and_extend_there(repo)
+    assert "breaks what neither side had broken" in git(repo, "merge", "-q", "side").stderr
+    run("git", "uninstall")
+    assert hook.read_text() == f"#!/bin/sh\necho mine\n{line}\n"
+    assert not hook.with_name("post-rewrite").exists()
+
+
+def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(repo: Repo, run: Run) -> None:
+    repo.git("config", "core.hooksPath", "our hooks")
+    run("git", "install", "--hook")
+    hook = repo.folder / "our hooks/post-merge"
+    assert os.access(hook, os.X_OK)
+    assert not (repo.folder / ".git/hooks/post-merge").exists()
+    hook.write_text(hook.read_text() + "echo more\n")
+    run("git", "install", "--hook")
+    run("git", "uninstall")
+    assert hook.read_text() == "#!/bin/sh\necho more\n"
+    assert not hook.with_name("post-rewrite").exists()
+
+
+@pytest.mark.parametrize("scope", ["--local", "--global"])
+def test_hooks_are_written_outside_where_the_user_says_so_and_not_where_the_repository_does(
+    scope: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    place = repo.folder / ".git/config" if scope == "--local" else tmp_path / "gitconfig"
+    with open(place, "a") as file:
+        file.write(f"[core]\n\thooksPath = {outside}\n")
+    done = run("git", "install", "--hook")
+    if scope == "--local":
+        assert (done.code, "NP941" in done.err, list(outside.iterdir())) == (2, True, [])
+        assert run("git", "uninstall").code == 2
+    else:
+        assert (done.code, (outside / "post-merge").exists()) == (0, True), done.err
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_there(
+    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Repo(tmp_path / "other")
+    other.commit({"mine": BASE})
+    before = read_folder(other.folder)
+    unpacked = tmp_path / "unpacked"
+    shutil.copytree(repo.folder, unpacked, ignore=shutil.ignore_patterns(".git"))
+    if kind == "file":
+        (unpacked / ".git").write_text(f"gitdir: {other.folder / '.git'}\n")
+    else:
+        (unpacked / ".git").symlink_to(other.folder / ".git")
+    monkeypatch.chdir(unpacked)
+    for words in (["install"], ["install", "--diff"], ["uninstall"], ["install", "--hook"]):
+        said = run("git", *words)
+        assert (said.code, "knows nothing of" in said.err) == (2, True), said.err
+    assert run("set", "base", "hccl_timeout=1801").code == 0
+    assert read_folder(other.folder) == before
+    typed = said.err.partition("say so there: git ")[2].splitlines()[0]
+    assert git(other, *shlex.split(typed)).returncode == 0
+    assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("commondir", ".git/commondir leads to"), ("archive", "meta/commondir leads to"), ("hooks", "or a link")]
+)
+def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folder_leads(
+    kind: str, said: str, repo: Repo, run: Run, tmp_path: Path
+) -> None:
+    other = Repo(tmp_path / "other")
+    other.commit({"mine": BASE})
+    (other.folder / ".git/hooks").mkdir(exist_ok=True)
+    before, own = read_folder(other.folder), repo.folder / ".git"
+    if kind == "hooks":
+        shutil.rmtree(own / "hooks", ignore_errors=True)
+        (own / "hooks").symlink_to(other.folder / ".git/hooks")
+    elif kind == "archive":
+        own = own.rename(repo.folder / "meta")
+        (repo.folder / ".git").write_text("gitdir: meta\n")
+        (own / "gitdir").write_text(f"{repo.folder}/.git\n")
+    if kind != "hooks":
+        (own / "commondir").write_text(f"{other.folder}/.git\n")
+    for words in (["install", "--hook"], ["uninstall"]):
+        done = run("git", *words)
+        assert (done.code, "NP941" in done.err, said in done.err) == (2, True, True), done.err
+    assert read_folder(other.folder) == before
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_pipe_among_the_files_of_a_merge_is_rejected_by_name(place: int, run: Run, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("base", "ours", "theirs")]
+    for number, file in enumerate(files):
+        os.mkfifo(file) if number == place else file.write_text(BASE)
+    done = run("git", "merge-driver", *files, "base.toml", "7")
+    assert (done.code, f"{files[place]}: it is a named pipe" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_hooks_of_a_linked_work_tree_and_of_a_submodule_are_their_own(
+    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", str(place))
+    else:
+        around = Repo(tmp_path / "around")
+        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
+        place = around.folder / "below"
+    monkeypatch.chdir(place)
+    assert run("git", "install", "--hook").code == 0
+    assert Path(git(Repo(place, init=False), "rev-parse", "--git-path", "hooks/post-merge").stdout.strip()).exists()
+
+
+def test_hooks_are_for_one_repository(repo: Repo, run: Run) -> None:
+    said = run("git", "install", "--hook", "--global")
+    assert said.code == 2
+    assert "do not go together" in said.err
+
+
+# -- diff ------------------------------------------------------------------------------------------------------
+
+
+def test_git_diff_speaks_of_values(talking: Repo) -> None:
+    talking.write({"base": BASE.replace("1836", "1904").replace("# seconds", "# s")})
+    said = git(talking, "diff")
+    assert said.returncode == 0
+    assert "~ options.hccl_timeout 1836 → 1904 s" in said.stdout
+    assert "seconds" not in said.stdout
+
+
+def test_a_change_of_text_only_is_shown_as_text(talking: Repo) -> None:
+    talking.write({"base": BASE.replace("# seconds", "# s")})
+    assert "-# seconds\n+# s\n" in git(talking, "diff").stdout
+
+
+def test_new_removed_and_renamed_presets_are_shown(talking: Repo) -> None:
+    talking.commit({"new": "[env]\nB = 2\n"}, "two")
+    assert "new preset" in git(talking, "diff", "HEAD~1").stdout
+    assert "removed" in git(talking, "diff", "HEAD", "HEAD~1").stdout
+    talking.git("mv", "profiles/base.toml", "profiles/root.toml")
+    (talking.folder / "profiles/root.toml").write_text(BASE.replace("1836", "1904"))
+    said = git(talking, "diff", "-M", "HEAD")
+    assert said.returncode == 0
+    assert "1836 → 1904" in said.stdout
+
+
+def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> None:
+    talking.commit(
+        {"base": BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "deterministic = 0\nhccl_timeout   = 1904 # more")}, "two"
+    )
+    for command in (("log", "-p", "-1"), ("show",)):
+        said = git(talking, *command).stdout
+        assert "-options.hccl_timeout = 1836\n+options.hccl_timeout = 1904\n" in said
+        assert "deterministic" not in [line[1:] for line in said.splitlines() if line.startswith(("+o", "-o"))]
+
+
+BROKEN = {
+    "no TOML": b"[options\nx =\n",
+    "not UTF-8": b"[options]\nx = '\xff'\n",
+    "UTF-16": "[options]\nx = 1\n".encode("utf-16"),
+    "NUL": b"[options]\nx = 1\n\0",
+    "empty": b"",
+    "deep": b"x = " + b"[" * 4000 + b"]" * 4000 + b"\n",
+    "a form of its own": b"options = 3\n[[profile]]\nappend = 1\n",
+    "overrides that are none": b"override = 3\n",
+    "half a conflict": b"<<<<<<< ours\n[options]\n",
+    "an endless number": b"x = " + b"9" * 6000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", rest_at_night(2, BROKEN))
+def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> None:
+    talking.write({"base": BROKEN[name]})
+    said = subprocess.run(["git", "diff"], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
+    assert said.returncode == 0, said.stderr
+    talking.commit(message="broken")
+    talking.commit({"base": BASE}, "mended")
+    for command in (("diff", "HEAD~1"), ("log", "-p"), ("show", "HEAD~1")):
+        said = subprocess.run(["git", *command], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
+        assert said.returncode == 0, said.stderr
+        assert b"profiles/base.toml" in said.stdout
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if name not in ("empty", "a form of its own", "overrides that are none")])
+def test_textconv_gives_a_file_that_is_no_toml_back_as_it_is(repo: Repo, name: str) -> None:
+    path = repo.folder / "x.toml"
+    path.write_bytes(BROKEN[name])
+    said = subprocess.run([sys.executable, "-m", "npuprof", "git", "textconv", str(path)], capture_output=True, check=True)
+    assert said.stdout == BROKEN[name]
+
+
+def without_npuprof(repo: Repo) -> None:
+    """Point the drivers at a command that is not there."""
+    for name in ("diff.npuprof.textconv", "diff.npuprof.command", "merge.npuprof.driver"):
+        value = repo.git("config", "--default", "", name)
+        if not value:
+            continue
+        first = value.index("{ ") + 2
+        repo.git("config", name, f"{value[:first]}/nowhere/npuprof{value[value.index(' git ') :]}")
+
+
+def test_git_goes_on_where_npuprof_is_gone(talking: Repo) -> None:
+    without_npuprof(talking)
+    branches(talking, BASE.replace("A = 1", "A = 2"), BASE.replace("1836", "1904"))
+    assert "+A = 2" in git(talking, "diff", "HEAD~1").stdout
+    assert "+A = 2" in git(talking, "log", "-p", "-1").stdout
+    assert git(talking, "merge", "-q", "side").returncode == 0
+    assert tomllib.loads(now(talking))["options"]["hccl_timeout"] == 1904
+    assert tomllib.loads(now(talking))["env"]["A"] == 2
+
+
+def test_conflicts_are_marked_where_npuprof_is_gone(repo: Repo) -> None:
+    without_npuprof(repo)
+    branches(repo, BASE.replace("1836", "1904"), BASE.replace("1836", "1972"))
+    assert git(repo, "merge", "-q", "side").returncode == 1
+    assert "<<<<<<< ours\nhccl_timeout = 1904\n" in now(repo)
+
+
+# -- merge -----------------------------------------------------------------------------------------------------
+
+NEAR = (BASE.replace("deterministic = 0", "deterministic = 1"), BASE.replace("hccl_timeout = 1836", "hccl_timeout = 1904 # 28 * 68"))
+
+
+@pytest.mark.parametrize("how", [("merge", "-q"), ("rebase", "-q"), ("cherry-pick",)])
+def test_changes_to_neighbouring_lines_merge(repo: Repo, how: tuple[str, ...]) -> None:
+    branches(repo, *NEAR)
+    said = git(repo, *how, "side")
+    assert said.returncode == 0, said.stderr
+    assert now(repo) == BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1")
+
+
+def test_git_alone_would_not_have_merged_them(repo: Repo, run: Run) -> None:
+    run("git", "uninstall")
+    branches(repo, *NEAR)
+    assert git(repo, "merge", "-q", "side").returncode == 1
+
+
+@pytest.mark.parametrize("how", [("merge", "-q"), ("rebase", "-q"), ("cherry-pick",)])
+def test_one_key_with_two_values_is_a_conflict_for_git_too(repo: Repo, how: tuple[str, ...]) -> None:
+    branches(
+        repo, BASE.replace("1836", "1904").replace("A = 1", "A = 1\nB = 2"), BASE.replace("1836", "1972").replace("A = 1", "A = 1\nC = 3")
+    )
+    said = git(repo, *how, "side")
+    assert said.returncode == 1
+    assert "conflict in options.hccl_timeout" in said.stderr
+    assert "UU profiles/base.toml" in git(repo, "status", "--porcelain").stdout
+    picked = split_conflicts(now(repo))
+    assert picked is not None
+    assert {tomllib.loads(side)["options"]["hccl_timeout"] for side in picked} == {1904, 1972}
+    assert all(tomllib.loads(side)["env"] == {"A": 1, "B": 2, "C": 3} for side in picked)
+    shown = git(repo, "diff")
+    assert shown.returncode == 0
+    assert "++<<<<<<< ours" in shown.stdout
+
+
+def test_a_file_that_both_added_is_merged_by_key(repo: Repo) -> None:
+    branches(repo, "[env]\nA = 1\nB = 2\n", "[env]\nA = 1\nC = 3\n", "new")
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    assert tomllib.loads(now(repo, "new")) == {"env": {"A": 1, "B": 2, "C": 3}}
+
+
+def test_a_file_that_cannot_be_read_is_merged_as_text(repo: Repo) -> None:
+    broken = BASE + "\n\n\n\nnot toml\n"
+    branches(repo, BASE.replace("base", "ours"), broken)
+    said = git(repo, "merge", "-q", "side")
+    assert said.returncode == 0
+    assert "merged as text" in said.stderr
+    assert now(repo) == broken.replace("base", "ours")
+
+
+def test_where_git_merges_the_lines_to_the_same_settings_its_text_is_kept(repo: Repo) -> None:
+    theirs = BASE + "\n# A paragraph of theirs,\n# which belongs to no key.\n"
+    branches(repo, BASE.replace("1836", "1904"), theirs)
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    assert now(repo) == theirs.replace("1836", "1904")
+
+
+def test_line_endings_and_mark_of_ours_stay(repo: Repo) -> None:
+    repo.git("config", "core.autocrlf", "false")
+    mark = "\ufeff"
+    repo.commit({"base": mark + BASE.replace("\n", "\r\n")}, "crlf")
+    branches(repo, *(mark + text.replace("\n", "\r\n") for text in NEAR))
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    raw = (repo.folder / "profiles/base.toml").read_bytes()
+    assert raw.startswith(mark.encode())
+    assert raw.count(b"\r\n") == raw.count(b"\n")
+
+
+def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
+    branches(
+        repo,
+        BASE.replace("deterministic = 0", 'deterministic = 0\nprecision_mode = "allow_mix_precision"'),
+        BASE.replace("A = 1", "A = 3").replace("# seconds", '# seconds\nprecision_mode_v2 = "mixed_float16"'),
+    )
+    said = git(repo, "merge", "-q", "side")
+    assert said.returncode == 1
+    assert "together, both sides break" in said.stderr
+    picked = split_conflicts(now(repo))
+    assert picked is not None
+    ours, theirs = (tomllib.loads(side) for side in picked)
+    assert "precision_mode_v2" not in ours["options"]
+    assert theirs["options"]["precision_mode_v2"] == "mixed_float16"
+    assert ours["env"] == theirs["env"] == {"A": 3}
+
+
+def test_a_parent_that_only_their_branch_has_is_no_conflict(repo: Repo) -> None:
+    child = '[profile]\nextends = ["base"]\n\n[env]\nB = 1\n'
+    repo.commit({"child": child}, "two")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"new": "[env]\nX = 1\n", "child": child.replace('"base"', '"base", "new"')}, "theirs")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"child": child.replace("B = 1", "B = 2")}, "ours")
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    assert tomllib.loads(now(repo, "child")) == {"profile": {"extends": ["base", "new"]}, "env": {"B": 2}}
+
+
+@pytest.mark.parametrize(("theirs", "code"), [("x = 1 # theirs", 0), ("x = 2", 1)])
+def test_one_key_added_apart_on_both_sides_is_there_once(repo: Repo, theirs: str, code: int) -> None:
+    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
+    branches(repo, *sides)
+    for name, text in zip(("ours", "base", "theirs"), (sides[0], BASE, sides[1]), strict=True):
+        (repo.folder.parent / name).write_text(text)
+    assert subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=repo.folder.parent, check=True, capture_output=True)
+    assert git(repo, "merge", "-q", "side").returncode == code
+    for side in split_conflicts(now(repo)) or (now(repo),):
+        assert tomllib.loads(side)["options"]["x"] in (1, 2)
+    assert theirs in now(repo)
+
+
+@pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into what is no preset"), ("y = 1", 0, "is merged as text")])
+def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, theirs: str, code: int, said: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("npuprof.commands.git.merge_driver.merge_texts", fail)
+    monkeypatch.chdir(tmp_path)
+    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
+    for name, text in zip(("base", "ours", "theirs"), (BASE, *sides), strict=True):
+        Path(name).write_text(text)
+    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
+    assert done.code == code
+    assert said in done.err
+    picked = split_conflicts(Path("ours").read_text())
+    assert picked == (sides if code else None)
+
+
+def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    block = '[[override]]\nmatch = { product = "atlas-a3" }\n'
+    texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
+    monkeypatch.chdir(tmp_path)
+    for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
+        Path(name).write_text(text)
+    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
+    assert done.code == 1
+    assert 'conflict in override { product = "atlas-a3" }.options.a: here gone, there 1' in done.err
+    assert Path("ours").read_text() == f"{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+
+
+def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
+    branches(
+        repo,
+        BASE.replace("A = 1", "A = 1\nHCCL_EXEC_TIMEOUT = 1700").replace("hccl_timeout = 1836\n", ""),
+        BASE.replace("deterministic = 0", "deterministic = 0\nstream_sync_timeout = 1700"),
+    )
+    said = git(repo, "merge", "-q", "side")
+    assert said.returncode == 0
+    assert "together, both sides bring the warning NP3" in said.stderr
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 100))
+def test_no_comment_is_lost_and_no_conflict_made_where_lines_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, seed: int
+) -> None:
+    """Every comment of either side that the other one did not take away is in the result, or in a conflict in it."""
+    monkeypatch.chdir(tmp_path)
+    outcomes = set()
+    for number in range(seed, seed + 100):
+        texts = commented.make_versions(number, 12 if number % 4 == 0 else 5)
+        for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
+            Path(name).write_bytes(text.encode())
+        alone = subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], capture_output=True, check=False)
+        code = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9").code
+        text = Path("ours").read_bytes().decode()
+        assert not commented.find_lost(*texts, text), number
+        assert code == ("<<<<<<<<< " in text), number
+        if not alone.returncode:
+            assert text.encode() == alone.stdout, number
+        outcomes.add((bool(alone.returncode), code))
+    assert outcomes == {(False, 0), (True, 0), (True, 1)}
+
+
+@pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick", "stash", "revert"])
+def test_no_comment_is_lost_whatever_git_does_with_two_sides(repo: Repo, way: str) -> None:
+    repo.git("config", "core.autocrlf", "false")
+    for number in range(6):
+        base, ours, theirs = commented.make_versions(number, 10)
+        name = f"p{number}"
+        repo.commit({name: base}, "base")
+        if way == "stash":
+            repo.write({name: theirs})
+            repo.git("stash")
+            repo.commit({name: ours}, "ours")
+            said = git(repo, "stash", "pop")
+        elif way == "revert":
+            repo.commit({name: theirs}, "theirs")
+            back = repo.commit({name: base}, "and back")
+            repo.commit({name: ours}, "ours")
+            said = git(repo, "revert", "--no-edit", back)
+        else:
+            branches(repo, ours, theirs, name)
+            said = git(repo, way, "side")
+        assert not commented.find_lost(base, ours, theirs, now(repo, name)), number
+        assert (said.returncode == 0) == ("<<<<<<<" not in now(repo, name)), said.stderr
+        for rest in (("rebase", "--abort"), ("reset", "-q", "--hard"), ("branch", "-q", "-D", "side"), ("stash", "clear")):
+            git(repo, *rest)
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:
+    mine, other = (BASE.replace("1836", number) for number in ("1904", "1972"))
+    branches(repo, mine, other)
+    first, second = repo.git("rev-parse", "main"), repo.git("rev-parse", "side")
+    git(repo, "merge", "-q", second)
+    repo.commit({"base": mine}, "main takes its own")
+    repo.git("checkout", "-q", "side")
+    git(repo, "merge", "-q", first)
+    repo.commit({"base": other.replace("A = 1", "A = 2")}, "side takes its own")
+    repo.git("checkout", "-q", "main")
+    assert len(repo.git("merge-base", "--all", "main", "side").splitlines()) == 2
+    assert git(repo, "merge", "-q", "side").returncode == 1
+    picked = split_conflicts(now(repo))
+    assert picked is not None
+    assert [tomllib.loads(side) for side in picked] == [tomllib.loads(text.replace("A = 1", "A = 2")) for text in (mine, other)]
+
+
+def test_the_size_of_the_markers_is_gits(repo: Repo) -> None:
+    with (repo.folder / ".gitattributes").open("a") as file:
+        file.write("*.toml conflict-marker-size=12\n")
+    repo.commit(message="longer markers")
+    branches(repo, BASE.replace("1836", "1904"), BASE.replace("1836", "1972"))
+    assert git(repo, "merge", "-q", "side").returncode == 1
+    assert "\n<<<<<<<<<<<< ours\n" in now(repo)
+
+
+def test_nothing_in_a_path_is_run(talking: Repo) -> None:
+    name = "x; touch hacked; $(touch hacked) `touch hacked` 'q"
+    path = talking.folder / "profiles" / f"{name}.toml"
+    path.write_text(BASE)
+    talking.commit(message="odd")
+    talking.git("checkout", "-q", "-b", "side")
+    path.write_text(NEAR[0])
+    talking.commit(message="theirs")
+    talking.git("checkout", "-q", "main")
+    path.write_text(NEAR[1])
+    talking.commit(message="ours")
+    for command in (("diff", "HEAD~1"), ("log", "-p"), ("merge", "-q", "side")):
+        assert git(talking, *command).returncode == 0
+    assert not list(talking.folder.rglob("hacked"))
+    assert tomllib.loads(path.read_text())["options"]["deterministic"] == 1
+
+
+def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(talking: Repo) -> None:
+    (talking.folder / "npuprof").mkdir()
+    for name in ("npuprof/__init__.py", "typer.py", "tomllib.py"):
+        (talking.folder / name).write_text("open('hacked', 'w')\n")
+    talking.write({"base": NEAR[0]})
+    assert git(talking, "diff").returncode == 0
+    assert not (talking.folder / "hacked").exists()
+
+
+def test_each_driver_is_called_once_for_a_file(talking: Repo, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    for name in ("diff.npuprof.command", "merge.npuprof.driver"):
+        talking.git("config", name, talking.git("config", name).replace("{ ", f"{{ echo {name} >> '{calls}'; ", 1))
+    branches(talking, *NEAR)
+    git(talking, "merge", "-q", "side")
+    git(talking, "diff", "HEAD~1")
+    assert sorted(calls.read_text().splitlines()) == ["diff.npuprof.command", "merge.npuprof.driver"]
+
+
+def test_the_drivers_are_not_in_the_help(run: Run) -> None:
+    said = run("git", "--help")
+    assert "install" in said.out
+    assert "driver" not in said.out.replace("drivers", "")
+
+
+def test_git_missing_is_said(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    monkeypatch.setenv("PATH", str(empty))
+    said = run("git", "install")
+    assert said.code == 2
+    assert "git was not found" in said.err
+
+
+def test_the_drivers_run_in_a_linked_work_tree(repo: Repo) -> None:
+    branches(repo, *NEAR)
+    other = repo.folder.parent / "linked"
+    repo.git("worktree", "add", "-q", "--detach", str(other))
+    linked = Repo(other, init=False)
+    assert git(linked, "merge", "-q", "side").returncode == 0
+    assert "28 * 68" in now(linked)
+
+
+def test_permissions_of_a_merged_file_stay(repo: Repo) -> None:
+    branches(repo, *NEAR)
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    assert not (repo.folder / "profiles/base.toml").stat().st_mode & stat.S_IXUSR

@@ -1,0 +1,300 @@
+"""``init``: a store that works at once, and never over what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.hosting import installed
+from support.building import REPOSITORY
+from support.repositories import Repo
+from support.running import Run
+
+COMMIT = "0123456789" * 4
+PIN = f"git+https://git.example.org/tools/npuprof.git@{COMMIT}"
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
+def test_a_new_store_is_clean_and_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, ci: str) -> None:
+    folder = tmp_path / "pro ject"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    said = run("init", "--ci", ci, *(["--install", PIN] if ci != "none" else []))
+    assert said.code == 0, said.err
+    assert said.out.splitlines() == files(folder)
+    assert {"profiles/bert-training.toml", "profiles/.schema.json", ".gitattributes", ".taplo.toml"} <= set(files(folder))
+    assert (".github/workflows/presets.yml" in files(folder)) == (ci == "github")
+    assert (".gitlab/presets.yml" in files(folder)) == (ci == "gitlab")
+    assert run("check").code == 0
+    assert run("render", "bert-training").code == 0
+    assert tomllib.loads((folder / ".taplo.toml").read_text())["rule"][0]["schema"]["path"] == "profiles/.schema.json"
+
+
+def test_the_drivers_find_the_attributes_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    made = Repo(tmp_path / "made")
+    monkeypatch.chdir(made.folder)
+    run("init")
+    before = (made.folder / ".gitattributes").read_bytes()
+    assert run("git", "install").code == 0
+    assert (made.folder / ".gitattributes").read_bytes() == before
+    assert run("git", "status").code == 0
+
+
+def test_it_overwrites_nothing(tmp_path: Path, run: Run) -> None:
+    assert run("init", "made").code == 0
+    before = {name: (tmp_path / "made" / name).read_bytes() for name in files(tmp_path / "made")}
+    said = run("init", "made")
+    assert said.code == 2
+    assert "NP923" in said.err
+    assert {name: (tmp_path / "made" / name).read_bytes() for name in files(tmp_path / "made")} == before
+
+
+def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
+    other = tmp_path / "made/.github/workflows/presets.yml"
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    said = run("init", "made", "--install", PIN)
+    assert said.code == 2
+    assert ".github/workflows/presets.yml exists already" in said.err
+    assert files(tmp_path / "made") == [".github/workflows/presets.yml"]
+
+
+def test_attributes_and_editor_settings_that_are_there_stay(tmp_path: Path, run: Run) -> None:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    (folder / ".gitattributes").write_text("*.png binary")
+    (folder / ".taplo.toml").write_text("# mine\n")
+    said = run("init", "made")
+    assert said.code == 0
+    assert "let it name profiles/.schema.json" in said.err
+    assert (folder / ".taplo.toml").read_text() == "# mine\n"
+    assert (folder / ".gitattributes").read_text().splitlines()[0] == "*.png binary"
+    assert "profiles/**/*.toml diff=npuprof merge=npuprof" in (folder / ".gitattributes").read_text().splitlines()
+
+
+def test_a_dry_run_only_lists(tmp_path: Path, run: Run) -> None:
+    said = run("init", "made", "--dry-run")
+    assert said.code == 0
+    assert not (tmp_path / "made").exists()
+    assert said.out == run("init", "made").out
+
+
+@pytest.mark.parametrize(
+    ("there", "folder", "what", "hint"),
+    [
+        ({"profiles/a.toml": ""}, "profiles", "lies in it: profiles", "npuprof list"),
+        ({"profiles/a.toml": ""}, "./profiles/", "lies in it: profiles", "npuprof list"),
+        ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
+        ({"profiles/deep/a.toml": ""}, "profiles/x/y", "lies in it: profiles", "npuprof list"),
+        ({}, "profiles", "lies in it: profiles", "npuprof init ."),
+        ({"profiles/.keep": ""}, "profiles/new", "", ""),
+        ({"sub/x.toml": ""}, "sub", "", ""),
+        ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
+    ],
+)
+@pytest.mark.parametrize("ci", [(), ("--ci", "none")])
+def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, there: dict[str, str], folder: str, what: str, hint: str, ci: tuple[str, ...]
+) -> None:
+    made = Repo(tmp_path / "made")
+    for name, text in there.items():
+        (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.folder / name).write_text(text)
+    monkeypatch.chdir(made.folder)
+    before = files(made.folder)
+    said = run("init", folder, *ci)
+    assert said.code == (2 if what else 0), said.err
+    if what:
+        assert what in said.err
+        assert hint in said.err
+        assert files(made.folder) == before
+
+
+def test_paths_and_commands_are_told_as_they_are_typed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    made = Repo(tmp_path / "made")
+    monkeypatch.chdir(made.folder)
+    said = run("init", "a b")
+    assert all(Path(line).is_file() for line in said.out.splitlines())
+    assert "a b/profiles/bert-training.toml" in said.out.splitlines()
+    line = next(line for line in said.err.splitlines() if "git -C" in line)
+    done = subprocess.run(f"git{line.partition(': git')[2]}", shell=True, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(said.out.splitlines()) == set(made.git("-c", "core.quotePath=no", "diff", "--cached", "--name-only").split("\n")) - {""}
+
+
+def test_an_unknown_ci_is_refused(run: Run) -> None:
+    said = run("init", "made", "--ci", "gitlub")
+    assert said.code == 2
+    assert "gitlab" in said.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "made").mkdir(mode=0o500)
+    said = run("init", "made")
+    assert said.code == 2
+    assert "NP012" in said.err
+
+
+def test_this_repository_uses_what_it_hands_out() -> None:
+    action = (REPOSITORY / ".github/actions/presets/action.yml").read_text()
+    template = (REPOSITORY / "npuprof/templates/github-action.yml").read_text()
+    own = '"$GITHUB_ACTION_PATH/../../.." # the npuprof that this action belongs to'
+    assert action == template.replace("@REQUIREMENT@", own)
+    assert "uses: ./.github/actions/presets" in (REPOSITORY / ".github/workflows/presets.yml").read_text()
+    assert "profiles/**/*.toml diff=npuprof merge=npuprof" in (REPOSITORY / ".gitattributes").read_text().splitlines()
+
+
+# -- what CI installs --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(tmp_path: Path, run: Run) -> None:
+    said = run("init", "made")
+    assert said.code == 0
+    assert "no CI is among them" in said.err
+    assert "npuprof init --ci github --install" in said.err
+    assert not (tmp_path / "made/.github").exists()
+    said = run("init", "made", "--ci", "github", "--install", PIN)
+    assert said.code == 0, said.err
+    assert f"pip install --quiet 'npuprof @ {PIN}'" in (tmp_path / "made/.github/actions/presets/action.yml").read_text()
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_without_a_pin_a_ci_that_is_asked_for_is_an_error(tmp_path: Path, run: Run, ci: str) -> None:
+    said = run("init", "made", "--ci", ci)
+    assert said.code == 2
+    assert "NP063" in said.err
+    assert "--install" in said.err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        PIN,
+        f"npuprof @ {PIN}",
+        f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
+        f"git+https://localhost:8443/npuprof@{COMMIT}000000000000000000000000",
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+    ],
+)
+@pytest.mark.parametrize(("ci", "path"), [("github", ".github/actions/presets/action.yml"), ("gitlab", ".gitlab/presets.yml")])
+def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: Path, run: Run, address: str, ci: str, path: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    assert run("init", "made", "--ci", ci, "--install", address).code == 0
+    said = yaml.safe_load((tmp_path / "made" / path).read_text())
+    line = said["presets"]["script"][0] if ci == "gitlab" else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
+    assert shlex.split(line) == ["python", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "npuprof",
+        "npuprof==0.1.0",
+        ".",
+        "git+https://git.example.org/tools/npuprof",
+        "git+https://git.example.org/tools/npuprof@main",
+        "git+https://git.example.org/tools/npuprof@v1.0.0",
+        f"git+http://git.example.org/tools/npuprof@{COMMIT}",
+        f"git+file:///srv/npuprof@{COMMIT}",
+        f"{PIN}'; touch x; '",
+        f"{PIN}\n    - run: touch x",
+        f"git+https://git.example.org/$(touch x)@{COMMIT}",
+        "git+https://git.example.org/${{ secrets.TOKEN }}@" + COMMIT,
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl",
+        f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
+        f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
+    ],
+)
+def test_what_pins_nothing_or_is_more_than_an_address_is_refused(tmp_path: Path, run: Run, address: str) -> None:
+    said = run("init", "made", "--ci", "github", "--install", address)
+    assert said.code == 2
+    assert "NP063" in said.err
+    assert "hunter2" not in said.err
+    assert not (tmp_path / "made").exists()
+
+
+def test_no_ci_needs_no_address(run: Run) -> None:
+    said = run("init", "made", "--ci", "none", "--install", PIN)
+    assert said.code == 2
+    assert "NP902" in said.err
+
+
+GIT = {"vcs": "git", "commit_id": COMMIT}
+HASH = "f" * 64
+RECORDS = [
+    ({"url": "https://git.example.org/npuprof", "vcs_info": GIT}, f"git+https://git.example.org/npuprof@{COMMIT}"),
+    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "requested_revision": "main"}}, f"git+https://git.example.org/n@{COMMIT}"),
+    (
+        {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
+        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
+    ),
+    ({"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT}, f"git+https://git.example.org/n@{COMMIT}"),
+    ({"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}}, f"https://x.example.org/n.whl#sha256={HASH}"),
+    (
+        {"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
+        f"https://x.example.org/n.tar.gz#sha256={HASH}",
+    ),
+    ({"url": "https://x.example.org/n.whl?token=hunter2", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
+    ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
+    ({"url": "file:///home/ada/npuprof", "dir_info": {"editable": True}}, ""),
+    ({"url": "file:///home/ada/npuprof", "vcs_info": GIT}, ""),
+    ({"url": "file:///home/ada/npuprof.whl", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
+    ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
+    ({"url": "https://localhost/n", "vcs_info": GIT}, ""),
+    ({"url": "https://10.0.0.7/n", "vcs_info": GIT}, ""),
+    ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
+    ({"url": "https://git.example.org/it's", "vcs_info": GIT}, ""),
+    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
+    ({"url": "https://[broken/n", "vcs_info": GIT}, ""),
+    ({"url": 3, "vcs_info": GIT}, ""),
+    ([], ""),
+]
+
+
+@pytest.mark.parametrize(("record", "address"), RECORDS)
+def test_the_record_of_an_installation_tells_what_others_can_install(record: Any, address: str) -> None:
+    assert installed.read_direct_url(json.dumps(record)) == (f"npuprof @ {address}" if address else "")
+
+
+def install(tmp_path: Path, record: Any) -> dict[str, str]:
+    """Lay this package out as pip would have installed it; return the environment that finds it there."""
+    site = tmp_path / "site"
+    (site / "npuprof-0.1.0.dist-info").mkdir(parents=True)
+    for name in ("npuprof", "profiles"):
+        (site / name).symlink_to(REPOSITORY / name)
+    (site / "npuprof-0.1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: npuprof\nVersion: 0.1.0\n")
+    if record is not None:
+        (site / "npuprof-0.1.0.dist-info/direct_url.json").write_text(json.dumps(record))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT}, 0), (None, 2)],
+    ids=["from git", "from an index"],
+)
+def test_ci_installs_npuprof_as_this_one_was(tmp_path: Path, record: Any, code: int) -> None:
+    environ = install(tmp_path, record)
+    words = [sys.executable, "-m", "npuprof", "init", "made", "--ci", "gitlab"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if not code:
+        text = (tmp_path / "made/.gitlab/presets.yml").read_text()
+        assert f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text
+        assert "hunter2" not in text
+        plain = subprocess.run([*words[:-3], "plain"], env=environ, capture_output=True, text=True, check=False)
+        assert ".github/workflows/presets.yml" in plain.stdout.replace("plain/", "").splitlines(), "and plain init writes CI then"

@@ -1,0 +1,478 @@
+"""Committing, releasing and restoring: what is written to a repository, and what is refused."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import npuprof
+from npuprof.history import writing
+from npuprof.history.proposed import propose_commit
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.layout import Layout
+from npuprof.store.worktree import list_changed_paths
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
+
+
+@pytest.fixture
+def repo(repo: Repo) -> Repo:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format("x")}, "start")
+    return repo
+
+
+def state(repo: Repo) -> tuple[str, ...]:
+    return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("stash", "list"), repo.head
+
+
+def expect(repository: Repository, paths: list[str]) -> writing.ExpectedCommit:
+    """Return what a commit of these paths would be made of."""
+    head = repository.resolve_commit("HEAD")
+    with propose_commit(repository, head, paths) as proposed:
+        return writing.ExpectedCommit(head, proposed.commit)
+
+
+def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run: Run) -> None:
+    (repo.folder / "staged.txt").write_text("x")
+    repo.git("add", "staged.txt")
+    (repo.folder / "loose.txt").write_text("x")
+    repo.write({"base": BASE.format(2, "fp16"), "new": LEAF.format("y"), "leaf": LEAF.format("z")})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert repo.git("show", "--name-only", "--format=").split() == ["profiles/base.toml", "profiles/leaf.toml", "profiles/new.toml"]
+    assert repo.git("status", "--porcelain") == "A  staged.txt\n?? loose.txt"
+    message = repo.git("log", "-1", "--format=%B")
+    assert "~ 2 presets: hccl_timeout 1 → 2 s" in message
+    assert len(message.splitlines()[0]) <= 72
+    assert done.out == f"{repo.head[:7]} {message.splitlines()[0]}\n"
+
+
+def test_a_preset_that_is_staged_and_edited_again_is_committed_as_it_is(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(2, "fp16")})
+    repo.git("add", "profiles/base.toml")
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert "hccl_timeout = 3" in repo.git("show", "HEAD:profiles/base.toml")
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_many_changes_are_counted_in_the_first_line(repo: Repo, run: Run) -> None:
+    one = BASE.format(1, "fp16")
+    repo.commit({"one": one, "two": one})
+    names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
+    for name in ("one", "two"):
+        repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
+    from npuprof.compare import survey
+    from npuprof.compare.folds import write_headline
+    from npuprof.model import Context
+    from npuprof.store import spec
+    from npuprof.store.gitstore import revisions
+
+    workspace = spec.Workspace()
+    head = revisions.find_repository(workspace.store).git.read_objects(["HEAD"])[0]
+    found = survey.compare_store_states(
+        revisions.load_revision(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context()
+    )
+    assert write_headline(found, []) == "Change 5 settings in 2 presets"
+
+
+def test_removed_and_renamed_profiles_are_committed(repo: Repo, run: Run) -> None:
+    repo.git("mv", "profiles/leaf.toml", "profiles/moved.toml")
+    assert run("commit").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "Rename leaf to moved"
+    repo.write({"moved": None})
+    assert run("commit").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "Remove moved"
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_store_with_errors_is_not_committed(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(2, "fp61")})
+    before = state(repo)
+    done = run("commit")
+    assert (done.code, done.out) == (2, "")
+    assert "NP203" in done.err
+    assert "nothing was committed" in done.err
+    assert state(repo) == before
+
+
+def test_a_hook_that_says_no_leaves_everything_as_it_was(repo: Repo, run: Run) -> None:
+    hook = repo.folder / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    repo.write({"new": LEAF.format("y")})
+    before = state(repo)
+    done = run("commit")
+    assert (done.code, done.out) == (2, "")
+    assert "not today" in done.err
+    assert state(repo) == before
+
+
+def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run: Run) -> None:
+    assert run("commit").code == 1
+    repo.write({"base": BASE.format(2, "fp16"), "leaf": LEAF.format("y")})
+    before = state(repo)
+    assert run("commit", "--dry-run").out.startswith("2 presets: hccl_timeout 1 → 2 s\n\n")
+    assert state(repo) == before
+    assert run("commit", "leaf", "-m", "Say more\nEvil: trailer").code == 0
+    assert repo.git("show", "--name-only", "--format=").split() == ["profiles/leaf.toml"]
+    assert run("commit", "nope").code == 2
+
+
+def test_commits_at_one_time_wait_for_one_another(repo: Repo) -> None:
+    names = [f"preset{number}" for number in range(8)]
+    repo.commit(dict.fromkeys(names, BASE.format(1, "fp16")))
+    repo.write(dict.fromkeys(names, BASE.format(2, "fp16")))
+    environ = {**os.environ, **ENVIRONMENT}
+    words = [sys.executable, "-m", "npuprof", "commit"]
+    started = [subprocess.Popen([*words, name], cwd=repo.folder, env=environ, stdout=-1, stderr=-1) for name in names]
+    ended = [(process.communicate()[1], process.returncode) for process in started]
+    assert [code for _, code in ended] == [0] * len(names), ended
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_lock_that_stays_is_named(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_WAITS", (0.01,))
+    (repo.folder / ".git/index.lock").write_text("")
+    repo.write({"base": BASE.format(2, "fp16"), "new": BASE.format(2, "fp16")})
+    done = run("commit")
+    assert done.code == 2
+    assert "index.lock" in done.err
+    assert "remove it" in done.err
+
+
+def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    fresh = Repo(tmp_path / "fresh")
+    monkeypatch.chdir(fresh.folder)
+    fresh.write({"base": BASE.format(1, "fp16"), "other": BASE.format(2, "fp16")})
+    assert run("commit").code == 0
+    assert fresh.git("log", "--format=%s") == "Add base, other"
+
+
+@pytest.mark.parametrize(
+    ("presets", "step", "number"),
+    [
+        ({"base": BASE.format(1, "bf16").replace("bf16", "mixed_float16")}, "major", "2.0.0"),
+        ({"base": "[options]\nprecision_mode_v2 = 'fp16'\n"}, "major", "2.0.0"),
+        ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
+        ({"leaf": LEAF.format("x") + "[env]\nHCCL_EXEC_TIMEOUT = 5\n"}, "minor", "1.3.0"),
+        ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"),
+        ({"base": "# remark\n" + BASE.format(1, "fp16")}, "patch", "1.2.4"),
+    ],
+)
+def test_the_number_follows_from_what_changed(repo: Repo, run: Run, presets: dict[str, str], step: str, number: str) -> None:
+    assert run("release", "leaf", "1.2.3").code == 0
+    repo.commit(presets)
+    before = state(repo)
+    tried = run("release", "leaf", "--dry-run")
+    assert f"\n{step}: {number} is next\n" in tried.out
+    assert state(repo) == before
+    assert run("release", "leaf").out == f"leaf/v{number}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "step"),
+    [
+        ("[env]\nHCCL_DETERMINISTIC = 'true'\n", "[env]\nHCCL_DETERMINISTIC = 'false'\n", "major"),
+        ("[env]\nENABLE_HF32_EXECUTION = '0'\n", "[env]\nENABLE_HF32_EXECUTION = '1'\n", "major"),
+        ("[env]\nHCCL_BUFFSIZE = 200\n", "[env]\nHCCL_BUFFSIZE = 300\n", "minor"),
+        ("[atc]\nkeep_dtype = 'a.cfg'\n", "[atc]\nkeep_dtype = 'b.cfg'\n", "major"),
+    ],
+)
+def test_a_variable_or_a_flag_that_numerics_hang_on_asks_for_a_major_step(repo: Repo, run: Run, before: str, after: str, step: str) -> None:
+    repo.commit({"one": before})
+    assert run("release", "one", "1.0.0").code == 0
+    repo.commit({"one": after})
+    assert f"\n{step}: " in run("release", "one", "--dry-run").out
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert ("numerics 1" in page.splitlines()[0]) == (step == "major")
+
+
+def test_a_release_is_an_annotated_tag_with_digest_and_changes(repo: Repo, run: Run) -> None:
+    assert run("release", "leaf").out == "leaf/v1.0.0\n"
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert run("release", "leaf").out == "leaf/v1.1.0\n"
+    tag = repo.git("cat-file", "tag", "leaf/v1.1.0")
+    assert f"object {repo.head}\ntype commit" in tag
+    assert "~ hccl_timeout 1 → 2 s" in tag
+    assert re.search(r"^Digest: (\w+)$", tag, re.MULTILINE)[1] == npuprof.open_store().resolve("leaf@1.1.0").digest
+    assert npuprof.open_store().resolve("leaf@1.0").options["hccl_timeout"] == 1
+
+
+def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> None:
+    assert run("release", "leaf", "1.2.0").code == 0
+    for words, said in (
+        (("leaf",), "nothing has changed"),
+        (("leaf", "1.2.0"), "released already"),
+        (("leaf", "1.1.9"), "would go back"),
+        (("leaf", "1.3"), "three numbers"),
+        (("leaf", "--", "-1.0.0"), "three numbers"),
+        (("leaf", "01.3.0"), "three numbers"),
+        (("leaf@HEAD",), "cannot release"),
+        (("leaf+base",), "one preset"),
+        (("nope",), "no preset"),
+    ):
+        before = state(repo)
+        done = run("release", *words)
+        assert (done.code, done.out) == (2, ""), words
+        assert said in done.err, words
+        assert state(repo) == before
+    assert run("release", "leaf", "1.2.1").code == 0  # asked for by number
+    repo.git("tag", "leaf/v1.2.2")  # lightweight, in the way
+    repo.commit({"leaf": LEAF.format("new words")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "exists already" in done.err
+
+
+def test_what_is_not_committed_or_not_valid_is_not_released(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "base is not committed as it is" in done.err
+    repo.write({"base": BASE.format(1, "fp16"), "fresh": LEAF.format("x")})
+    assert run("release", "fresh").code == 2
+    assert run("release", "leaf").code == 0
+    repo.commit({"base": BASE.format(3, "fp61")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "it has errors" in done.err
+
+
+#: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is released.
+BESIDE: dict[str, tuple[dict[str, str | None], str]] = {
+    "its own draft": ({"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"}, "leaf is not committed as it is"),
+    "its own broken draft": ({"leaf": "broken = ["}, "leaf is not committed as it is"),
+    "a parent that is gone": ({"base": None}, "base is not committed as it is"),
+    "another preset": ({"other": "broken = ["}, ""),
+    "an untracked parent put in": (
+        {"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
+        "leaf is not committed",
+    ),
+}
+
+
+@pytest.mark.parametrize("told", BESIDE)
+def test_a_release_is_of_the_last_commit_whatever_the_work_tree_holds(repo: Repo, run: Run, told: str) -> None:
+    presets, said = BESIDE[told]
+    digest = npuprof.open_store().resolve("leaf@HEAD").digest
+    repo.write(presets)
+    done = run("release", "leaf")
+    assert done.code == (2 if said else 0)
+    assert said in done.err
+    assert "NP001" not in done.err
+    if not said:
+        assert f"Digest: {digest}" in repo.git("cat-file", "tag", "leaf/v1.0.0")
+
+
+def test_errors_of_the_last_commit_stop_a_release_though_they_are_mended_in_the_work_tree(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(3, "fp61")})
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("release", "leaf")
+    assert done.code == 2
+    assert "it has errors" in done.err
+    assert "NP203" in done.err
+
+
+def test_a_filter_makes_no_released_file_uncommitted(repo: Repo, run: Run, tmp_path: Path) -> None:
+    (repo.folder / ".gitattributes").write_text("profiles/base.toml filter=mark=x\nprofiles/leaf.toml text eol=crlf\n")
+    repo.git("config", "filter.mark=x.clean", f"touch '{tmp_path}/ran'; sed 's/^# here$/# there/'")
+    repo.commit({"base": "# here\n" + BASE.format(1, "fp16"), "leaf": LEAF.format("x").replace("\n", "\r\n")})
+    os.utime(repo.folder / "profiles/base.toml", (1, 1))
+    (tmp_path / "ran").unlink()
+    assert run("release", "leaf", "--dry-run").code == 2
+    assert not (tmp_path / "ran").exists()
+    assert run("release", "leaf").code == 0
+    repo.write({"base": "# here\n" + BASE.format(2, "fp16")})
+    assert run("release", "leaf", "1.0.1").code == 2
+
+
+def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run: Run) -> None:
+    text = b"# by hand\r\n[options]\r\nhccl_timeout   =  5\r\n"
+    repo.commit({"odd": text})
+    repo.release("odd", "1.0.0")
+    repo.commit({"odd": None})
+    done = run("restore", "odd@1")
+    assert (done.code, done.out) == (0, "")
+    assert (repo.folder / "profiles/odd.toml").read_bytes() == text
+    repo.write({"base": "mistake ["})
+    assert run("restore", "base@HEAD").code == 2
+    assert (repo.folder / "profiles/base.toml").read_text() == "mistake ["
+    assert run("restore", "base@HEAD", "--force").code == 0
+    assert (repo.folder / "profiles/base.toml").read_text() == BASE.format(1, "fp16")
+
+
+def test_restore_resolved_gives_a_flat_preset_that_resolves_as_it_did(repo: Repo, run: Run) -> None:
+    digest = npuprof.open_store().resolve("leaf").digest
+    repo.commit({"base": BASE.format(9, "fp16")})
+    assert run("restore", "leaf@HEAD~1", "--resolved").code == 0
+    config = npuprof.open_store().resolve("leaf")
+    assert config.digest == digest
+    assert [profile.name for profile in config.lineage] == ["leaf"]
+
+
+def test_restore_can_be_tried_and_is_refused_whole(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(9, "fp16")})
+    before = state(repo)
+    assert "hccl_timeout = 1" in run("restore", "base@HEAD~1", "--dry-run").out
+    for words in (("base",), ("base@nope",), ("nope@HEAD",), ("base@HEAD~1", "--store", "builtin:"), ("base+leaf@HEAD",)):
+        done = run("restore", *words)
+        assert (done.code, done.out) == (2, ""), words
+    assert state(repo) == before
+    assert sorted(os.listdir(repo.folder / "profiles")) == ["base.toml", "leaf.toml"]
+
+
+def test_messages_and_paths_are_taken_to_the_byte(repo: Repo) -> None:
+    """Nothing in a message is a remark or a blank to git, nothing in a path a pattern."""
+    message = "first  \n\n\n# no remark\n  \n\n"
+    repo.write({"*": "x = 1\n", ":(top)": "x = 1\n", "a": "x = 1\n"})
+    repository = Repository("profiles")
+    made = writing.commit_paths(repository, ["profiles/*.toml"], ["profiles/*.toml"], message, expect(repository, ["profiles/*.toml"]))
+    read = repository.git.read_objects([made])[0]
+    assert read
+    assert read.content.partition(b"\n\n")[2] == message.encode()
+    assert repo.git("show", "--name-only", "--format=") == "profiles/*.toml"
+    writing.create_tags(repository, made, {"leaf/v1.0.0": message})
+    read = repository.git.read_objects(["refs/tags/leaf/v1.0.0"])[0]
+    assert read
+    assert (read.type, read.content.partition(b"\n\n")[2]) == ("tag", message.encode())
+
+
+def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    repo.write({"new": "x = 1\n"})
+    repository = Repository("profiles")
+    paths = ["profiles/new.toml"]
+    expected = expect(repository, paths)
+    hook = repo.folder / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    for said, shown, why in (
+        ("echo not today >&2", "not today", ""),
+        ("echo not today", "not today", ""),
+        ("echo first >&2; echo second >&2", "first", "first second"),
+        ("echo error: not this >&2", "not this", ""),
+    ):
+        hook.write_text(f"#!/bin/sh\n{said}\nexit 1\n")
+        hook.chmod(0o755)
+        with pytest.raises(npuprof.NpuprofError) as error:
+            writing.commit_paths(repository, paths, paths, "new", expected)
+        finding = error.value.findings[0]
+        assert (finding.code, finding.message, finding.why) == ("NP022", f"git could not answer: {shown}", why)
+        assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
+        assert os.listdir(tmp_path / "temporary") == []
+
+
+def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
+    repository = Repository("profiles")
+    repo.git("tag", "leaf/v1.0.0")
+    before = repo.git("for-each-ref")
+    with pytest.raises(npuprof.NpuprofError) as error:
+        writing.create_tags(repository, repo.head, {"leaf/v1.0.0": "x"})
+    finding = error.value.findings[0]
+    assert (finding.code, finding.message) == ("NP026", "the tag leaf/v1.0.0 exists already")
+    assert (finding.why, finding.hint) == ("A released version never changes.", "release the next number")
+    with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
+        writing.create_tags(repository, repo.head, {"a..b": "x"})
+    assert repo.git("for-each-ref") == before
+
+
+def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
+    repo.commit({"gone": "x = 1\n", "z": "x = 1\n"})
+    repo.git("mv", "profiles/z.toml", "profiles/moved.toml")
+    repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
+    (repo.folder / "other.toml").write_text("x")
+    (repo.folder / "profiles" / "text.txt").write_text("x")
+    found = list_changed_paths(Repository("profiles"), Layout("profiles/"))
+    names = ("gone", "leaf", "moved", "x/new", "z")
+    assert found.changed == [f"profiles/{name}.toml" for name in names]
+    assert found.untracked == ["profiles/x/new.toml"]
+
+
+def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run: Run) -> None:
+    run("release", "leaf")
+    before = repo.git("for-each-ref", "refs/tags"), repo.git("rev-list", "--all")
+    repo.write({"base": BASE.format(2, "fp16")})
+    for command in (("commit",), ("release", "leaf"), ("restore", "base@HEAD~1"), ("commit",), ("release", "leaf")):
+        assert run(*command).code == 0, command
+    assert repo.git("for-each-ref", "refs/tags/leaf/v1.0.0") == before[0]
+    assert repo.git("rev-list", "--all").endswith(before[1])
+    assert repo.git("fsck", "--no-dangling") == ""
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell has put into the background
+
+
+def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[int, str]:
+    """Run the command on a terminal of its own, and type something; return the exit code and what was shown."""
+    leader, follower = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "npuprof", *words],
+        cwd=folder, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+        preexec_fn=_take_terminal,
+    )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):  # the other end is closed when the process is done
+        while chunk := os.read(leader, 4096):
+            shown += chunk
+            if b"[y/N]" in shown and typed:
+                os.write(leader, typed)
+                typed = b""
+    os.close(leader)
+    return process.wait(timeout=60), shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "tags"),
+    [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\n", 1, 0), (b"yep\n", 1, 0), (b"\x04", 1, 0)],
+)
+def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
+    done, shown = answer_on_terminal(["release", "--all"], typed, repo.folder)
+    assert (done, len(repo.git("tag").split())) == (code, tags), shown
+    assert " ".join(shown.partition("[y/N]")[0].split()).count("v1.0.0 the whole store") == 1
+
+
+def test_who_is_interrupted_at_the_question_has_no_tags(repo: Repo) -> None:
+    done, shown = answer_on_terminal(["release", "--all"], b"\x03", repo.folder)
+    assert (done, repo.git("tag")) == (130, ""), shown
+
+
+@pytest.mark.parametrize("change", ["move", "edit", "lose"])
+def test_a_version_of_the_whole_store_is_verified(change: str, repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    first = repo.head
+    held = run("verify", "--tags")
+    assert (held.code, "@" in held.out) == (0, True)
+    message = repo.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.0.0")
+    repo.commit({"base": BASE.format(3, "fp16")})
+    if change == "edit":
+        message, target = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE), first
+    else:
+        target = repo.head
+    repo.git("tag", "-f", "-a", "v1.0.0", "-m", message, target)
+    if change == "lose":
+        repo.git("tag", "-f", "-a", "v1.0.0", "-m", "by hand", target)
+    done = run("verify", "--tags")
+    assert done.code == (0 if change == "lose" else 1)
+    assert ("NP028" in done.out) == (change != "lose")
+    assert run("verify", "--tags", "leaf").code == 0

@@ -1,0 +1,281 @@
+"""``rename`` and ``copy``: everything that refers to a preset goes with it, and every preset resolves as before."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof.model import NpuprofError
+from support.building import build_store
+from support.repositories import Repo
+from support.running import Run
+
+BASE = '# first\n[profile]\ndescription = "base" # it\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+PRESETS = {
+    "base/old": BASE,
+    "child": "[profile]\nextends = [ # why\n  'base/old', # this\n  \"mix\",\n]\n[options]\ndeterministic = 1\n",
+    "mix": "[options]\ngraph_run_mode = 1\n",
+    "other": 'profile.extends = ["""base/old"""] # c\r\n',
+    "near": '[profile]\nextends = ["base/older"]\n',
+    "base/older": "[options]\nhccl_timeout = 600\n",
+}
+
+
+@pytest.fixture
+def project(repo: Repo) -> Path:
+    repo.commit(PRESETS)
+    return repo.folder
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if ".git" not in path.parts and path.is_file()}
+
+
+def digests(folder: Path) -> dict[str, tuple[str, str]]:
+    store = npuprof.open_store(folder)
+    found = {}
+    for name in store:
+        try:
+            config = store.resolve(name)
+        except NpuprofError:
+            continue
+        found[name] = (config.digest, config.preset_digest)
+    return found
+
+
+# -- rename ----------------------------------------------------------------------------------------------------
+
+
+def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(project: Path, run: Run, repo: Repo) -> None:
+    before, was = content(project), digests(project / "profiles")
+    tried = run("rename", "base/old", "team/new", "--dry-run")
+    assert (tried.code, content(project)) == (0, before), tried.err
+    done = run("rename", "base/old", "team/new")
+    assert (done.code, done.out) == (0, tried.out)
+    expected = {name: raw.replace(b"'base/old'", b'"team/new"').replace(b'"""base/old"""', b'"team/new"') for name, raw in before.items()}
+    expected = {name: raw.replace(b'"base/old"', b'"team/new"') for name, raw in expected.items()}
+    expected["profiles/team/new.toml"] = expected.pop("profiles/base/old.toml")
+    assert content(project) == expected
+    was["team/new"] = was.pop("base/old")
+    assert digests(project / "profiles") == was
+    assert "renamed base/old to team/new, also in 2 other files" in done.err
+    repo.git("add", "-A")
+    assert "R100\tprofiles/base/old.toml\tprofiles/team/new.toml" in repo.git("diff", "--cached", "-M", "--name-status")
+    repo.git("reset", "-q", "--hard")
+    repo.git("apply", "-", stdin=done.out.encode())
+    assert content(project) == expected
+
+
+def test_a_folder_goes_with_the_last_preset_in_it_and_the_mode_stays(project: Path, run: Run) -> None:
+    (project / "profiles" / "base" / "old.toml").chmod(0o640)
+    assert run("rename", "base/older", "older").code == 0
+    assert run("rename", "base/old", "new").code == 0
+    assert not (project / "profiles" / "base").exists()
+    assert stat.S_IMODE((project / "profiles" / "new.toml").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("base/old", "mix"), "NP923"),
+        (("base/old", "MIX"), "NP923"),
+        (("base/old", "base/old"), "NP923"),
+        (("base/old", "../out"), "NP004"),
+        (("base/old", "x.toml"), "NP004"),
+        (("base/old", ".hidden"), "NP004"),
+        (("base/odl", "new"), "NP008"),
+        (("base/old@HEAD", "new"), "NP004"),
+        (("team:base/old", "new"), "NP004"),
+        (("base/old+mix", "new"), "NP004"),
+        (("profiles/mix.toml", "new"), "NP004"),
+        (("-", "new"), "NP004"),
+        (("bert-training", "new", "--store", "builtin:"), "NP920"),
+    ],
+)
+def test_what_cannot_be_renamed_is_refused(words: tuple[str, ...], code: str, project: Path, run: Run) -> None:
+    before = content(project)
+    said = run("rename", *words)
+    assert (said.code, code in said.err) == (2, True), said.err
+    assert content(project) == before
+
+
+@pytest.mark.parametrize("words", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")])
+def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(words: tuple[str, ...], repo: Repo, run: Run) -> None:
+    (repo.folder / "a.toml").write_text(BASE)
+    said = run(*words, "--store", repo.folder)
+    assert (said.code, "NP004" in said.err) == (2, True), said.err
+    assert not (repo.folder / "npuprof.toml").exists()
+
+
+def test_the_case_of_a_name_can_be_changed(project: Path, run: Run) -> None:
+    assert run("rename", "mix", "Mix").code == 0
+    assert '"Mix"' in (project / "profiles" / "child.toml").read_text()
+
+
+def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(project: Path, run: Run) -> None:
+    (project / "profiles" / "broken.toml").write_text("[profile\n")
+    said = run("rename", "mix", "new")
+    assert (said.code, "broken.toml" in said.err, "--no-check" in said.err) == (2, True, True)
+    said = run("rename", "mix", "new", "--no-check")
+    assert (said.code, "broken.toml" in said.err) == (0, True)
+    assert (project / "profiles" / "new.toml").exists()
+
+
+def test_a_link_is_not_renamed(project: Path, run: Run) -> None:
+    (project / "profiles" / "link.toml").symlink_to("mix.toml")
+    said = run("rename", "link", "new")
+    assert (said.code, "NP920" in said.err) == (2, True)
+
+
+def test_a_pin_keeps_the_name_that_its_revision_has(project: Path, run: Run, repo: Repo) -> None:
+    repo.release("base/old", "1.0.0")
+    repo.commit({"pinned": "[profile]\nextends = ['base/old@1.0.0']\n", "both": "[profile]\nextends = ['base/old']\n"})
+    was = digests(project / "profiles")
+    said = run("rename", "base/old", "new")
+    assert said.code == 0, said.err
+    assert "base/old@1.0.0" in (project / "profiles" / "pinned.toml").read_text()
+    assert "profiles/pinned.toml:2 keeps base/old@1.0.0" in said.err
+    was["new"] = was.pop("base/old")
+    assert digests(project / "profiles") == was
+
+
+PROJECT = """\
+presets = ["jobs/*/preset.toml", "single.toml"]
+[[rule]]
+code = "TEAM-1"
+require = "hccl_timeout == 1836"
+presets = ["mix", 'base/old'] # both
+[[rule]]
+code = "TEAM-2"
+require = "hccl_timeout == 1836"
+presets = ["base/*"]
+[[ignore]]
+code = "NP378"
+reason = "so"
+presets = ["base/old"]
+"""
+
+
+def test_what_the_project_says_of_it_by_name_goes_with_it(project: Path, run: Run) -> None:
+    (project / "npuprof.toml").write_text(PROJECT)
+    said = run("rename", "base/old", "new")
+    assert said.code == 0, said.err
+    assert (project / "npuprof.toml").read_text() == PROJECT.replace("'base/old'", '"new"').replace("base/old", "new")
+
+
+def test_a_preset_outside_the_store_is_not_renamed(project: Path, run: Run) -> None:
+    (project / "npuprof.toml").write_text(PROJECT)
+    (project / "jobs/x").mkdir(parents=True)
+    (project / "jobs/x/preset.toml").write_text(BASE)
+    for words in (("jobs/x/preset", "elsewhere"), ("mix", "jobs/y/preset")):
+        said = run("rename", *words)
+        assert (said.code, "NP920" in said.err, "git mv" in said.err) == (2, True, True)
+
+
+SCRIPT = "#!/bin/bash\necho before\n  # >>> npuprof {spec} >>>\n  # <<< npuprof{end} <<<\necho after\n"
+
+
+def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, repo: Repo) -> None:
+    blocks = {"own.sh": "base/old", "heir.sh": "child", "stack.sh": "child+base/old", "pin.sh": "base/old@HEAD", "apart.sh": "mix"}
+    for name, spec in blocks.items():
+        (project / name).write_text(SCRIPT.format(spec=spec, end=f" {spec}"))
+        assert run("inject", name, spec).code == 0
+    (project / "empty.sh").write_text(SCRIPT.format(spec="base/old", end=" base/old"))
+    (project / "edited.sh").write_text((project / "own.sh").read_text().replace("1836", "1837"))
+    edited = (project / "edited.sh").read_text()
+    repo.git("add", "-A")
+    said = run("rename", "base/old", "new")
+    assert said.code == 0, said.err
+    for name, spec in blocks.items():
+        assert f"# >>> npuprof {spec if '@' in spec else spec.replace('base/old', 'new')} >>>" in (project / name).read_text()
+        checked = run("inject", name, "--check")
+        assert checked.code == 0, (name, checked.out)
+    assert (project / "empty.sh").read_text() == SCRIPT.format(spec="new", end=" new")
+    assert (project / "edited.sh").read_text() == edited.replace(">>> npuprof base/old >>>", ">>> npuprof new >>>")
+
+
+def test_a_personal_layer_is_reported(project: Path, run: Run) -> None:
+    run("set", "--personal", "base/old", "hccl_timeout=600")
+    said = run("rename", "base/old", "new")
+    assert "/new.toml" in said.err.partition("mv ")[2]
+
+
+def test_a_write_that_fails_leaves_everything_as_it_was(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = content(project)
+    unlink: Any = os.unlink
+
+    def fail(path: Any, *given: Any, **named: Any) -> None:
+        if str(path).endswith("old.toml"):
+            raise PermissionError(13, "Permission denied", path)
+        unlink(path, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", fail)
+        assert run("rename", "base/old", "team/new").code == 2
+    assert content(project) == before
+
+
+@given(st.randoms(use_true_random=False))
+def test_every_preset_resolves_as_before_in_any_store(tmp_path_factory: pytest.TempPathFactory, rnd: random.Random) -> None:
+    from npuprof.__main__ import main
+
+    folder = tmp_path_factory.mktemp("any") / "profiles"
+    names = [f"{rnd.choice(['', 'a/', 'a/b/'])}p{number}" for number in range(rnd.randint(2, 8))]
+    texts = {}
+    for place, name in enumerate(names):
+        parents = rnd.sample(names[:place], rnd.randint(0, min(3, place)))
+        quoted = ", ".join(rnd.choice(["'{}'", '"{}"', '"""{}"""', "'''{}'''"]).format(parent) for parent in parents)
+        unset = rnd.choice(["", 'unset = ["hccl_timeout"]\n'])
+        own = "".join(f"{key} = {rnd.randint(0, 1)}\n" for key in rnd.sample(["deterministic", "hccl_timeout", "op_debug_level"], 2))
+        texts[name] = f"[profile]\nextends = [{quoted}] # p0\n{unset}[options]\n{own}"
+    build_store(folder, texts)
+    was = digests(folder)
+    old, new = rnd.choice(names), rnd.choice(["z", "a/z", "a/b/c/z"])
+    assert main(["rename", old, new, "--store", str(folder)]) == 0
+    assert not (folder / f"{old}.toml").exists()
+    if old in was:
+        was[new] = was.pop(old)
+    assert digests(folder) == was
+
+
+# -- copy ------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -> None:
+    before = content(project)
+    said = run("copy", "base/old", "team/new")
+    assert said.code == 0, said.err
+    assert content(project) == {**before, "profiles/team/new.toml": BASE.encode()}
+    assert "npuprof set team/new profile.description=TEXT" in said.err
+
+
+def test_a_copy_can_be_of_an_older_text(project: Path, run: Run, repo: Repo) -> None:
+    repo.commit({"base/old": BASE.replace("1836", "600")})
+    assert run("copy", "base/old@HEAD~1", "new").code == 0
+    assert (project / "profiles" / "new.toml").read_text() == BASE
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("base/old", "mix"), "NP923"),
+        (("base/old", "Mix"), "NP923"),
+        (("base/old", "-x"), "NP004"),
+        (("base/odl", "new"), "NP008"),
+        (("team:base/old", "new"), "NP920"),
+        (("base/old+mix", "new"), "NP920"),
+    ],
+)
+def test_what_cannot_be_copied_is_refused(words: tuple[str, ...], code: str, project: Path, run: Run) -> None:
+    before = content(project)
+    said = run("copy", "--", *words)
+    assert (said.code, code in said.err) == (2, True), said.err
+    assert content(project) == before

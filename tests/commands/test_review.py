@@ -1,0 +1,444 @@
+"""What CI runs on a pull request: the steps of the action and the script of the job, run for real against stand-ins of the services."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.building import REPOSITORY
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+from support.services import GitHub, GitLab, Token, describe_github_job, serve
+
+yaml = pytest.importorskip("yaml")
+MARKER = "<!-- npuprof: presets -->"
+BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+RISKY = '[profile]\nscenario = "training"\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
+PIN = "git+https://git.example.org/tools/npuprof.git@" + "0123456789" * 4
+SECRET = "ghs_0123456789"
+ACTION = REPOSITORY / ".github/actions/presets/action.yml"
+WORKFLOWS = ("npuprof/templates/github-workflow.yml", ".github/workflows/presets.yml")
+SCRIPT = """import tensorflow as tf
+custom_op = tf.compat.v1.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()
+custom_op.parameter_map["precison_mode"].s = b"allow_fp32_to_fp16"
+"""
+PYTHON = f'#!/bin/sh\n[ "$1 $2" = "-m pip" ] || exec "{sys.executable}" "$@"\nshift 2; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
+
+
+@pytest.fixture
+def change(tmp_path: Path) -> Repo:
+    """A repository with a branch that changes one value for two presets."""
+    made = Repo(tmp_path / "repo")
+    made.commit({"base": BASE, "leaf": '[profile]\nextends = ["base"]\n'}, "one")
+    made.git("checkout", "-q", "-b", "change")
+    made.commit({"base": BASE.replace("1836", "1904")}, "two")
+    return made
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """The environment of a runner: this npuprof is installed, and pip only notes what it is asked for."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("npuprof", f'#!/bin/sh\nexec "{sys.executable}" -m npuprof "$@"\n'), ("python", PYTHON)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+    given = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path, "PIP_CALLS": str(tmp_path / "pip"), "no_proxy": "127.0.0.1"}
+    return {**os.environ, **ENVIRONMENT, **given}
+
+
+# -- the action --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def github(tmp_path: Path, change: Repo, machine: dict[str, str]) -> Iterator[GitHub]:
+    service = GitHub()
+    service.tokens = {SECRET: Token("github-actions[bot]", app=True)}
+    with serve(service):
+        machine |= describe_github_job(service, tmp_path)
+        yield service
+
+
+def run_action(action: Path, tmp_path: Path, change: Repo, machine: Mapping[str, str], **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the steps of an action as a runner would, until one fails."""
+    said = {"number": 7, "base": {"sha": change.git("rev-parse", "main")}, "head": {"sha": change.git("rev-parse", "HEAD")}}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": said}))
+    described = yaml.safe_load(action.read_text())
+    values = {name: one["default"].replace("${{ github.token }}", SECRET) for name, one in described["inputs"].items()} | inputs
+    environ = {**machine, "GITHUB_ACTION_PATH": str(action.parent)}
+    for step in described["runs"]["steps"]:
+        if "run" not in step:
+            continue
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "nothing an event holds is pasted into a script"
+        env = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text) for name, text in step.get("env", {}).items()
+        }
+        script = tmp_path / "step.sh"
+        script.write_text(step["run"])
+        words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
+        done = subprocess.run(words, cwd=change.folder, env={**environ, **env}, capture_output=True, text=True, check=False)
+        if done.returncode:
+            break
+    return done
+
+
+def test_the_action_keeps_one_comment(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    for number in ("1904", "1972"):
+        change.write({"base": BASE.replace("1836", number)})
+        change.commit(message=number)
+        done = run_action(ACTION, tmp_path, change, machine)
+        assert done.returncode == 0, done.stderr
+        (body,) = github.bodies("github-actions[bot]")
+        assert body.startswith(f"{MARKER}\n")
+        assert f"1836 → {number}" in body
+        assert number in (tmp_path / "summary.md").read_text()
+    below = "/repos/team/presets/issues"
+    assert github.written == [f"POST {below}/7/comments", f"PATCH {below}/comments/100"]
+
+
+def test_the_action_installs_the_npuprof_that_it_belongs_to(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    assert run_action(ACTION, tmp_path, change, machine).returncode == 0
+    (asked,) = [word for word in (tmp_path / "pip").read_text().split("\n") if word not in ("", "install", "--quiet")]
+    assert os.path.samefile(asked, REPOSITORY)
+
+
+def test_the_action_fails_where_a_preset_has_errors_and_says_so_at_its_line(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
+    change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 1
+    assert "::error file=profiles/base.toml,line=6" in done.stdout
+    assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_only_what_the_pull_request_brings_stands_at_its_lines(
+    merged: bool, github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"warned": RISKY})
+    if merged:  # what came to the target branch meanwhile is none of the pull request's, and in the merge that is checked
+        change.git("checkout", "-q", "change")
+        change.git("merge", "-q", "--no-ff", "-m", "merge", "main")
+    else:
+        change.git("rebase", "-q", "main", "change")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 0, done.stderr
+    assert "::warning" not in done.stdout
+    assert "1 warning that this pull request did not bring is left out here (npuprof check)" in done.stderr
+    change.commit({"warned": "# a line more\n" + RISKY, "fresh": RISKY})
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert "::warning file=profiles/fresh.toml,line=4" in done.stdout
+    assert "file=profiles/warned.toml" not in done.stdout
+    words = [sys.executable, "-m", "npuprof", "review", "--strict"]
+    done = subprocess.run(words, cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
+
+
+def test_errors_of_before_are_told_as_they_fail_the_job(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"bad": BASE.replace("hccl_timeout", "hccl_timout")})
+    change.git("rebase", "-q", "main", "change")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 1
+    assert "::error file=profiles/bad.toml,line=6" in done.stdout
+
+
+def test_a_fork_has_the_summary_and_no_failure(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    github.tokens = {SECRET: Token("github-actions[bot]", may_write=False, app=True)}
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 0
+    assert "::notice title=npuprof NP062" in done.stdout
+    assert "1904" in (tmp_path / "summary.md").read_text()
+    assert github.comments == []
+
+
+def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    change.git("mv", "profiles", "$(touch x) 'y'")
+    change.commit(message="an odd store")
+    done = run_action(ACTION, tmp_path, change, machine, store="$(touch x) 'y'", base="HEAD")
+    assert done.returncode == 0, done.stderr
+    assert github.comments == [], "nothing differs from HEAD itself"
+    assert not (change.folder / "x").exists()
+    done = run_action(ACTION, tmp_path, change, machine, base="nowhere", store="$(touch x) 'y'")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+OLD = "[options]\ngraph_run_mode = true\n"
+WANTED = [
+    ({}, 1),
+    ({"baseline": "known file.json"}, 0),
+    ({"baseline": "$(touch x).json"}, 2),
+    ({"ignore": "NP2"}, 0),
+    ({"ignore": "NP1, NP202"}, 0),
+    ({"select": "NP1"}, 0),
+    ({"select": "NP202", "severity": "error"}, 1),
+    ({"baseline": "known file.json", "strict": "true"}, 1),
+    ({"baseline": "known file.json", "strict": "false"}, 0),
+    ({"strict": "yes"}, 2),
+]
+
+
+def prepare_old_store(change: Repo, run: Run) -> None:
+    """Let a store have an error and a warning of before, the error in a baseline."""
+    change.git("checkout", "-q", "main")
+    change.commit({"old": OLD})
+    path = str(change.folder / "known file.json")
+    assert run("check", "--store", str(change.folder / "profiles"), "--baseline", path, "--write-baseline").code == 0
+    change.commit({"risky": RISKY}, "known")
+    change.git("rebase", "-q", "main", "change")
+
+
+@pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
+def test_the_action_judges_as_its_inputs_say(
+    inputs: dict[str, str], code: int, github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Run
+) -> None:
+    prepare_old_store(change, run)
+    done = run_action(ACTION, tmp_path, change, machine, **inputs)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert not (change.folder / "x").exists()
+
+
+def test_what_init_writes_for_github_runs_as_the_action_does(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Run
+) -> None:
+    assert run("init", str(change.folder), "--ci", "github", "--install", PIN).code == 0
+    done = run_action(change.folder / ".github/actions/presets/action.yml", tmp_path, change, machine)
+    assert done.returncode == 0, done.stderr
+    assert len(github.comments) == 1
+    assert (tmp_path / "pip").read_text() == f"install\n--quiet\nnpuprof @ {PIN}\n"
+
+
+# -- the workflows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", WORKFLOWS)
+def test_a_workflow_may_do_no_more_than_it_needs(path: str) -> None:
+    workflow = yaml.safe_load((REPOSITORY / path).read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert set(workflow[True]) == {"pull_request", "push", "merge_group"}, "never pull_request_target"
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    jobs = workflow["jobs"]
+    assert jobs["review"]["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert jobs["review"]["if"] == "github.event_name == 'pull_request'"
+    assert "permissions" not in jobs["check"]
+    for job in jobs.values():
+        assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}
+
+
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    used = {
+        step["uses"]
+        for path in (*WORKFLOWS, ".github/actions/presets/action.yml", "npuprof/templates/github-action.yml")
+        for part in [yaml.safe_load((REPOSITORY / path).read_text())]
+        for job in (*part.get("jobs", {}).values(), part.get("runs", {}))
+        for step in job.get("steps", ())
+        if "uses" in step
+    }
+    assert used
+    for one in used:
+        assert one == "./.github/actions/presets" or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)
+
+
+def test_a_change_of_any_file_that_counts_starts_the_workflow() -> None:
+    events = yaml.safe_load((REPOSITORY / WORKFLOWS[0]).read_text())[True]
+    for event in ("pull_request", "push"):
+        assert {"profiles/**", "npuprof.toml", "npuprof.lock"} <= set(events[event]["paths"])
+    assert events["merge_group"] is None
+
+
+SCHEMAS = [
+    ("vendor.github-workflows", "github", ".github/workflows/presets.yml"),
+    ("vendor.github-actions", "github", ".github/actions/presets/action.yml"),
+    ("vendor.gitlab-ci", "gitlab", ".gitlab/presets.yml"),
+]
+
+
+@pytest.mark.parametrize(("schema", "ci", "path"), SCHEMAS)
+def test_what_is_written_and_what_this_repository_uses_follow_the_published_schemas(
+    schema: str, ci: str, path: str, tmp_path: Path, run: Run
+) -> None:
+    pytest.importorskip("check_jsonschema")
+    assert run("init", "made", "--ci", ci, "--install", PIN).code == 0
+    files = [tmp_path / "made" / path, *([REPOSITORY / path] if ci == "github" else [])]
+    transform = ["--data-transform", "gitlab-ci"] if ci == "gitlab" else []
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *transform, *map(str, files)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+# -- GitLab ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gitlab(change: Repo, machine: dict[str, str]) -> Iterator[GitLab]:
+    service = GitLab()
+    service.tokens = {SECRET: Token("project_3_bot", ident=41)}
+    with serve(service):
+        machine |= {
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": f"{service.url}/api/v4",
+            "CI_PROJECT_ID": "77",
+            "CI_PROJECT_URL": "https://gitlab.example.org/ada/presets",
+            "CI_MERGE_REQUEST_IID": "5",
+            "CI_MERGE_REQUEST_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/presets",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": change.git("rev-parse", "main"),
+        }
+        yield service
+
+
+def run_job(change: Repo, machine: Mapping[str, str], run: Run, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the job that ``init`` writes for GitLab, as its runner would."""
+    written = change.folder / ".gitlab/presets.yml"
+    if not written.exists():
+        assert run("init", str(change.folder), "--ci", "gitlab", "--install", PIN).code == 0
+    job = yaml.safe_load(written.read_text())["presets"]
+    assert job["artifacts"] == {"when": "always", "reports": {"codequality": "gl-code-quality-report.json"}}
+    given = {name: str(value) for name, value in job["variables"].items()}
+    script = "set -eo pipefail\n" + "\n".join(job["script"])
+    environ = {**machine, **given, "CI_COMMIT_SHA": change.head, **more}
+    return subprocess.run(["bash", "-c", script], cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
+    gitlab: GitLab, tmp_path: Path, change: Repo, machine: dict[str, str], run: Run
+) -> None:
+    for number in ("1904", "1972"):
+        change.write({"base": BASE.replace("1836", number)})
+        change.commit(message=number)
+        done = run_job(change, machine, run, NPUPROF_TOKEN=SECRET)
+        assert done.returncode == 0, done.stderr
+        (body,) = gitlab.bodies("project_3_bot")
+        assert number in body
+    notes = "/api/v4/projects/3/merge_requests/5/notes"
+    assert gitlab.written == [f"POST {notes}", f"PUT {notes}/100"]
+    assert json.loads((change.folder / "gl-code-quality-report.json").read_text()) == []
+    assert f"npuprof @ {PIN}\n" in (tmp_path / "pip").read_text()
+    change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
+    done = run_job(change, machine, run, NPUPROF_TOKEN=SECRET)
+    assert done.returncode == 1
+    (row,) = [row for row in json.loads((change.folder / "gl-code-quality-report.json").read_text()) if row["check_name"] == "NP201"]
+    assert row["location"] == {"path": "profiles/base.toml", "lines": {"begin": 6}}
+    assert "**Broken**" in gitlab.bodies("project_3_bot")[0]
+
+
+@pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
+def test_the_gitlab_job_judges_as_its_variables_say(
+    inputs: dict[str, str], code: int, gitlab: GitLab, change: Repo, machine: dict[str, str], run: Run
+) -> None:
+    prepare_old_store(change, run)
+    machine["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = change.git("rev-parse", "main")
+    done = run_job(change, machine, run, **{name.upper(): value for name, value in inputs.items()})
+    assert done.returncode == code, done.stdout + done.stderr
+
+
+def test_without_a_token_the_gitlab_job_only_prints(gitlab: GitLab, change: Repo, machine: dict[str, str], run: Run) -> None:
+    done = run_job(change, machine, run)
+    assert done.returncode == 0, done.stderr
+    assert "1904" in done.stdout
+    assert gitlab.calls == []
+
+
+# -- pre-commit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run pre-commit with our hooks on what is staged; they find npuprof on the machine instead of installing it."""
+    pytest.importorskip("pre_commit")
+    described = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    local = [{**hook, "language": "system"} for hook in described]
+    (change.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]}))
+    change.commit(message="hooks")
+    environ = {**machine, "PRE_COMMIT_HOME": str(tmp_path / "pre-commit")}
+
+    def run_hooks(*words: str) -> subprocess.CompletedProcess[str]:
+        change.git(*(words or ("add", "-A")))
+        words = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
+        return subprocess.run(words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+
+    return run_hooks
+
+
+def test_the_hooks_are_what_pre_commit_takes() -> None:
+    clientlib = pytest.importorskip("pre_commit.clientlib")
+    described = clientlib.load_manifest(str(REPOSITORY / ".pre-commit-hooks.yaml"))
+    assert [hook["id"] for hook in described] == ["npuprof-check", "npuprof-scan"]
+
+
+def test_a_preset_that_is_deleted_is_checked_too(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    (change.folder / "notes.txt").write_text("nothing\n")
+    done = hooks()
+    assert done.returncode == 0, done.stdout
+    change.write({"base": None})
+    done = hooks()
+    assert done.returncode == 1
+    assert "leaf" in done.stdout, "the heir that no commit touched"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("add", "profiles/child.toml"), ("rm", "-q", "--cached", "profiles/base.toml")],
+    ids=["a parent that was not added", "a parent that only git has forgotten"],
+)
+def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
+    words: tuple[str, ...], change: Repo, hooks: Callable[..., subprocess.CompletedProcess[str]], run: Run, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(change.folder)
+    change.write({"parent": BASE, "child": '[profile]\nextends = ["parent"]\n'})
+    assert run("check").code == 0
+    done = hooks(*words)
+    assert (done.returncode, "NP101" in done.stdout) == (1, True), done.stdout
+    assert f"try: git add profiles/{'parent' if words[0] == 'add' else 'base'}.toml" in done.stdout
+
+
+def test_a_hook_of_git_checks_what_is_about_to_be_committed(
+    change: Repo, machine: dict[str, str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(change.folder)
+    hook = change.folder / ".git/hooks/pre-commit"
+    hook.write_text(f"#!/bin/sh\nexec {sys.executable} -m npuprof check --staged\n")
+    hook.chmod(0o755)
+    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout"), "leaf": "[options]\nhccl_timeout = 5\n"})
+    words = ["git", "commit", "-q", "-m", "x"]
+    refused = subprocess.run([*words, "-a"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "NP201" in refused.stderr + refused.stdout) == (1, True)
+    taken = subprocess.run([*words, "profiles/leaf.toml"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert taken.returncode == 0, taken.stderr
+    assert run("check", "--staged").code == 0, "the fault in the folder is not staged"
+    assert run("check").code == 1
+
+
+@pytest.mark.parametrize("words", [("--rev", "HEAD"), ("--fix",), ("--diff",), ("--cann", "8.0.0", "--cann", "9.0.0")])
+def test_what_is_staged_is_judged_once_and_as_it_is(change: Repo, run: Run, words: tuple[str, ...]) -> None:
+    done = run("check", "--staged", *words)
+    assert (done.code, "NP902" in done.err) == (2, True)
+
+
+def test_the_whole_store_is_checked_and_scripts_are_scanned(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout")})
+    done = hooks()
+    assert done.returncode == 1
+    assert "leaf" in done.stdout
+    change.write({"base": BASE})
+    script = change.folder / "train.py"
+    script.write_text(SCRIPT)
+    done = hooks()
+    assert done.returncode == 1
+    assert "train.py:3" in done.stdout
+    script.write_text("print('hello')\n")
+    assert hooks().returncode == 0

@@ -1,0 +1,326 @@
+"""``set`` beyond one value: lists that get longer or shorter, and many presets at once."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof.resolve.config import Config
+from support.building import REPOSITORY, build_store
+from support.running import Run
+from support.waiting import read_until
+
+PARENT = """\
+[profile]
+description = "parent"
+products = ["atlas-a2-training"]
+[options]
+modify_mixlist = { black-list = { to-add = ["MatMul"] } }
+dynamic_dims = [[20, 20], [40, 40]]
+"""
+HEAD = 'profile.description = "x"\n'
+
+
+@pytest.fixture
+def parent(store: Callable[..., Path]) -> Path:
+    return store({"parent": PARENT, "mixins/x": HEAD, "mixins/y": HEAD})
+
+
+#: A text, words, and what becomes of it; ``None`` where it stays as it is.
+LISTS: dict[str, tuple[str, tuple[str, ...], str | None]] = {
+    "a parent": (
+        "[profile]\nextends = [ # why\n  'mixins/x', # x\n]\n",
+        ("profile.extends+=mixins/y",),
+        "[profile]\nextends = [ # why\n  'mixins/x', # x\n  \"mixins/y\",\n]\n",
+    ),
+    "the first parent": ('[profile]\ndescription = "x"\n', ("profile.extends+=mixins/y",), None),
+    "two of them in order": (
+        '[profile]\nextends = ["parent"]\n',
+        ("profile.extends+=mixins/y,mixins/x",),
+        '[profile]\nextends = ["parent", "mixins/y", "mixins/x"]\n',
+    ),
+    "one that is there": ('[profile]\nextends = ["parent"]\n', ("profile.extends+=parent",), '[profile]\nextends = ["parent"]\n'),
+    "one that goes": (
+        '[profile]\nextends = ["parent", "mixins/x", "mixins/y"] # why\n',
+        ("profile.extends-=mixins/x",),
+        '[profile]\nextends = ["parent", "mixins/y"] # why\n',
+    ),
+    "the last one goes": (
+        '[profile]\ndescription = "x"\nextends = ["parent"]\n',
+        ("profile.extends-=parent",),
+        '[profile]\ndescription = "x"\n',
+    ),
+    "one for another": (
+        '[profile]\nextends = ["parent", "mixins/x"]\n',
+        ("profile.extends-=mixins/x", "profile.extends+=mixins/y"),
+        '[profile]\nextends = ["parent", "mixins/y"]\n',
+    ),
+    "products of its own": (
+        '[profile]\nproducts = ["atlas-a2-training"]\n',
+        ("profile.products+=atlas-a3",),
+        '[profile]\nproducts = ["atlas-a2-training", "atlas-a3"]\n',
+    ),
+    "products that it inherits": (
+        '[profile]\nextends = ["parent"]\n',
+        ("profile.products+=atlas-a3",),
+        '[profile]\nextends = ["parent"]\nproducts = ["atlas-a2-training", "atlas-a3"]\n',
+    ),
+    "a list of its own": (
+        '[options]\nmodify_mixlist = { black-list = { to-add = ["Cast"] } } # c\n',
+        ("modify_mixlist.black-list.to-add+=Xlog1py",),
+        '[options]\nmodify_mixlist = { black-list = { to-add = ["Cast", "Xlog1py"] } } # c\n',
+    ),
+    "a list that it inherits": (
+        '[profile]\nextends = ["parent"]\n',
+        ("modify_mixlist.black-list.to-add+=Cast",),
+        '[profile]\nextends = ["parent"]\n\n[append.options]\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n',
+    ),
+    "a list that it adds to": (
+        '[profile]\nextends = ["parent"]\n[append.options.modify_mixlist]\n# why\nblack-list = { to-add = ["Cast"] }\n',
+        ("--append", "modify_mixlist.black-list.to-add=Xlog1py"),
+        '[profile]\nextends = ["parent"]\n[append.options.modify_mixlist]\n# why\nblack-list = { to-add = ["Cast", "Xlog1py"] }\n',
+    ),
+    "what it inherits already": (
+        '[profile]\nextends = ["parent"]\n',
+        ("modify_mixlist.black-list.to-add+=MatMul",),
+        '[profile]\nextends = ["parent"]\n',
+    ),
+    "what it added goes": (
+        '[profile]\nextends = ["parent"]\n[append.options.modify_mixlist]\nblack-list = { to-add = ["Cast"] }\n',
+        ("modify_mixlist.black-list.to-add-=Cast",),
+        '[profile]\nextends = ["parent"]\n',
+    ),
+    "a list that is nowhere": ("[options]\n", ("modify_mixlist.black-list.to-add+=Cast",), None),
+    "several elements": (
+        '[options]\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n',
+        ("--append", 'modify_mixlist.black-list.to-add=["Xlog1py", "Cast"]'),
+        '[options]\nmodify_mixlist = { black-list = { to-add = ["Cast", "Xlog1py"] } }\n',
+    ),
+    "an element that is a list": (
+        "[options]\ndynamic_dims = [[20, 20], [40, 40]]\n",
+        ("dynamic_dims+=[60, 60]",),
+        "[options]\ndynamic_dims = [[20, 20], [40, 40], [60, 60]]\n",
+    ),
+    "a key that is cleared": (
+        '[profile]\nextends = ["parent"]\nunset = ["dynamic_dims"]\n',
+        ("profile.unset-=dynamic_dims", "profile.locked+=modify_mixlist"),
+        '[profile]\nextends = ["parent"]\nlocked = ["modify_mixlist"]\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_gets_longer_or_shorter_where_it_stands(name: str, parent: Path, run: Run) -> None:
+    text, words, after = LISTS[name]
+    (parent / "it.toml").write_text(text)
+    before = run("show", "it", "--format", "json").out
+    said = run("set", "it", *words, "--no-check")
+    assert said.code == 0, said.err
+    if after is not None:
+        assert (parent / "it.toml").read_text() == after
+    else:
+        assert run("show", "it", "--format", "json").out != before
+    assert ("nothing to change" in said.err) == (text == after)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("profile.extends-=mixins/y",), "NP924", "has no"),
+        (("profile.description+=x",), "NP920", "no list"),
+        (("hccl_timeout+=1",), "NP920", "no list"),
+        (("modify_mixlist.black-list.to-add-=MatMul",), "NP924", "inherited"),
+        (("modify_mixlist.black-list+=MatMul",), "NP920", "no list"),
+        (("--append", "x"), "NP009", "KEY=VALUE"),
+        (("profile.extends+=nowhere",), "NP101", "nowhere"),
+        ((), "NP902", "KEY=VALUE"),
+        (("hccl_timeout=1", "--yes"), "NP902", "--where"),
+        (("hccl_timeout=1", "--where", "hccl_timeout is set"), "NP902", "leave one of them out"),
+    ],
+)
+def test_what_makes_no_list_is_refused(words: tuple[str, ...], code: str, hint: str, parent: Path, run: Run) -> None:
+    (parent / "it.toml").write_text("[profile]\nextends = ['parent', 'mixins/x']\n[options]\nhccl_timeout = 1\n")
+    before = (parent / "it.toml").read_text()
+    said = run("set", "it", *words)
+    assert (said.code, code in said.err, hint in said.err) == (2, True, True), said.err
+    assert (parent / "it.toml").read_text() == before
+
+
+# -- many presets ----------------------------------------------------------------------------------------------
+
+STORE = {
+    "base": HEAD + "options.hccl_timeout = 1836 # why\n",
+    "child": HEAD + 'profile.extends = ["base"]\n',
+    "own": HEAD + 'profile.extends = ["base"]\noptions.hccl_timeout = 1836\n',
+    "other": HEAD + 'profile.extends = ["base"]\noptions.hccl_timeout = 600\n',
+    "apart": HEAD + "options.deterministic = 1\n",
+    "heir": HEAD + 'profile.extends = ["apart"]\noptions.hccl_timeout = 600\n',
+}
+
+
+@pytest.fixture
+def folder(store: Callable[..., Path]) -> Path:
+    return store(STORE)
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder))[:-5]: path.read_text() for path in folder.rglob("*.toml")}
+
+
+def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit(folder: Path, run: Run) -> None:
+    words = ("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
+    tried = run(*words, "--dry-run")
+    assert (tried.code, texts(folder)) == (0, STORE)
+    said = run(*words, "--yes")
+    assert (said.code, said.out) == (0, tried.out), said.err
+    changed = {name: STORE[name].replace("1836", "1700") for name in ("base", "own")}
+    assert texts(folder) == {**STORE, **changed}
+    assert "wrote 2 files of 3 presets that met the condition" in said.err
+
+
+def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
+    said = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
+    assert (said.code, texts(folder)) == (1, STORE)
+    assert "--- a/profiles/base.toml" in said.out
+    assert "--yes" in said.err
+
+
+@pytest.mark.parametrize(("said", "code"), [(b"y\n", 0), (b"n\n", 1)])
+def test_on_a_terminal_it_asks_behind_the_difference(said: bytes, code: int, folder: Path) -> None:
+    here, there = pty.openpty()
+    words = ["-m", "npuprof", "set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700"]
+    done = subprocess.Popen(
+        [sys.executable, *words], stdin=there, stdout=there, stderr=there, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    )
+    os.close(there)
+    told = read_until(here, b"[y/N]")
+    assert told.index(b"+options.hccl_timeout = 1700") < told.index(b"write 2 files of 3 presets")
+    assert texts(folder) == STORE
+    os.write(here, said)
+    assert done.wait(60) == code
+    os.close(here)
+    assert (texts(folder) == STORE) == bool(code)
+
+
+def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(folder: Path, run: Run) -> None:
+    said = run("set", "--where", "deterministic == 1 and hccl_timeout is unset", "op_debug_level=1", "--yes")
+    assert said.code == 0, said.err
+    assert "1 preset that did not meet it inherit the change: heir" in said.err
+    assert texts(folder) == {**STORE, "apart": STORE["apart"] + "options.op_debug_level = 1\n"}
+
+
+def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
+    said = run("set", "--where", "hccl_timeout > 0", "precision_mode_v2=nonsense", "--yes")
+    assert (said.code, "NP203" in said.err) == (2, True), said.err
+    assert texts(folder) == STORE
+    (folder / "lock.toml").write_text('[profile]\nextends = ["base"]\nlocked = ["op_debug_level"]\n[options]\nop_debug_level = 0\n')
+    (folder / "low.toml").write_text('[profile]\nextends = ["lock"]\n[options]\ndeterministic = 1\n')
+    said = run("set", "--where", "deterministic == 1 and op_debug_level == 0", "op_debug_level=1", "--yes")
+    assert said.code == 2, said.err
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [("hccl_timeot > 1", "NP201"), ("hccl_timeout >", "NP013"), ("hccl_timeout == 7", "NP013"), ("deterministic == 3", "NP013")],
+)
+def test_a_condition_that_nothing_meets_is_an_error(where: str, code: str, folder: Path, run: Run) -> None:
+    said = run("set", "--where", where, "hccl_timeout=1")
+    assert (said.code, code in said.err) == (2, True), said.err
+
+
+def test_a_preset_that_cannot_be_read_stands_in_the_way(folder: Path, run: Run) -> None:
+    (folder / "broken.toml").write_text("[profile\n")
+    said = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700", "--yes")
+    assert (said.code, "broken.toml" in said.err) == (2, True)
+
+
+def test_a_list_can_get_longer_in_many(folder: Path, run: Run) -> None:
+    (folder / "mixin.toml").write_text(HEAD)
+    said = run("set", "--where", "deterministic == 1", "profile.extends+=mixin", "--yes")
+    assert said.code == 0, said.err
+    assert 'extends = ["apart"]' in (folder / "heir.toml").read_text()
+    assert 'extends = ["mixin"]' in (folder / "apart.toml").read_text()
+
+
+@given(st.randoms(use_true_random=False))
+def test_whatever_meets_a_condition_has_the_value_then_and_nothing_apart_from_it_changes(
+    tmp_path_factory: pytest.TempPathFactory, rnd: random.Random
+) -> None:
+    from npuprof.__main__ import main
+
+    folder = tmp_path_factory.mktemp("any") / "profiles"
+    written = {}
+    for number in range(rnd.randint(1, 8)):
+        parents = rnd.sample([*written], rnd.randint(0, min(2, number)))
+        own = "".join(f"{key} = {rnd.randint(0, 1)}\n" for key in rnd.sample(["deterministic", "hccl_timeout"], rnd.randint(0, 2)))
+        written[f"p{number}"] = f"[profile]\nextends = [{', '.join(map(repr, parents))}]\n[options]\n{own}"
+    build_store(folder, written)
+    before = {name: config for name, config in resolved(folder).items() if config is not None}
+    matched = {name for name, config in before.items() if config.settings.get("deterministic") == 1}
+    code = main(["set", "--where", "deterministic == 1", "hccl_timeout=1", "--yes", "--no-check", "--store", str(folder)])
+    assert code == (0 if matched else 2)
+    for name, config in resolved(folder).items():
+        if name in matched:
+            assert config is not None
+            assert config.settings["hccl_timeout"] == 1
+        elif name in before and not matched & {member.name for member in before[name].lineage}:
+            assert config == before[name]
+        if name not in matched:
+            assert (folder / f"{name}.toml").read_text() == written[name]
+
+
+def resolved(folder: Path) -> dict[str, Config | None]:
+    opened = npuprof.open_store(folder)
+    found: dict[str, Config | None] = {}
+    for name in opened:
+        try:
+            found[name] = opened.resolve(name)
+        except npuprof.NpuprofError:
+            found[name] = None
+    return found
+
+
+# -- values that an override changes --------------------------------------------------------------------------
+
+A3 = '[[override]]\nmatch = { product = "atlas-a3" }\n'
+LATE = f"{A3}options = {{ hccl_timeout = 900 }}\n"
+NINE = '[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 9 }\n'
+TABLE = 'profiling_options={ output = "/y", training_trace = "on" }'
+#: A preset, what is set, and the note on it.
+OVERRULED = {
+    "one": (LATE, "hccl_timeout=700", "hccl_timeout is changed again by an override: profiles/a.toml:4"),
+    "by two": (
+        LATE + NINE,
+        "hccl_timeout=700",
+        "hccl_timeout is changed again by overrides: profiles/a.toml:4, profiles/a.toml:7",
+    ),
+    "cleared": (f"{A3}unset = ['hccl_timeout']\n", "hccl_timeout=700", "hccl_timeout is changed again by an override"),
+    "a variable": (f"{A3}env = {{ HCCL_ALGO = 'x' }}\n", "env.HCCL_ALGO=y", "env.HCCL_ALGO is changed again by an override"),
+    "another key": (LATE, "graph_run_mode=1", ""),
+    "a table that is changed in part": (
+        f"{A3}options = {{ profiling_options = {{ output = '/x' }} }}\n",
+        TABLE,
+        "profiling_options is changed",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["set", "dry", "where"])
+@pytest.mark.parametrize("name", OVERRULED)
+def test_a_value_that_an_override_changes_is_noted(name: str, way: str, run: Run, store: Callable[..., Path]) -> None:
+    text, word, said = OVERRULED[name]
+    store({"a": text})
+    how = {"set": ("a", word), "dry": ("a", word, "--dry-run"), "where": ("--where", "deterministic is unset", word, "--yes")}[way]
+    done = run("set", *how, "--no-check")
+    assert done.code == 0, done.err
+    assert ("changed again" in done.err, said in done.err) == (bool(said), True), done.err

@@ -1,0 +1,95 @@
+"""What a command loads before it answers: no module, pattern or child process that its answer does not need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from support.building import REPOSITORY
+
+_REPORT = """
+import re, sys
+from re import _compiler
+patterns, children, compile_pattern = [], [], _compiler.compile
+
+def record_pattern(pattern, flags=0):
+    patterns.append(str(pattern))
+    return compile_pattern(pattern, flags)
+
+_compiler.compile = record_pattern
+sys.addaudithook(lambda event, _: children.append(event) if event in ("subprocess.Popen", "os.posix_spawn", "os.fork") else None)
+from npuprof.__main__ import main
+code = main(sys.argv[1:])
+report = {"code": code, "modules": [*sys.modules], "patterns": [*patterns], "children": [*children]}
+import json
+json.dump(report, sys.stderr)
+"""
+#: What takes long to import, and no plain answer needs.
+HEAVY = {
+    "typer",
+    "click",
+    "rich",
+    "git",
+    "deepdiff",
+    "tomlkit",
+    "yaml",
+    "jsonschema",
+    "inspect",
+    "dataclasses",
+    "tempfile",
+    "shutil",
+    "pathlib",
+}
+#: A command, how many patterns it compiles, the four of tomllib among them, and how many processes it starts.
+ROWS = [
+    ("render bert-training", 5, 0),
+    ("env bert-training", 6, 0),
+    ("show bert-training", 4, 0),
+    ("option hccl_timeout", 4, 0),
+    ("list", 7, 0),
+    ("check", 36, 0),
+    ("diff bert-training resnet-inference-fp16", 11, 0),
+    ("explain bert-training precision_mode_v2", 13, 2),
+]
+#: A command, and what it does not load although others do.
+ABSENT = [
+    ("render bert-training", {"heapq", "fnmatch", "npuprof.resolve.contexts", "npuprof.checks.arguments"}),
+    ("check", {"heapq", "npuprof.store.sources.reading"}),
+    ("explain bert-training precision_mode_v2", {"heapq", "shlex", "npuprof.checks", "npuprof.document.policy"}),
+]
+
+
+def run_and_report(command: str) -> dict[str, Any]:
+    words = [sys.executable, "-c", _REPORT, *command.split()]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    report: dict[str, Any] = json.loads(done.stderr[done.stderr.index('{"code"') :])
+    return report
+
+
+@pytest.mark.parametrize(("command", "patterns", "children"), ROWS)
+def test_a_command_loads_only_what_its_answer_needs(command: str, patterns: int, children: int) -> None:
+    report = run_and_report(command)
+    assert report["code"] == 0
+    assert not HEAVY & {name.partition(".")[0] for name in report["modules"]}
+    assert len(report["patterns"]) <= patterns, "\n".join(report["patterns"])
+    assert len(report["children"]) <= children, report["children"]
+
+
+@pytest.mark.parametrize(("command", "absent"), ABSENT)
+def test_a_command_does_not_load_what_only_others_need(command: str, absent: set[str]) -> None:
+    assert not absent & {*run_and_report(command)["modules"]}
+
+
+@pytest.mark.parametrize("command", [row[0] for row in ROWS if row[0].partition(" ")[0] not in ("diff", "explain")])
+def test_a_command_without_history_does_not_load_what_starts_processes(command: str) -> None:
+    assert not {"subprocess", "npuprof.system.processes"} & {*run_and_report(command)["modules"]}
+
+
+def test_help_lists_the_verbs_without_loading_them() -> None:
+    report = run_and_report("--help")
+    verbs = {name for name in report["modules"] if name.startswith("npuprof.commands.") and "framework" not in name}
+    assert verbs == {"npuprof.commands.git", "npuprof.commands.source"}, "families of verbs, whose purpose is in their package"

@@ -1,0 +1,378 @@
+"""``npuprof sweep``: which combinations are run, what is told of them, schedulers with their real programs and schemas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.trials.sweeping import split_values
+from support.cluster import explain_absence, run_batch
+from support.lanes import more_at_night
+from support.running import Run
+from support.waiting import wait_for
+
+#: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
+AXES = ("--vary", "precision_mode_v2=fp16,mixed_float16", "--vary", 'modify_mixlist.black-list.to-add=["Cast"],["Cast","MatMul"]')
+SAY = 'echo "$NPUPROF_DIGEST" >> ran; echo "loss=1 loss=0.$NPUPROF_HCCL_TIMEOUT"; echo "{\\"it\\": $((NPUPROF_HCCL_TIMEOUT / 7))}"'
+
+
+@pytest.fixture
+def base(store: Run) -> None:
+    store({"base": "[options]\nhccl_timeout = 600\n", "fast": "options.hccl_timeout = 300\n", "odd": "env.ODD = 1\n"})
+
+
+def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+    result = run("sweep", "base", "--format", "json", *words)
+    assert result.code == code, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_names_its_rule(run: Run, base: None, tmp_path: Path) -> None:
+    words = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
+    found = ask(run, *words)["combinations"]
+    assert [one["allowed"] for one in found] == [False, False, False, False, True, True, True, True]
+    assert {finding["code"] for one in found for finding in one["findings"]} == {"NP303"}
+    ran = (tmp_path / "ran").read_text().split()
+    assert sorted(ran) == sorted(one["digest"] for one in found if one["allowed"])
+    assert ask(run, *words)["combinations"] == found
+    assert len((tmp_path / "ran").read_text().split()) == 4  # nothing is run twice
+    text = run("sweep", "base", *words).out
+    assert "4 combinations not allowed:" in text
+    assert "precision_mode_v2=fp16" in text
+    assert "NP303" in text
+
+
+def test_equal_settings_share_a_run(run: Run, base: None, tmp_path: Path) -> None:
+    found = ask(run, "--with", "fast,odd", "--vary", "hccl_timeout=600,900", "--set", "env.ODD=1", "--", "sh", "-c", SAY)["combinations"]
+    assert [one["values"]["with"] for one in found] == ["fast", "odd", "fast", "odd"] or len(found) == 4
+    assert len((tmp_path / "ran").read_text().split()) == 2 == sum(one["same_as"] is None for one in found)
+    assert all(one["run"]["exit"] == 0 for one in found)
+
+
+def test_where_chooses_among_combinations(run: Run, base: None) -> None:
+    found = ask(run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--", "true")
+    assert [one["values"]["hccl_timeout"] for one in found["combinations"]] == ["900", "1200"]
+    assert found["left_out"] == 1
+    both = ask(run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--where", "hccl_timeout < 1200", "--", "true")
+    assert [one["values"]["hccl_timeout"] for one in both["combinations"]] == ["900"]
+
+
+@pytest.mark.parametrize("words", [
+    ["sweep", "base", "--vary", "hccl_timeout=1", "--timeout", "1", "--timeout", "2", "--", "true"],
+    ["list", "--format", "json", "--format", "text"],
+    ["show", "base", "--cann", "8.0", "--cann=8.1"],
+])  # fmt: skip
+def test_what_has_one_value_and_is_given_two_is_refused_by_every_verb(run: Run, base: None, words: list[str]) -> None:
+    result = run(*words)
+    assert (result.code, "is given more than once" in result.err) == (2, True), result.err
+
+
+def test_a_value_that_is_given_twice_is_one(run: Run, base: None) -> None:
+    assert run("list", "--where", "hccl_timeout > 1", "--where", "hccl_timeout > 1").code == 0
+    nothing = run("sweep", "base", "--vary", "hccl_timeout=600", "--where", "hccl_timeout > 600", "--", "true")
+    assert (nothing.code, "no combination is left to run" in nothing.err) == (2, True)
+
+
+def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it", "--", "sh", "-c", SAY]
+    found = ask(run, *words)["combinations"]
+    assert [one["run"]["metrics"] for one in found] == [{"loss": 0.6, "it": 85}, {"loss": 0.9, "it": 128}]
+    rows = list(csv.DictReader(io.StringIO(run("sweep", "base", "--format", "csv", *words).out)))
+    assert [(row["hccl_timeout"], row["exit"], row["loss"], row["it"]) for row in rows] == [
+        ("600", "0", "0.6", "85.0"),
+        ("900", "0", "0.9", "128.0"),
+    ]
+
+
+def test_a_metric_that_no_output_gives_is_told(run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "it", "--metric", "time_=t=(\\d+)", "--metric", "lr", "--", "sh", "-c", SAY]
+    told = run("sweep", "base", *words).err
+    assert "gives the metric time_: nothing in it matches 't=(\\\\d+)'" in told
+    assert "gives the metric lr: nothing in it is JSON with it" in told
+    assert "metric it:" not in told
+
+
+@pytest.mark.parametrize(("goal", "timeout"), [("min:loss", 600), ("max:loss", 900), ("loss", 900), ("min:it", 600)])
+def test_the_best_is_a_preset(run: Run, base: None, store: Run, tmp_path: Path, goal: str, timeout: int) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
+    result = run("sweep", "base", "--best", goal, *words, "--", "sh", "-c", SAY)
+    (tmp_path / "profiles" / "best.toml").write_text(result.out)
+    assert json.loads(run("show", "best", "--format", "json").out)["options"]["hccl_timeout"] == timeout
+    assert f"hccl_timeout={timeout}: " in result.err
+
+
+def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, base: None) -> None:
+    script = "echo v=$NPUPROF_HCCL_TIMEOUT; case $NPUPROF_HCCL_TIMEOUT in 601) exit 3 ;; 602) kill -SEGV $$ ;; 603) sleep 60 ;; esac"
+    words = ["--vary", "hccl_timeout=600,601,602,603", "--metric", "v=v=(.*)", "--timeout", "0.5", "-j", "4", "--", "sh", "-c", script]
+    rows = [line.split() for line in run("sweep", "base", *words).out.splitlines()[1:]]
+    assert [row[1] for row in rows] == ["0", "3", "SIGSEGV", "hang"]
+    assert "hccl_timeout = 600" in run("sweep", "base", "--best", "max:v", *words).out
+
+
+def test_a_command_that_is_not_there_ends_it(run: Run, base: None) -> None:
+    for command in (["no-such-command-here"], ["sh", "-c", "no-such-command-here"]):
+        result = run("sweep", "base", "--vary", "hccl_timeout=600,900", "--", *command)
+        assert (result.code, "no" in result.err) == (2, True)
+
+
+def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
+    found = ask(run, "--max-runs", "3", *words, code=2)["combinations"]
+    assert [one["run"] is not None for one in found] == [True, True, True, False]
+    assert all(one["run"] for one in ask(run, *words)["combinations"])
+    assert len((tmp_path / "ran").read_text().split()) == 4
+    assert run("sweep", "base", "--results", *words).code == 0
+
+
+def is_at_work(folder: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has taken the lock of its trials, or has ended; one before it may have left runs that still write."""
+    locks = folder.glob(".npuprof/trials/*/lock")
+    return process.poll() is not None or any(f"process {process.pid} " in lock.read_text() for lock in locks)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
+    words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
+    (tmp_path / "ran").touch()
+    for _ in range(3):
+        command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            wait_for(lambda: is_at_work(tmp_path, process), pause=0.01)
+            before = (tmp_path / "ran").stat().st_size
+            wait_for(lambda: (tmp_path / "ran").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
+            process.send_signal(number)
+            assert process.stderr is not None
+            told = process.stderr.read()
+        if number == signal.SIGINT:
+            assert b"the same command goes on from there" in told
+    assert all(one["run"] for one in ask(run, *words)["combinations"])
+    ran = (tmp_path / "ran").read_text().split()
+    assert len(set(ran)) == 16
+    assert len(ran) <= 16 + 3 * 2  # those under way
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", "true"], "nothing is varied"),
+        (["--vary", "hccl_timeout=600"], "no command to run"),
+        (["--vary", "hccl_timeout=", "--", "true"], "a value that is empty"),
+        (["--vary", "hccl_timeout=1,,2", "--", "true"], "a value that is empty"),
+        (["--vary", "profile.owner=x", "--", "true"], "is no setting"),
+        (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
+        (["--vary", "hccl_timeout=1", "--metric", "x=(", "--", "true"], "is no pattern"),
+        (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
+        (["--vary", "hccl_timeout=1", "--metric", r"loss: (\d+)", "--", "true"], "'loss=loss: ([0-9.]+)'"),
+        (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
+        (["--vary", "hccl_timeout=1", "--to", "slurm-aray", "--", "true"], "slurm-array"),
+        (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),
+        (["--with", "fast,", "--", "true"], "without a name"),
+        ([*(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")), "--", "true"], "are more than 100,000"),
+        (["--vary", "hccl_timeout=x", "--", "true"], "no combination is left"),
+    ],
+)
+def test_what_cannot_be_understood_is_said(run: Run, base: None, words: list[str], said: str) -> None:
+    result = run("sweep", "base", *words)
+    assert (result.code, said in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,2", ["1", "2"]),
+        ('["a","b"],["c"]', ['["a","b"]', '["c"]']),
+        ('"a,b",c', ['"a,b"', "c"]),
+        ("{ a = 1, b = 2 },x", ["{ a = 1, b = 2 }", "x"]),
+        ("", [""]),
+        (r'"a\",b",c', [r'"a\",b"', "c"]),
+        ('''"""a"b,c"d""",e''', ['"""a"b,c"d"""', "e"]),
+        ("{ a = [1, 2] },3", ["{ a = [1, 2] }", "3"]),
+        ("it's", ["it's"]),
+    ],
+)
+def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, values: list[str]) -> None:
+    assert split_values(text) == values
+
+
+@pytest.mark.parametrize("values", ['["a",["b"]', '"a,b', "a,it's", "a),b", "1,[2}", "{ a = 1, b = [2 }", r'"a\",b'])
+def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base: None, values: str) -> None:
+    result = run("sweep", "base", "--vary", f"env.X={values}", "--", "true")
+    assert (result.code, "--vary: error NP902: a quote or bracket in the values of env.X" in result.err) == (2, True), result.err
+
+
+# -- schedulers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+@pytest.mark.parametrize("exported", more_at_night(["NONE"], ["ALL"]))
+def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
+    run: Run, base: None, exported: str, tmp_path: Path, slurm: None
+) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
+    words += ["--metric", "loss=loss=([0-9.]+)"]
+    command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
+    script = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    assert script.code == 0, script.err
+    (tmp_path / "job.sh").write_text(script.out)
+    run_batch(f"--export={exported}", "-N", "1", "--ntasks-per-node=1", "job.sh")
+    found = ask(run, "--results", *words, *command)["combinations"]
+    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
+    logs = [Path(one["run"]["log"]).read_text() for one in found]
+    assert ["0 a b" in log for log in logs] == [True, False, True, False]
+    assert not (tmp_path / "pwned").exists()
+    done = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    assert "all combinations have been run" in done.err
+
+
+SRUN = '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nSLURM_PROCID=0 exec "$@"\n'
+
+
+def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--to", "session"]
+    command = ["--", "sh", "-c", 'grep -c "i = $NPUPROF_HCCL_TIMEOUT" "$0"', "{code}"]
+    script = run("sweep", "base", "--to", "slurm-array", "-j", "2", *words, *command).out
+    assert "#SBATCH --array=0-1%2\n" in script
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for task in "012":
+        done = subprocess.run(["bash", "job.sh"], env={**environment, "SLURM_ARRAY_TASK_ID": task}, check=False, capture_output=True)
+        assert done.returncode == (2 if task == "2" else 0)
+    found = ask(run, "--results", *words, *command)["combinations"]
+    assert [one["run"]["exit"] for one in found] == [0, 0]
+
+
+@pytest.mark.parametrize("engine", ["slurm-array", "k8s-indexed-job"])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_words_that_wrote_a_job_tell_its_results_with_results_behind_them(engine: str, known: bool, run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900"]
+    if known:
+        run("sweep", "base", *words, "--", "true")
+    told = run("sweep", "base", *words, "--to", engine, "--results", "--", "true")
+    assert (told.code, told.err) == (0, "")
+    assert [line.split()[1:2] for line in told.out.splitlines()[1:]] == [["0" if known else "not"]] * 2
+
+
+def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its_script(run: Run, base: None, tmp_path: Path) -> None:
+    import kubernetes_validate
+    import yaml
+
+    lists = ["--set", "precision_mode_v2=mixed_float16", "--vary", 'modify_mixlist.black-list.to-add=["Cast"],["MatMul"]']
+    command = ["--", "sh", "-c", 'echo "$1" "$NPUPROF_MODIFY_MIXLIST"', "it's $(X)", "a: b\n"]
+    result = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "registry/train:1", *lists, *command)
+    assert result.code == 0, result.err
+    assert "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 " in result.out
+    documents = list(yaml.safe_load_all(result.out))
+    for document in documents:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+    held, job = documents
+    assert (job["spec"]["completions"], job["spec"]["completionMode"], job["spec"]["backoffLimitPerIndex"]) == (2, "Indexed", 0)
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", job["metadata"]["name"])
+    volume = job["spec"]["template"]["spec"]["volumes"][0]["configMap"]
+    assert volume["name"] == held["metadata"]["name"]
+    assert {item["key"] for item in volume["items"]} == set(held["data"])
+    for item in volume["items"]:
+        path = tmp_path / "mount" / item["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(held["data"][item["key"]])
+    assert json.loads((tmp_path / "mount/1/ops_info.json").read_text()) == {"black-list": {"to-add": ["MatMul"]}}
+    words = ["sh", str(tmp_path / "mount/run.sh")]
+    done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}, capture_output=True, text=True, check=True)
+    said, last = done.stdout.rstrip("\n").rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
+    assert said.endswith("/etc/npuprof/1/ops_info.json")
+    assert json.loads(last)["exit"] == 0
+    (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
+    words = [*lists, "--format", "json", "--logs", "logs", *command]
+    found = json.loads(run("sweep", "base", *words).out)["combinations"]
+    assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
+    assert "tells no result of this sweep" in run("sweep", "base", *words).err
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_logs_of_pods_are_read_with_and_without_prefixes_and_ends_of_lines(run: Run, base: None, tmp_path: Path, prefixed: bool) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "it", "--metric", r"v=^v=(\d+)$"]
+    command = ["--", "sh", "-c", 'echo "v=$NPUPROF_HCCL_TIMEOUT"; printf \'{"it": %d}\' "$NPUPROF_HCCL_TIMEOUT"']
+    written = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
+    import yaml
+
+    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(written))["data"]["run.sh"])
+    logs = []
+    for index in "01":
+        environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": index}
+        done = subprocess.run(["sh", "pod.sh"], env=environment, capture_output=True, text=True, check=True)
+        lead = f"[pod/sweep-base-{index}-x7k2p/trial] " if prefixed else ""
+        logs.append([f"{lead}{line}" for line in done.stdout.splitlines()])
+    mixed = [line for pair in zip(*logs, strict=True) for line in pair] if prefixed else [line for lines in logs for line in lines]
+    (tmp_path / "logs").write_text("\n".join(mixed))
+    found = ask(run, "--logs", "logs", *words, *command)["combinations"]
+    assert [one["run"]["metrics"] for one in found] == [{"it": 600, "v": 600}, {"it": 900, "v": 900}]
+
+
+def test_the_end_of_a_pod_is_found_behind_output_without_the_end_of_a_line(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600", "--metric", "v=v=([0-9]+)", "--", "true"]
+    digest = ask(run, "--results", *words)["combinations"][0]["digest"]
+    (tmp_path / "logs").write_text(f'{{"x": 1}} v=3{{"npuprof_trial": "{digest}", "exit": 0, "seconds": 2}}\n')
+    assert ask(run, "--logs", "logs", *words)["combinations"][0]["run"]["metrics"] == {"v": 3}
+
+
+def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base: None, tmp_path: Path) -> None:
+    import yaml
+
+    words = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
+    command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 1000"]
+    (tmp_path / "job.sh").write_text(run("sweep", "base", "--to", "slurm-array", *words, *command).out)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    for task in "01":
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
+        subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
+    rows = ask(run, "--results", *words, *command)["combinations"]
+    assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
+    shown = [line.split()[1] for line in run("sweep", "base", "--results", *words, *command).out.splitlines()[1:]]
+    assert shown == ["0", "hang"]
+
+    pod = run("sweep", "base", "--fresh", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
+    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(pod))["data"]["run.sh"])
+    environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}
+    done = subprocess.run(["sh", "pod.sh"], env=environment, check=False, capture_output=True, text=True)
+    (tmp_path / "logs").write_text(done.stdout)
+    assert ask(run, "--logs", "logs", *words, *command)["combinations"][1]["run"]["hung"]
+
+
+def test_an_array_beyond_the_default_of_slurm_says_how_to_submit_it_in_parts(run: Run, base: None, tmp_path: Path) -> None:
+    script = 'echo "$NPUPROF_HCCL_TIMEOUT" > said'
+    few = run("sweep", "base", "--vary", "hccl_timeout=600,601", "--to", "slurm-array", "--", "sh", "-c", script)
+    assert "MaxArraySize" not in few.out + few.err
+    values = ",".join(map(str, range(600, 2100)))
+    many = run("sweep", "base", "--vary", f"hccl_timeout={values}", "--to", "slurm-array", "--", "sh", "-c", script)
+    parts = "sbatch --array=0-999 THIS 0; sbatch --array=0-999 THIS 1000"
+    assert parts in many.out
+    assert parts in " ".join(many.err.split())
+    (tmp_path / "job.sh").write_text(many.out)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": "7"}
+    subprocess.run(["bash", "job.sh", "1000"], env=environment, check=True, capture_output=True)
+    assert (tmp_path / "said").read_text() == "1607\n"
+
+
+def test_the_best_is_a_number_and_the_way_that_was_taken_is_said(run: Run, base: None) -> None:
+    script = "case $NPUPROF_HCCL_TIMEOUT in 600) echo loss=nan ;; *) echo loss=$NPUPROF_HCCL_TIMEOUT ;; esac"
+    words = ["--vary", "hccl_timeout=600,601,602", "--metric", "loss=loss=(.*)"]
+    for best, timeout, told in (("loss", 602, "greatest loss 602"), ("min:loss", 601, "least loss 601")):
+        result = run("sweep", "base", *words, "--best", best, "--", "sh", "-c", script)
+        assert f"hccl_timeout = {timeout}" in result.out
+        assert told in result.err
+    none = run("sweep", "base", "--vary", "hccl_timeout=600", *words[2:], "--best", "loss", "--", "sh", "-c", script)
+    assert "no run has told loss" in none.err

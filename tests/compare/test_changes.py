@@ -1,0 +1,632 @@
+"""What differs: typed, in the structured form, with cause and reach, in every format."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta, timezone
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof.catalog.values import is_equivalent_setting, parse_structured_value
+from npuprof.compare import differences
+from npuprof.compare.changes import Change
+from support.building import build_store, toml
+from support.lanes import rest_at_night
+from support.repositories import Repo
+from support.running import Run
+
+
+def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:
+    left, right = (npuprof.loads(toml({section: side})) for side in (before, after))
+    return [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(left, right)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"x": True}, {"x": 1}, [("changed", "x", True, 1)]),
+        ({"x": 2}, {"x": 2.0}, [("changed", "x", 2, 2.0)]),
+        ({"x": [True]}, {"x": [1]}, [("changed", "x", [True], [1])]),
+        ({"x": "1"}, {"x": 1}, [("changed", "x", "1", 1)]),
+        ({"x": 0}, {"x": False}, [("changed", "x", 0, False)]),
+        ({"x": float("nan")}, {"x": float("nan")}, []),
+        ({"x": 1}, {}, [("removed", "x", 1, None)]),
+        ({}, {"x": 1}, [("added", "x", None, 1)]),
+        (
+            {"x": {"a": 1, "b": 2}},
+            {"x": {"b": 3, "c": 4}},
+            [("removed", "x.a", 1, None), ("changed", "x.b", 2, 3), ("added", "x.c", None, 4)],
+        ),
+        ({"x": {"a": {}}}, {"x": {"a": []}}, [("changed", "x.a", {}, [])]),
+        ({"x": [1, 2]}, {"x": [2, 1]}, [("changed", "x", [1, 2], [2, 1])]),
+        # the structured form and the text are the same value
+        ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 40]]}, []),
+        (
+            {"dynamic_dims": "20,20;40,40"},
+            {"dynamic_dims": [[20, 20], [40, 41]]},
+            [("changed", "dynamic_dims", [[20, 20], [40, 40]], [[20, 20], [40, 41]])],
+        ),
+        # where order means nothing, each element is a change of its own
+        (
+            {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
+            {"modify_mixlist": {"black-list": {"to-add": ["C", "B"]}}},
+            [("removed", "modify_mixlist.black-list.to-add", "A", None), ("added", "modify_mixlist.black-list.to-add", None, "C")],
+        ),
+        ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
+        ({"dump_step": "0|1"}, {"dump_step": [1, 2]}, [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)]),
+        # a path is not what stands in the file
+        (
+            {"modify_mixlist": "/a"},
+            {"modify_mixlist": {"black-list": {"to-add": ["A"]}}},
+            [("changed", "modify_mixlist", "/a", {"black-list": {"to-add": ["A"]}})],
+        ),
+        # the order of inputs means something
+        (
+            {"input_shape": {"a": [1], "b": [2]}},
+            {"input_shape": {"b": [2], "a": [1]}},
+            [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})],
+        ),
+    ],
+)  # fmt: skip
+def test_changes_are_typed_and_in_the_structured_form(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+    assert repr(changes(before, after)) == repr(expected)
+
+
+def test_changes_come_in_the_catalogues_order_and_name_unit_and_risk() -> None:
+    left, right = npuprof.loads("[env]\nX = 1\n"), npuprof.loads('[options]\nhccl_timeout = 5\nprecision_mode_v2 = "fp16"\n')
+    found = npuprof.diff(left, right)
+    assert [change.key for change in found] == ["precision_mode_v2", "hccl_timeout", "env.X"]
+    assert "numerics" in found[0].risk
+    assert found[1].unit == "s"
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"a": True}, {"a": 1}, [("changed", "x.a", True, 1)]),
+        ({"a": 1}, {"a": 1.0}, [("changed", "x.a", 1, 1.0)]),
+        ({"a": "1"}, {"a": 1}, [("changed", "x.a", "1", 1)]),
+        ({"a": [True]}, {"a": [1]}, [("changed", "x.a", [True], [1])]),
+        ({"a": [[1]]}, {"a": [[1.0]]}, [("changed", "x.a", [[1]], [[1.0]])]),
+        ({"a": [{"b": True}]}, {"a": [{"b": 1}]}, [("changed", "x.a", [{"b": True}], [{"b": 1}])]),
+        ({"a": {}}, {"a": []}, [("changed", "x.a", {}, [])]),
+        ({"a": "x\ny"}, {"a": "x\nz"}, [("changed", "x.a", "x\ny", "x\nz")]),
+        # what is the same, however it is written
+        ({"a": 0.0}, {"a": -0.0}, []),
+        ({"a": float("nan")}, {"a": float("nan")}, []),
+        ({"a": NOON}, {"a": NOON.astimezone(timezone(timedelta(hours=2)))}, []),
+        ({"a": datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))}, {"a": NOON},
+         [("changed", "x.a", datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), NOON)]),
+        ({"a": [{"b": 1, "c": -0.0}]}, {"a": [{"c": 0.0, "b": 1}]}, []),
+        # what is not the same, though it looks so
+        ({"a": NOON.replace(tzinfo=None)}, {"a": NOON}, [("changed", "x.a", NOON.replace(tzinfo=None), NOON)]),
+        ({"a": NOON.date()}, {"a": NOON}, [("changed", "x.a", NOON.date(), NOON)]),
+        ({"a": [NOON]}, {"a": [str(NOON)]}, [("changed", "x.a", [NOON], [str(NOON)])]),
+        # keys of any kind
+        ({"__a": 1}, {"__a": 2}, [("changed", "x.__a", 1, 2)]),
+        ({"__a": {"__b": 1}}, {"__a": {}}, [("removed", "x.__a.__b", 1, None)]),
+        ({"a']['b": 1, "a": {"b": 1}}, {"a']['b": 2, "a": {"b": 1}}, [("changed", """x."a']['b\"""", 1, 2)]),
+        ({"a'\"b": 1}, {"a'\"b": 2}, [("changed", """x."a'\\"b\"""", 1, 2)]),
+        ({"a.b": 1, "[0]": 1, "": 1}, {"a.b": 2, "[0]": 2, "": 2},
+         [("changed", 'x."a.b"', 1, 2), ("changed", 'x."[0]"', 1, 2), ("changed", 'x.""', 1, 2)]),
+        # tables that share few keys
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, {"e": 2, "f": 2, "a": 2},
+         [("changed", "x.a", 1, 2), *(("removed", f"x.{name}", 1, None) for name in "bcd"), ("added", "x.e", None, 2),
+          ("added", "x.f", None, 2)]),
+    ],
+)  # fmt: skip
+def test_what_deepdiff_does_not_see_by_itself_is_told(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+    rest = {"same": 1, "other": 0}
+    found = changes({"x": {**before, **rest}}, {"x": {**after, **rest, "other": 1}})
+    assert repr([change for change in found if change[1] != "x.other"]) == repr(expected)
+    assert ("changed", "x.other", 0, 1) in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (["A", "A", "B"], ["B", "A"], []),
+        (["A"], ["A", "A", "C"], [("added", None, "C", True)]),
+        ([True, 1, "1"], ["1", True], [("removed", 1, None, True)]),
+        ([], ["A"], [("added", None, "A", True)]),
+        (["B", "A"], ["D", "A", "C"], [("removed", "B", None, True), ("added", None, "D", True), ("added", None, "C", True)]),
+        # what is no list of names on both sides is one value
+        ([], [1.5], [("changed", [], [1.5], False)]),
+        ([1.5, "A"], ["A", 1.5], [("changed", [1.5, "A"], ["A", 1.5], False)]),
+        ([], {}, [("changed", [], {}, False)]),
+        (["A"], {"A": 1}, [("changed", ["A"], {"A": 1}, False)]),
+    ],
+)  # fmt: skip
+def test_of_a_list_without_order_the_elements_are_told(before: Any, after: Any, expected: list[Any]) -> None:
+    left, right = (npuprof.loads(toml({"options": {"modify_mixlist": {"black-list": {"to-add": side}}}})) for side in (before, after))
+    found = npuprof.diff(left, right)
+    assert [(change.kind, change.before, change.after, change.element) for change in found] == expected
+    assert {change.key for change in found} <= {"modify_mixlist.black-list.to-add"}
+
+
+LONG = list(range(2000))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([1, 2, 3], [0, 1, 2, 3], [("added", "[0]", None, 0)]),
+        ([1, 2, 3], [1, 3], [("removed", "[1]", 2, None)]),
+        ([True, 2], [1, 3], [("changed", "[0]", True, 1), ("changed", "[1]", 2, 3)]),
+        ([2, 2], [2.5, 3, 2, 2.5], [("added", "[0]", None, 2.5), ("added", "[1]", None, 3), ("changed", "[1]", 2, 2.5)]),
+        ([[1, 2], [3]], [[0, 1, 2], [4]], [("added", "[0][0]", None, 0), ("changed", "[1][0]", 3, 4)]),
+        ([{"__a": 1, "b": 1}, 2], [{"__a": 2, "c": 1}, 3, 4],
+         [("changed", "[0].__a", 1, 2), ("removed", "[0].b", 1, None), ("added", "[0].c", None, 1), ("changed", "[1]", 2, 3),
+          ("added", "[2]", None, 4)]),
+        ([{"a": 1, "b": 1, "c": 1}, 0], [{"c": 1, "b": 1, "a": 1}, 0.5], [("changed", "[1]", 0, 0.5)]),
+        # long lists too, as far as it takes no longer than they are long
+        (LONG, [-1, *LONG], [("added", "[0]", None, -1)]),
+        (LONG, [*LONG[:500], *LONG[501:]], [("removed", "[500]", 500, None)]),
+        (LONG, [*LONG[:500], -1, -2, *LONG[501:]], [("changed", "[500]", 500, -1), ("added", "[501]", None, -2)]),
+        ([0] * 1500, [0] * 1501, [("added", "[1500]", None, 0)]),
+        ([LONG, 0], [LONG[1:], 0], [*(("changed", f"[0][{n}]", n, n + 1) for n in LONG[:-1]), ("removed", "[0][1999]", 1999, None)]),
+    ],
+)  # fmt: skip
+def test_of_a_list_in_order_the_elements_are_told_by_position(before: list[Any], after: list[Any], expected: list[Any]) -> None:
+    (change,) = npuprof.diff(*(npuprof.loads(toml({"options": {"x": side}})) for side in (before, after)))
+    assert (change.kind, change.key) == ("changed", "x")
+    assert repr(change.compare_elements()) == repr(expected)
+
+
+leaves_of_any_type = st.one_of(
+    st.booleans(),
+    st.integers(-2, 2),
+    st.sampled_from([0.0, -0.0, 1.0, -1.5, float("nan"), float("inf")]),
+    st.sampled_from(["", "1", "True", "a\nb", "c\nd"]),
+    st.sampled_from([NOON, NOON.astimezone(timezone(timedelta(hours=2))), NOON.replace(tzinfo=None), NOON.date(), NOON.time()]),
+)
+hostile_names = st.sampled_from(["a", "b", "c", "__a", "a.b", "a']['b", '"', "a'\"b", "[0]", ""])
+nested = st.recursive(
+    leaves_of_any_type, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile_names, inner, max_size=4), max_leaves=8
+)
+mixlists = st.dictionaries(
+    st.sampled_from(["black-list", "white-list"]),
+    st.dictionaries(st.sampled_from(["to-add", "to-remove"]), st.lists(st.sampled_from(["A", "B", 1, True, 1.5]), max_size=4), max_size=2),
+)
+settings_of_any_kind = st.fixed_dictionaries(
+    {},
+    optional={
+        "x": nested,
+        "a.b": nested,
+        "modify_mixlist": mixlists | nested,
+        "dump_step": nested | st.sampled_from(["0|1|3-5", "1|0", "0|0", "text"]) | st.lists(st.sampled_from([0, 1, "3-5", True])),
+        "dynamic_dims": nested | st.sampled_from(["20,20;40,40", "20,20", "text"]) | st.lists(st.lists(st.integers(1, 3))),
+    },
+)  # fmt: skip
+
+
+def patch_settings(settings: dict[str, Any], found: list[Change]) -> dict[str, Any]:
+    """Return settings with changes made to them."""
+    made = {key: deepcopy(value) for key, value in settings.items()}
+    for change in found:
+        at: Any = made
+        path = (change.setting, *change.tail)
+        if change.tail or change.element:
+            made[change.setting] = parse_structured_value(change.setting, made[change.setting])
+        for part in path if change.element else path[:-1]:
+            at = at[part]
+        if change.element and change.kind == "added":
+            at.append(change.after)
+        elif change.element:
+            assert repr(change.before) in map(repr, at)
+            at[:] = [item for item in at if repr(item) != repr(change.before)]
+        elif change.kind == "removed":
+            assert is_equivalent_setting(change.key, at.pop(path[-1]), change.before)
+        else:
+            at[path[-1]] = change.after
+    return made
+
+
+def are_equivalent(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(is_equivalent_setting(key, value, right[key]) for key, value in left.items())
+
+
+@given(settings_of_any_kind, settings_of_any_kind, st.booleans())
+def test_changes_lead_from_one_side_to_the_other_and_back(before: dict[str, Any], after: dict[str, Any], like: bool) -> None:
+    for key in before.keys() & after.keys() if like else ():
+        if isinstance(before[key], dict) and isinstance(after[key], dict):
+            after[key] = {**before[key], **after[key]}
+    left, right = npuprof.loads(toml({"options": before})), npuprof.loads(toml({"options": after}))
+    found, back = npuprof.diff(left, right), npuprof.diff(right, left)
+    assert are_equivalent(patch_settings(left.settings, found), right.settings)
+    assert (found == []) == are_equivalent(left.settings, right.settings)
+    assert found == [] or left.digest != right.digest
+    swapped = {"added": "removed", "removed": "added", "changed": "changed"}
+    assert sorted(repr((change.key, change.kind, change.before, change.after, change.element)) for change in found) == sorted(
+        repr((change.key, swapped[change.kind], change.after, change.before, change.element)) for change in back
+    )
+
+
+@given(st.none() | nested, st.none() | nested)
+def test_a_setting_changes_as_the_same_value_in_a_table_does(before: Any, after: Any) -> None:
+    outside, inside = (
+        [
+            npuprof.loads(toml({"options": {key: value for key, value in (("x", table(side)), ("y", number)) if value is not None}}))
+            for number, side in enumerate((before, after))
+        ]
+        for table in (lambda side: side, lambda side: {"k": side} if side is not None else {})
+    )
+    found = [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(*outside)]
+    assert repr([(kind, "x.k" + key[1:] if key[0] == "x" else key, *sides) for kind, key, *sides in found]) == repr(
+        [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(*inside)]
+    )
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Return how many functions are called, those of the interpreter included: what time takes its measure from."""
+    calls = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("key", "build"),
+    rest_at_night(2, [
+        ("x", list),
+        ("x", lambda numbers: [[number, number] for number in numbers]),
+        ("x", lambda numbers: {f"k{index}": number for index, number in enumerate(numbers)}),
+        ("x", lambda numbers: {f"k{number}": 1 for number in numbers}),
+        ("modify_mixlist", lambda numbers: {"black-list": {"to-add": [f"Op{number}" for number in numbers]}}),
+        ("dump_step", lambda numbers: "|".join(map(str, numbers))),
+        ("input_shape", lambda numbers: ";".join(f"i{index}:{number}" for index, number in enumerate(numbers))),
+    ]),
+    ids=["list", "list of lists", "table", "table of other keys", "list without order", "its text", "text of a table"],
+)  # fmt: skip
+def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]], Any]) -> None:
+    def count_for(size: int) -> int:
+        half = [number + 10**6 * (number % 2) for number in range(size)]
+        left, right = (npuprof.loads(toml({"options": {key: build(numbers)}})) for numbers in (list(range(size)), half))
+        return count_calls(lambda: [change.compare_elements() for change in npuprof.diff(left, right)])
+
+    count_for(10)
+    assert count_for(1600) < 2.5 * count_for(800)
+
+
+def test_each_side_of_a_change_has_its_own_cause(store) -> None:
+    folder = store({"a": "[options]\nhccl_timeout = 1\n", "b": '[profile]\nextends = ["a"]\nunset = ["hccl_timeout"]\n'})
+    opened = npuprof.open_store(folder)
+    change = npuprof.diff(opened.resolve("a"), opened.resolve("b"))[0]
+    assert [str(origin) for origin in change.origins] == ["profiles/a.toml:2", "profiles/b.toml:3"]
+    back = npuprof.diff(opened.resolve("b"), opened.resolve("a"))[0]
+    assert [str(origin) for origin in back.origins] == ["None", "profiles/a.toml:2"]
+
+
+def test_the_cause_of_an_element_is_the_file_that_has_it(store) -> None:
+    mixlist = "[append.options.modify_mixlist]\nblack-list = {{ to-add = [\n  {}\n] }}\n"
+    folder = store({"a": mixlist.format('"A"'), "b": '[profile]\nextends = ["a"]\n' + mixlist.format('"B",\n  "C"')})
+    opened = npuprof.open_store(folder)
+    found = npuprof.diff(opened.resolve("a"), opened.resolve("b"))
+    assert [(change.after, str(change.origins[1])) for change in found] == [("B", "profiles/b.toml:5"), ("C", "profiles/b.toml:6")]
+
+
+FIRST = "[options.modify_mixlist]\nblack-list.to-add = {}\n[options]\ndynamic_dims = {}\n"
+MORE = '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = {}\n[append.options]\ndynamic_dims = {}\n'
+CHAIN = {
+    "base": FIRST.format('["A", "B"]', "[[1], [2]]"),
+    "mid": MORE.format("base", '["C"]', "[[3]]"),
+    "top": MORE.format("mid", '["D"]', "[[4]]"),
+}
+PLAIN = '[profile]\nextends = ["{}"]\n'
+
+#: What becomes of the presets of a chain, and for each changed key and value of the last preset the places before and after.
+LIST_CAUSES: dict[str, tuple[dict[str, str], list[tuple[str, Any, str, str]]]] = {
+    "an element edited in the base": (
+        {"base": FIRST.format('["A", "X"]', "[[1], [9]]")},
+        [("dynamic_dims", None, "base:4", "base:4"), ("-", "B", "base:2", "base:2"), ("+", "X", "", "base:2")],
+    ),
+    "an element removed from the append of a middle layer": (
+        {"mid": MORE.format("base", "[]", "[]")},
+        [("dynamic_dims", None, "mid:6", "mid:6"), ("-", "C", "mid:4", "mid:4")],
+    ),
+    "the appends of a middle layer removed": (
+        {"mid": PLAIN.format("base")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", "")],
+    ),
+    "the appends of a middle layer removed together with an edit of the base": (
+        {"mid": PLAIN.format("base"), "base": FIRST.format('["A", "B", "X"]', "[[1], [2]]")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", ""), ("+", "X", "", "base:2")],
+    ),
+    "a list replaced in a middle layer": (
+        {"mid": PLAIN.format("base") + FIRST.format('["A", "B"]', "[[1], [2]]")},
+        [("dynamic_dims", None, "mid:6", "mid:6"), ("-", "C", "mid:4", "mid:4")],
+    ),
+    "a list cleared in a middle layer": (
+        {"mid": '[profile]\nextends = ["base"]\nunset = ["modify_mixlist.black-list"]\n'},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "A", "base:2", "mid:3"), ("-", "B", "base:2", "mid:3"), ("-", "C", "mid:4", "mid:3")],
+    ),
+    "a middle layer no longer extended": (
+        {"top": MORE.format("base", '["D"]', "[[4]]")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", "")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIST_CAUSES)
+def test_the_cause_of_a_change_in_a_list_is_the_edited_line(case: str, tmp_path: Path) -> None:
+    edits, expected = LIST_CAUSES[case]
+    before, after = (
+        npuprof.open_store(build_store(tmp_path / side / "profiles", texts)).resolve("top")
+        for side, texts in (("before", CHAIN), ("after", CHAIN | edits))
+    )
+
+    def show(origin: Any) -> str:
+        return f"{origin.profile}:{origin.line}" if origin else ""
+
+    found = [
+        (change.sign, change.before or change.after, *map(show, change.origins))
+        if change.element
+        else (change.key, None, *map(show, change.origins))
+        for change in npuprof.diff(before, after)
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_an_element_edited_in_a_base_is_one_change_for_all_dependents(repo: Repo, run: Run) -> None:
+    dependents = {f"top{number}": MORE.format("base", f'["T{number}"]', f"[[{number}]]") for number in range(3)}
+    repo.commit({"base": CHAIN["base"], **dependents})
+    repo.write({"base": FIRST.format('["A", "X"]', "[[1], [2]]")})
+    place = f"via profiles/base.toml:2, before {repo.head[:7]}:profiles/base.toml:2"
+    names = "    in base, top0, top1, top2\n"
+    assert run("diff", "--rev", "HEAD").out == (
+        f'- 4 presets: modify_mixlist.black-list.to-add "B"  [numerics, performance]  {place}\n'
+        f'+ 4 presets: modify_mixlist.black-list.to-add "X"  [numerics, performance]  via profiles/base.toml:2\n{names}'
+        "\n4 presets differ, 0 do not\n"
+    )
+
+
+BASE = '[profile]\nabstract = true\n[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+
+
+def leaves(number: int) -> dict[str, str | bytes | None]:
+    return {f"leaf{index}": LEAF.format(index + 1) for index in range(number)}
+
+
+def test_one_change_of_a_base_is_folded_with_its_reach(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(1800, "fp16"), "other": "[options]\n", **leaves(3)})
+    repo.commit({"base": BASE.format(600, "fp16"), "leaf1": LEAF.format(9)})
+    done = run("diff", "--rev", f"{first}..HEAD")
+    assert done.out == (
+        f"~ 4 presets: hccl_timeout 1800 → 600 s  [distributed]  via {repo.head[:7]}:profiles/base.toml:4, "
+        f"before {first[:7]}:profiles/base.toml:4\n"
+        "    in base, leaf0, leaf1, leaf2\n\n"
+        f"leaf1\n  ~ iterations_per_loop 2 → 9  [performance, numerics]  via {repo.head[:7]}:profiles/leaf1.toml:5, "
+        f"before {first[:7]}:profiles/leaf1.toml:5\n\n"
+        "4 presets differ, 1 does not\n"
+    )
+    assert run("diff", "--rev", f"{first}..HEAD").out == done.out
+
+
+def test_spans_are_those_of_git(repo: Repo, run: Run) -> None:
+    repo.commit({"a": "[options]\nhccl_timeout = 1\n", "b": "[options]\nhccl_timeout = 1\n"})
+    repo.git("branch", "side")
+    repo.commit({"a": "[options]\nhccl_timeout = 2\n"})
+    repo.git("checkout", "-q", "side")
+    repo.commit({"b": "[options]\nhccl_timeout = 3\n"})
+    assert run("diff", "--rev", "main..side", "--name-only").out == "a\nb\n"
+    assert run("diff", "--rev", "main...side", "--name-only").out == "b\n"
+    assert run("diff", "--rev", "main..", "--name-only").out == "a\nb\n"
+    assert run("diff", "--rev", "..main", "--name-only").out == "a\nb\n"
+    assert run("diff", "--name-only").out == ""
+    repo.write({"b": "[options]\nhccl_timeout = 1\n"})
+    assert run("diff", "--rev", "main", "--name-only").out == "a\n"
+    assert run("diff", "--name-only").out == "b\n"
+    assert run("diff", "--rev", "main..side", "a").out.startswith("a\n  ~ hccl_timeout 2 → 1 s")
+    assert run("diff", "--rev", "main..side", "c").code == 2
+    for bad in ("--rev=--output=x..main", "--rev=main..nope", "--rev=-x"):
+        done = run("diff", bad)
+        assert (done.code, done.out) == (2, "")
+
+
+def test_presets_that_break_or_are_mended_are_named_with_the_rule(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "mixed_float16"), "leaf": LEAF.format(1) + "[options.modify_mixlist]\nblack-list.to-add = ['A']\n"})
+    repo.commit({"base": BASE.format(1, "fp16")})
+    found = json.loads(run("diff", "--rev", "HEAD~1..HEAD", "--format", "json").out)
+    leaf = next(pair for pair in found["presets"] if pair["preset"] == "leaf")
+    assert leaf["valid"] == {"before": True, "after": False}
+    assert [finding["code"] for finding in leaf["newly_broken"]] == ["NP303"]
+    assert "leaf (INVALID NOW)\n  ! breaks NP303" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "leaf (valid again)\n  ! no longer NP303" in run("diff", "--rev", "HEAD..HEAD~1").out
+
+
+def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "other": "[options]\nhccl_timeout = 1\n"})
+    repo.commit({"base": None, "other": "[options]\nhccl_timeout = 2\n"})
+    done = run("diff", "--rev", "HEAD~1..HEAD")
+    assert done.code == 2
+    assert "base (removed, 2 settings)" in done.out
+    assert "leaf (INVALID NOW)\n  ! breaks NP101" in done.out
+    assert "hccl_timeout 1 → 2 s" in done.out
+
+
+@pytest.mark.parametrize("text", [LEAF.format(7), LEAF.format(7) + "hcom_parallel = true\n"])
+def test_a_renamed_preset_is_recognised(repo: Repo, run: Run, text: str) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "old": LEAF.format(7), "heir": '[profile]\nextends = ["old"]\n'})
+    repo.commit({"old": None, "team/new": text, "heir": '[profile]\nextends = ["team/new"]\n'})
+    found = json.loads(run("diff", "--rev", "HEAD~1..HEAD", "--format", "json").out)
+    by_name = {pair["preset"]: pair for pair in found["presets"]}
+    assert by_name["team/new"]["renamed_from"] == "old"
+    assert bool(by_name["team/new"]["changes"]) == ("hcom_parallel" in text)
+    assert "old" not in by_name
+
+
+def test_a_change_that_holds_for_one_product_only_is_shown_with_it(repo: Repo, run: Run) -> None:
+    override = '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = {} }}\n'
+    repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(5)})
+    repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(6)})
+    assert "(product atlas-a3) hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "\n  ~ hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a3").out
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a2", "--exit-code").code == 0
+
+
+def test_raw_compares_the_files_and_not_what_they_resolve_to(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1)})
+    repo.commit({"base": BASE.format(2, "fp16"), "leaf": '[profile]\ndescription = "x"\n' + LEAF.format(1).removeprefix("[profile]\n")})
+    done = run("diff", "--rev", "HEAD~1..HEAD", "--raw")
+    assert '+ profile.description "x"' in done.out
+    assert "~ options.hccl_timeout 1 → 2 s" in done.out
+    assert "presets:" not in done.out
+    assert run("diff", "leaf@HEAD~1", "leaf", "--raw").out.startswith("+ profile.description")
+
+
+def test_exit_codes_counts_and_names(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "same": "[options]\n"})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--exit-code").code == 1
+    assert run("diff", "--rev", "HEAD..HEAD", "--exit-code").code == 0
+    assert run("diff", "base", "base@HEAD", "--exit-code") == (0, "", "")
+    assert run("diff", "leaf@HEAD~1", "leaf", "--exit-code").code == 1
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--stat").out == "base | 0+ 0- 1~\nleaf | 0+ 0- 1~\n2 presets differ, 1 does not\n"
+    assert "same: unchanged" in run("diff", "--rev", "HEAD~1..HEAD", "--all").out
+    assert run("diff", "base", "--format", "xml").code == 2
+    assert run("diff", "-").code == 2
+
+
+def test_three_presets_make_a_matrix(store, run: Run) -> None:
+    same = "[options]\ngraph_run_mode = 1\n"
+    store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same})
+    assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
+    assert "graph_run_mode" in run("diff", "a", "b", "c", "--all").out
+    found = json.loads(run("diff", "a", "b", "c", "--format", "json").out)
+    assert found["rows"] == [
+        {
+            "key": "hccl_timeout",
+            "same": False,
+            "values": [{"set": True, "value": 1}, {"set": True, "value": 2}, {"set": False, "value": None}],
+        }
+    ]
+    assert "| `hccl_timeout` | `1` | `2` |  |" in run("diff", "a", "b", "c", "--format", "markdown").out
+    assert run("diff", "a", "a", "a", "--exit-code") == (0, "", "")
+
+
+def test_markdown_stays_within_what_a_comment_holds(repo: Repo, run: Run) -> None:
+    many = {f"p{number:04}": f'[options]\ndump_path = "/{number}/{"x" * 60}"\nhccl_timeout = 1\n' for number in range(400)}
+    repo.commit(many)
+    repo.commit({name: str(text).replace("/x", "/y").replace("= 1", "= 2") for name, text in many.items()})
+    texts = []
+    for count in (1, 3, 60, 400):
+        names = [f"p{number:04}" for number in range(count)]
+        text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", *names).out
+        assert len(text) <= 60_000
+        assert "hccl\\_timeout" in text or "hccl_timeout" in text
+        texts.append(text)
+    assert "p0002" in texts[1]
+    assert "400 presets differ" in texts[3]
+    assert "400 changed; " in texts[3].splitlines()[0]
+    assert "Left out: " in texts[3]
+
+
+HOSTILE = "a|b`c<script>alert(1)</script> @all [x](http://y) \\u001b[31m ```"
+
+
+def test_nothing_a_preset_holds_becomes_markup(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": '[options]\ndump_path = "x"\n'})
+    repo.commit({"leaf": f'[options]\ndump_path = "{HOSTILE}"\n'})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "html").out
+
+    tags: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append(tag)
+
+    Reader().feed(page)
+    assert "script" not in tags
+    assert "\x1b" not in page
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    row = next(line for line in text.splitlines() if "alert(1)" in line)
+    assert "```` " in row
+    assert row.count("|") - row.count("\\|") == 5
+    assert "\x1b" not in run("diff", "--rev", "HEAD~1..HEAD", "--color", "never").out
+
+
+def test_json_says_everything_with_places_on_both_sides(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1)})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    found = json.loads(run("diff", "leaf@HEAD~1", "leaf", "--format", "json").out)
+    assert found["schema"] == "npuprof.diff/1"
+    (change,) = found["changes"]
+    assert (change["key"], change["before"], change["after"], change["kind"]) == ("hccl_timeout", 1, 2, "changed")
+    assert change["origins"]["before"]["revision"] == first
+    assert change["origins"]["after"] == {
+        "profile": "base", "path": "profiles/base.toml", "line": 4, "column": 1, "revision": None, "layer": "values",
+        "text": "profiles/base.toml:4",
+    }  # fmt: skip
+    whole = json.loads(run("diff", "--rev", "HEAD~1", "--format", "json").out)
+    assert whole["changes"][0]["presets"] == ["base", "leaf"]
+    assert whole["untouched"] == 0
+
+
+def test_inside_long_lists_the_elements_are_told(store, run: Run) -> None:
+    sizes = [[number, number] for number in range(10, 30)]
+    other = [*sizes[:5], [1, 2], *sizes[6:], [7, 7]]
+    store({"a": f"[options]\ndynamic_dims = {sizes}\n", "b": f"[options]\ndynamic_dims = {other}\n"})
+    done = run("diff", "a", "b", "--format", "json")
+    inside = [(item["kind"], item["after"]) for item in json.loads(done.out)["changes"][0]["inside"]]
+    assert ("added", [7, 7]) in inside
+    assert "+ [20] [7, 7]" in run("diff", "a", "b").out
+
+
+def test_git_processes_do_not_grow_with_the_store(repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), **leaves(60)})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
+    assert run("diff", "--rev", "HEAD~1..HEAD").code == 0
+    assert trace.read_text().count('"event":"start"') == 1
+
+
+VALUES: Any = st.sampled_from(["a", "b", 'c"', "d'", 1, 2, True, 0, 1.0, -0.0, "", "__x", [1], [True], ["a"]])
+LISTS = st.lists(VALUES, max_size=5)
+TABLES: Any = st.dictionaries(st.sampled_from(["a", "__c", "d.e", "f'g", "1", ""]), VALUES, max_size=4)
+
+
+@given(LISTS, LISTS, TABLES, TABLES)
+def test_plain_values_differ_as_deepdiff_says(old: list[Any], new: list[Any], was: dict[str, Any], now: dict[str, Any]) -> None:
+    leaves = [[value for value in side if isinstance(value, (str, int))] for side in (old, new)]
+    pairs: Any = {("t",): (was, now), ("l",): (leaves[0], leaves[1])}
+    pairs = {place: pair for place, pair in pairs.items() if repr(pair[0]) != repr(pair[1])}
+
+    def compare() -> str:
+        lists = [differences.compare_lists(old, other) for other in (new, old[:-1], [*old, "new"], old[1:])]
+        return repr((lists, list(differences.compare_pairs(pairs, {("l",)}))))
+
+    plain = compare()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_compare_plain_lists", "_compare_plain_tables"):
+            patch.setattr(differences, name, lambda *_: None)
+        assert compare() == plain
+
+
+def test_lists_of_texts_are_compared_without_deepdiff(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = '"ascend-950", "atlas-a2", "atlas-a3", "atlas-inference"'
+    presets = {name: f"[profile]\nproducts = [{known}{more}]\n" for name, more in (("a", ""), ("b", ', "atlas-training"'))}
+    monkeypatch.setitem(sys.modules, "deepdiff", None)
+    assert '+ [4] "atlas-training"' in run("diff", "a", "b", "--store", build_store(tmp_path, presets)).out

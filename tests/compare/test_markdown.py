@@ -1,0 +1,269 @@
+"""The page of a pull request: counts first, what is broken before what is risky, equal lists told once, owners, links, room."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from npuprof.compare.owners import match_owners, parse_owners
+from support.repositories import Repo
+from support.running import Run
+
+BASE = '[profile]\nabstract = true\nscenario = "training"\nowner = "cluster-team"\n[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+HEIR = '[profile]\ndescription = "{0}"\nextends = ["base"]\nscenario = "training"\n[options]\nvariable_memory_max_size = "{0}"\n'
+
+
+@pytest.fixture
+def page(repo: Repo, run: Run) -> str:
+    """A base that 24 heirs take two changes from; of others one is new, one gone, one renamed, one broken."""
+    heirs = {f"job/{number:02}": HEIR.format(number + 1) for number in range(24)}
+    (repo.folder / ".github").mkdir()
+    (repo.folder / ".github/CODEOWNERS").write_text("* @team/all\n/profiles/job/ @team/jobs\n")
+    repo.commit(
+        {"base": BASE.format(1836, "mixed_float16"), **heirs, "gone": HEIR.format(90), "old": HEIR.format(91), "bad": HEIR.format(92)}
+    )
+    repo.commit({
+        "base": BASE.format(1904, "mixed_bfloat16"),
+        "gone": None,
+        "old": None,
+        "renamed": HEIR.format(91),
+        "bad": HEIR.format(92) + 'precision_mode_v2 = "fp61"\n',
+        "new": '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\nhcom_parallel = true\n',
+    })  # fmt: skip
+    done = run("diff", "--rev", "HEAD~1...HEAD", "--format", "markdown", "--link", "https://github.com/team/presets")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_the_first_line_counts_presets_and_risks(page: str) -> None:
+    first = page.splitlines()[0]
+    assert first.startswith("### Presets: 26 changed, 1 new, 1 removed, 1 renamed, 1 broken; numerics 27, distributed 27, memory 27, ")
+
+
+def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) -> None:
+    places = [
+        page.index(text)
+        for text in ("**Broken**", "NP203 `", "**Removed**: `gone`", "**New**", "**Renamed**", "Owners", "→ 26 presets**", "<details>")
+    ]
+    assert places == sorted(places)
+    rows = re.findall(r"^\| `~` \| `(\w+)", page, re.MULTILINE)
+    assert rows[:2] == ["precision_mode_v2", "hccl_timeout"]
+
+
+def test_a_list_of_presets_is_folded(page: str) -> None:
+    open_text = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    assert ("`job/07`" in page, "`job/07`" in open_text) == (True, False)
+
+
+def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
+    assert re.search(rf"^- NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\): `\S+`$", page, re.M)
+
+
+@pytest.mark.parametrize(
+    ("base", "told"),
+    [
+        (BASE.format('"q"', "fp16"), '- NP202 `hccl_timeout takes a whole number, not "q"` (`profiles/base.toml:6`): 13 presets, '),
+        (None, "- NP101 `extends 'base', which is not in profiles` (`profiles/p00.toml:2` and 11 more): 12 presets, "),
+    ],
+)
+def test_one_fault_of_a_base_is_told_once(base: str | None, told: str, repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1836, "fp16"), **{f"p{n:02}": "[profile]\nextends = ['base']\n" for n in range(12)}})
+    repo.commit({"base": base})
+    text = run("diff", "--rev", "HEAD~1", "--format", "markdown").out
+    assert text.count(told) == 1
+    assert text.count("`p07`") <= 2
+    assert "INVALID NOW" not in text
+
+
+def test_a_deleted_preset_is_removed_and_a_moved_one_is_renamed(page: str) -> None:
+    assert "renamed from gone" not in page
+    assert "\n**Renamed**: `old` → `renamed`\n" in page
+
+
+def test_owners_of_what_is_reached_are_named(page: str) -> None:
+    assert "Owners of what is reached: `@team/jobs` (24), `@team/all` (" in page
+    assert "`cluster-team` (1)" in page
+
+
+def test_causes_link_to_the_lines_of_the_last_commit(page: str, repo: Repo) -> None:
+    head = repo.head
+    assert f"[`profiles/base.toml:6`](https://github.com/team/presets/blob/{head}/profiles/base.toml#L6)" in page
+    assert head not in re.sub(r"\(https://[^)]*\)", "", page), "ids that are shown are short"
+
+
+def test_revisions_are_shown_by_their_short_ids(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16")})
+    second = repo.commit({"base": BASE.format(2, "fp16")})
+    for dots in ("..", "..."):
+        text = run("diff", "--rev", f"{first}{dots}{second}", "--format", "markdown").out
+        assert not re.search("[0-9a-f]{40}", text)
+        assert first[:7] in text
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://x) [y](z", "github.com/a/b", "https://a b"])
+def test_only_an_address_is_linked(address: str, repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16")})
+    done = run("diff", "--rev", "HEAD", "--format", "markdown", "--link", address)
+    assert done.code == 2
+    assert "is no address" in done.err
+
+
+@pytest.mark.parametrize(
+    ("address", "link"),
+    [
+        ("https://github.com/a/b", "https://github.com/a/b/blob/"),
+        ("https://git.example.org/a/b/-", "https://git.example.org/a/b/-/blob/"),
+        ("https://gitlab.com/a/b", "https://gitlab.com/a/b/-/blob/"),
+    ],
+)
+def test_each_service_has_its_own_form_of_links(address: str, link: str, repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16")})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert (
+        f"]({link}{repo.head}/profiles/base.toml#L6)" in run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", address).out
+    )
+
+
+def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Repo, run: Run) -> None:
+    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 200}"\n' for number in range(300)}
+    repo.commit({**many, **{f"gone{number:02}": f"[options]\nhccl_timeout = {number + 1}\n" for number in range(40)}})
+    after = {name: text.replace("/x", "/y") for name, text in many.items()}
+    broken = {f"job/{number:03}": f'[options]\nprecision_mode_v2 = "fp6{number}"\n' for number in range(30)}
+    repo.commit({**after, **broken, **{f"gone{number:02}": None for number in range(40)}})
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert len(text) <= 60_000
+    assert text.splitlines()[0].startswith("### Presets: 300 changed, 40 removed, 30 broken")
+    assert all(f"`gone{number:02}`" in text for number in range(40))
+    assert all(f"fp6{number}" in text for number in range(30))
+    assert re.search(r"Left out: \d+ changes in \d+ parts", text)
+
+
+LONG = "/" + "x" * 3000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "row"),
+    [
+        (
+            f"{LONG}1",
+            f"{LONG}2",
+            f'`dump_path …{"x" * 40}1"… (3,004 characters) → …{"x" * 40}2"… (3,004 characters)`',
+        ),
+        ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (3,005 characters)`'),
+        (None, LONG, f'`dump_path "/{"x" * 298}… (3,003 characters)`'),
+        ("/a", f"/b{'x' * 296}", f'`dump_path "/a" → "/b{"x" * 296}"`'),
+    ],
+)
+def test_a_long_value_is_cut_in_its_row(before: str | None, after: str, row: str, repo: Repo, run: Run) -> None:
+    texts = [f'[options]\ndump_path = "{side}"\n' if side else "[options]\nhccl_timeout = 9\n" for side in (before, after)]
+    repo.commit({"base": texts[0]})
+    repo.commit({"base": texts[1]})
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert row in text
+    assert max(len(line) for line in text.splitlines() if line.startswith("|")) < 900
+
+
+@pytest.mark.parametrize("kind", ["own", "shared", "broken", "new"])
+def test_a_crowded_page_names_as_many_presets_as_fit_and_counts_the_rest(kind: str, repo: Repo, run: Run) -> None:
+    names = [f"team/{number % 7}/{'training-' * 6}{number:04}" for number in range(900)]
+    own = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/{}"\n'
+    base = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
+    repo.commit({"base": base.format(1), **({} if kind == "new" else {name: own.format(name) for name in names})})
+    after = {
+        "own": {name: own.format(f"{name}/b") for name in names},
+        "shared": {"base": base.format(2)},
+        "broken": {name: own.format(name) + f'precision_mode_v2 = "fp6{place}"\n' for place, name in enumerate(names)},
+        "new": {name: own.format(name) for name in names},
+    }
+    repo.commit(after[kind])
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert len(text) <= 60_000
+    named = {name for name in names if name in text}
+    assert 60 < len(named) < 900
+    counted = [
+        int(number) for number in re.findall(r"and (\d+) more\b|and (\d+) other faults|in (\d+) parts", text) for number in number if number
+    ]
+    assert any(len(named) + number in (900, 901) for number in counted), (len(named), counted)
+
+
+def test_the_head_says_once_what_is_compared(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16")})
+    repo.git("checkout", "-q", "-b", "change")
+    tip = repo.commit({"base": BASE.format(2, "fp16")})
+    head = run("diff", "--rev", "main...change", "--format", "markdown").out.splitlines()[2]
+    assert head.startswith(f"`main ({first[:7]})` → `change ({tip[:7]})`; ")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"other": BASE.format(2, "fp16")})
+    head = run("diff", "--rev", "main...change", "--format", "markdown").out.splitlines()[2]
+    assert head.startswith(f"`merge base with main ({first[:7]})` → `change ({tip[:7]})`; ")
+
+
+@pytest.mark.parametrize(
+    ("path", "owners"),
+    [
+        ("profiles/a.toml", ("@all",)),
+        ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/free/a.toml", ()),
+        ("x/secret.toml", ("@secret",)),
+        ("one/a.toml", ("@one",)),
+        ("one/two/a.toml", ("@all",)),
+        ("a/b/c/deep.toml", ("@deep",)),
+        ("with blank/a.toml", ("@blank",)),
+    ],
+)
+def test_owners_are_those_of_the_last_line_that_matches(path: str, owners: tuple[str, ...]) -> None:
+    text = (
+        "# all\n* @all\n[Section][2] @no\nprofiles/job/ @jobs nlp@example.org # both\n/profiles/free/\n"
+        "secret.toml @secret\none/* @one\na/**/deep.toml @deep\nwith\\ blank/ @blank\n"
+    )
+    assert match_owners(parse_owners(text), path) == owners
+
+
+TIMEOUT = "[options]\nhccl_timeout = {}\n"
+PINNED = "[profile]\nextends = ['b@{}']\n"
+
+
+def test_a_cause_in_another_commit_than_those_compared_is_told_with_it(repo: Repo, run: Run) -> None:
+    repo.commit(
+        {"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0"), "two": PINNED.format("1.0.0"), "live": "[profile]\nextends = ['b']\n"}
+    )
+    repo.release("b", "1.0.0")
+    repo.commit({"b": TIMEOUT.format(200)})
+    repo.release("b", "1.1.0")
+    pinned = repo.head[:7]
+    repo.commit({"b": "# moved\n" + TIMEOUT.format(300), "one": PINNED.format("1.1.0"), "two": "[profile]\nextends = ['b@1.1.0']\n"})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", "https://example.org/x").out
+    assert f"`{pinned}:profiles/b.toml:2`" not in page  # that is what the page compares with
+    repo.commit({"one": PINNED.format("1.0.0"), "two": PINNED.format("1.0.0")})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", "https://example.org/x").out
+    first = repo.git("rev-parse", "b/v1.0.0^{commit}")
+    assert f"[`{first[:7]}:profiles/b.toml:2`](https://example.org/x/blob/{first}/profiles/b.toml#L2)" in page, page
+    repo.commit({"b": TIMEOUT.format(400)})
+    live = run("diff", "--rev", "HEAD~1..HEAD", "live", "--format", "markdown").out
+    assert "`profiles/b.toml:2`" in live
+
+
+def test_release_notes_tell_the_commit_of_a_cause_that_is_pinned(repo: Repo, run: Run) -> None:
+    repo.commit({"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0")})
+    repo.release("b", "1.0.0")
+    assert run("release", "one", "1.0.0").code == 0
+    repo.commit({"b": TIMEOUT.format(200)})
+    repo.release("b", "1.1.0")
+    pinned = repo.head[:7]
+    repo.commit({"one": PINNED.format("1.1.0")})
+    assert f"`{pinned}:profiles/b.toml:2`" in run("release", "one", "--dry-run", "--format", "markdown").out
+
+
+@pytest.mark.parametrize("lost", [None, "[profile\n", "[options]\nhccl_timeout = [\n"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_what_an_unreadable_preset_had_is_not_told_as_mended(lost: str | None, form: str, repo: Repo, run: Run) -> None:
+    child = "[profile]\nextends = ['b']\n\n[options]\nprecision_mode = 'force_fp16'\nprecision_mode_v2 = 'fp16'\n"
+    repo.commit({"b": "[options]\nhccl_timeout = 5\n", "heir": child})
+    repo.commit({"b": lost})
+    said = run("diff", "--rev", "HEAD~1..HEAD", "--format", form).out
+    assert ("no longer" in said, '"newly_valid": [\n' in said) == (False, False), said
+    assert "heir" in said
+    repo.commit({"b": "[options]\nhccl_timeout = 5\n", "heir": child.replace("precision_mode = 'force_fp16'\n", "")})
+    assert ("no longer" in run("diff", "--rev", "HEAD~2..HEAD").out) == ("NP301" in run("diff", "--rev", "HEAD~2..HEAD").out)

@@ -1,0 +1,355 @@
+"""The documentation is true: what its pages show is what the commands print, and what they name is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof import catalog, docs
+from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
+from support.building import REPOSITORY
+from support.documents import (
+    GENERATED,
+    LANGUAGES,
+    PAGES,
+    PART,
+    README,
+    WORLDS,
+    World,
+    fill_generated_parts,
+    find_world,
+    read_blocks,
+    run_console,
+)
+from support.lanes import ACCEPT, rest_at_night
+from support.running import Run
+
+TOPICS = docs.load_topics()
+CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
+#: Flags that pages name and that belong to other commands.
+FOREIGN_FLAGS = {
+    "--no-textconv", "--no-ext-diff", "--hook", "--ntasks-per-node", "--export", "--upgrade",
+    "--npu_preset", "--npu_set", "--npu_unset", "--npu_store", "--npuprof", "--npuprof-strict", "--last-failed",
+}  # fmt: skip
+every_page = pytest.mark.parametrize("page", PAGES)
+
+
+def read(page: str) -> str:
+    return PAGES[page].read_text(encoding="utf-8")
+
+
+def write_back(page: str, text: str, request: pytest.FixtureRequest) -> None:
+    """Accept what a page has to say, or hold it against what it says."""
+    if request.config.getoption("--update-golden"):
+        PAGES[page].write_text(text, encoding="utf-8")
+    assert text == read(page), f"{page} is out of date; {ACCEPT}"
+
+
+@pytest.mark.accepted
+@pytest.mark.parametrize("page", rest_at_night(2, PAGES))
+def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    text = read(page)
+    blocks = list(read_blocks(text))
+    made = find_world(text)
+    if any(block.language == "console" for block in blocks):
+        assert made is not None, f"{page} says nowhere in which world its commands run: see WORLDS in tests/support/documents.py"
+    world = World(tmp_path, made or "true")
+    parts = []
+    for (part, prose), block in match_parts(text):
+        parts.append(part)
+        if prose or block is None:
+            continue
+        if block.path:
+            world.write(block.path, block.text.partition("\n")[2] if block.language == "text" else block.text)
+        elif block.language == "console":
+            refused: list[str] = []
+            parts[-1] = part.replace(block.text, run_console(world, block.text, refused))
+            told = is_said_to_be_refused(parts)
+            assert bool(refused) == told, (
+                f"{page}: <!-- refused --> stands above a block in which something is refused, and no other: {refused}"
+            )
+        elif block.language == "python":
+            for package in ("tensorflow", "absl"):
+                if re.search(rf"^(?:from|import) {package}\b", block.text, re.MULTILINE):
+                    pytest.importorskip(package)
+            done = world.start([sys.executable, "-c", block.text])
+            assert done.returncode == 0, done.stdout
+        elif block.language == "toml":
+            done = world.start(["npuprof", "check", "-", "--strict", "--store", str(REPOSITORY / "profiles")], block.text)
+            assert done.returncode == 0, done.stdout
+    write_back(page, "".join(parts), request)
+
+
+def is_said_to_be_refused(parts: list[str]) -> bool:
+    """Return whether a page says above its last block that a command in it cannot do what it is asked for."""
+    return len(parts) > 1 and parts[-2].endswith("<!-- refused -->\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "refused"),
+    [("true", False), ("npuprof diff --exit-code bert-training dlrm-training", False), ("npuprof show nothing", True), ("nothing", True)],
+)
+def test_a_command_that_could_not_do_what_it_was_asked_for_is_known_by_its_exit_code(command: str, refused: bool, tmp_path: Path) -> None:
+    found: list[str] = []
+    run_console(World(tmp_path, WORLDS["in a git repository that holds the presets of npuprof"]), f"$ {command}\n", found)
+    assert bool(found) == refused
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("$ echo a\nb\n", "$ echo a\na\n"),
+        ("$ echo a\n", "$ echo a\na\n"),
+        ("$ true\nb\n", "$ true\n"),
+        ("$ echo a\na\n$ echo a\nc\n", "$ echo a\na\n$ echo a\na\n"),
+        ("$ cat <<'END'\n> a\n> END\na\n", "$ cat <<'END'\n> a\n> END\na\n"),
+        ("$ echo 1a2b3c4 2020-01-02\n5d6e7f8 2026-03-04\n", "$ echo 1a2b3c4 2020-01-02\n5d6e7f8 2026-03-04\n"),
+        ("$ echo sha256:1a2b3c4\nsha256:5d6e7f8\n", "$ echo sha256:1a2b3c4\nsha256:1a2b3c4\n"),
+        ("$ echo $HOME; echo $PWD >&2\n", "$ echo $HOME; echo $PWD >&2\n/home/ada\n/home/ada/presets\n"),
+    ],
+)
+def test_what_a_command_prints_replaces_what_was_said_of_it_but_for_commits_and_dates(shown: str, printed: str, tmp_path: Path) -> None:
+    assert run_console(World(tmp_path, "true"), shown) == printed
+
+
+def match_parts(text: str) -> Iterator[tuple[tuple[str, bool], Any]]:
+    blocks = read_blocks(text)
+    for part, prose in docs.split_code(text):
+        yield (part, prose), None if prose else next(blocks)
+
+
+@pytest.mark.accepted
+@every_page
+def test_generated_parts_say_what_there_is(page: str, request: pytest.FixtureRequest) -> None:
+    unknown = {match[2] for match in PART.finditer(read(page))} - set(GENERATED)
+    assert not unknown, "each is made by a row of GENERATED in tests/support/documents.py"
+    write_back(page, fill_generated_parts(read(page)), request)
+
+
+def test_every_generated_part_has_a_page() -> None:
+    used = {match[2] for page in PAGES for match in PART.finditer(read(page))}
+    assert used == set(GENERATED)
+
+
+@every_page
+def test_blocks_are_of_a_language_that_is_tried_and_can_be_read(page: str) -> None:
+    for block in read_blocks(read(page)):
+        assert block.language in LANGUAGES, block
+        if block.language == "python":
+            compile(block.text, page, "exec")
+        elif block.language == "yaml":
+            yaml = pytest.importorskip("yaml")
+            list(yaml.safe_load_all(block.text))
+        elif block.language == "json":
+            json.loads(block.text)
+        elif block.language == "sh":
+            done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+
+def list_commands(page: str) -> Iterator[str]:
+    """Yield the commands of npuprof that a page names and that no test runs: in its prose, and in its ``sh`` blocks."""
+    text = read(page)
+    for part, prose in docs.split_code(text):
+        if prose:
+            for span in re.findall(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", part, re.DOTALL):
+                yield " ".join(span[1].split())
+    for block in read_blocks(text):
+        if block.language == "sh":
+            yield from (line.split(" #")[0] for line in block.text.replace("\\\n", " ").splitlines())
+
+
+@every_page
+def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> None:
+    flags = {flag for _, verb in list_verbs() for one in verb.parameters.values() for flag in one.flags}
+    flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
+    for command in list_commands(page):
+        found = re.search(r"(?:^|[ /(])npuprof ((?:[a-z-]+|VERB).*)", command)
+        if found is None:
+            if re.fullmatch(r"--[a-z][\w-]*([ =].*)?", command):
+                assert re.split(r"[ =]", command)[0] in flags, f"{page}: {command}"
+            continue
+        words = shlex.split(re.split(r" [|>&;] ?|\)\"?$|;", found[1])[0].replace("...", ""))
+        if words[0] in ("VERB", "--help") or words[0].startswith("--"):
+            continue
+        known = load_verb(words)
+        if known is None:
+            assert words[0] in {names[0] for names, _ in list_verb_names()}, f"{page}: no verb: {command}"
+            assert len(words) == 1, f"{page}: no verb: {command}"
+            continue
+        own = {flag for one in known[1].parameters.values() for flag in one.flags} | {"--help"}
+        given = known[2][: known[2].index("--")] if "--" in known[2] else known[2]
+        for word in given:
+            if word.startswith("-") and word != "-":
+                assert word.partition("=")[0] in own, f"{page}: {' '.join(known[0])} has no {word}: {command}"
+
+
+def list_anchors(path: Path) -> set[str]:
+    """Return the names by which links find the headings of a page."""
+    prose = "".join(part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose)
+    return {docs.make_anchor(heading) for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("path", [*PAGES.values(), CONTRIBUTING], ids=lambda path: path.name)
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    prose = "".join(part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose)
+    targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose))
+    for target in targets:
+        if "://" in target:
+            assert target.startswith("https://"), target
+            continue
+        file, _, anchor = target.partition("#")
+        place = path if not file else path.parent / file
+        assert place.is_file(), f"{target} leads nowhere"
+        assert REPOSITORY in place.resolve().parents
+        if path != README and path != CONTRIBUTING:
+            shipped = REPOSITORY / "npuprof" / "docs"
+            assert shipped in place.resolve().parents, f"{target} is not in the package: who reads the installed page has no such file"
+        assert not anchor or anchor in list_anchors(place), f"{target}: there is no such heading"
+
+
+@every_page
+def test_no_line_of_a_page_stands_there_twice(page: str) -> None:
+    """What a merge of two edits leaves behind."""
+    prose = "".join(part for part, prose in docs.split_code(PART.sub("", read(page))) if prose)
+    lines = [line for line in prose.splitlines() if len(line) > 60 and not line.startswith("|")]
+    assert [line for number, line in enumerate(lines) if line in lines[:number]] == []
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)
+def test_a_page_begins_with_its_title_and_one_sentence(topic: docs.Topic) -> None:
+    assert topic.text.startswith(f"# {topic.title}\n\n")
+    assert topic.summary.endswith(".")
+    assert ". " not in topic.summary, "one sentence, which npuprof help lists"
+    assert len(topic.summary) <= 120
+    assert re.fullmatch(r"[a-z0-9-]+", topic.name)
+
+
+def test_a_group_of_topics_is_listed_by_its_name(run: Run) -> None:
+    listed = [line.split()[0] for line in run("help", "recipes").out.splitlines() if line and not line.startswith("npuprof")]
+    assert listed == [topic.name for topic in TOPICS if topic.group == "recipes"]
+
+
+def test_a_topic_has_one_page_and_no_verb_has_its_name() -> None:
+    names = [topic.name for topic in TOPICS]
+    assert len(set(names)) == len(names)
+    assert not set(names) & {name[0] for name, _ in list_verb_names()}
+    orders = [topic.order for topic in TOPICS]
+    assert len(set(orders)) == len(orders), "two pages want the same place: <!-- order: N -->"
+
+
+@every_page
+def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
+    here = (str(REPOSITORY), sys.prefix, sys.base_prefix + "/lib", tempfile.gettempdir() + "/", "pytest-", "site-packages/")
+    assert not [path for path in here if path in read(page)]
+
+
+def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(run: Run) -> None:
+    result = run("help")
+    assert (result.code, result.err) == (0, "")
+    *parts, end = result.out.split("\n\n")
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "Reference:"]
+    lines = [line for part in parts for line in part.splitlines() if "  " in line]
+    assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
+    assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
+    assert "npuprof VERB --help lists the flags" in end
+    listed = json.loads(run("help", "--format", "json").out)
+    assert [one["name"] for one in listed["topics"]] == [topic.name for topic in TOPICS]
+    assert list(dict.fromkeys(one["group"] for one in listed["topics"])) == list(docs.GROUP_TITLES)
+    assert run("help", "look-up").out.startswith("usage ")
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)
+def test_help_shows_a_page_as_it_is_written_in_a_pipe(topic: docs.Topic, run: Run) -> None:
+    result = run("help", topic.name)
+    assert (result.code, result.err, result.out) == (0, "", topic.text)
+    assert run("help", topic.path).out == topic.text
+    assert json.loads(run("help", topic.name, "--format", "json").out)["text"] == topic.text
+    assert "<!--" not in "".join(part for part, prose in docs.split_code(topic.text) if prose)
+
+
+@pytest.mark.parametrize("words", [["show"], ["source"], ["source", "add"], ["git", "install"]])
+def test_help_of_a_verb_is_what_the_verb_says_of_itself(words: list[str], run: Run) -> None:
+    assert run("help", *words) == run(*words, "--help")
+
+
+def test_completion_offers_topics_and_verbs() -> None:
+    from npuprof.commands.completion import find_candidates
+
+    found = dict(find_candidates(["help"], ""))
+    assert {topic.name for topic in TOPICS} < set(found)
+    assert "show" in found
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("# A title\n\nWords.\n", "A title\n\nWords.\n\n"),
+        ("one\ntwo\n", "one two\n\n"),
+        ("```sh\nls  -l <!-- x -->\n```\n", "    ls  -l <!-- x -->\n\n"),
+        ("- a\n- b\n", " • a\n • b\n\n"),
+        ("see [how](file.md#a)\n", "see how (npuprof help file)\n\n"),
+        ("see [it](https://example.org)\n", "see it (https://example.org)\n\n"),
+        ("see [above](#a)\n", "see above\n\n"),
+        ("![A page](site.png)\n", "(a picture: A page)\n\n"),
+        ("| a | b |\n|---|---|\n| `x` | y |\n", "a  b\n────\nx  y\n\n"),
+    ],
+)
+def test_a_terminal_shows_a_page_laid_out(written: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.commands.help import _build_link_words
+    from npuprof.report.tables import Markdown
+
+    topics = [docs.Topic("file", "file.md", "", "", "", 1, "start"), docs.Topic("here", "here.md", "", "", "", 2, "start")]
+    page = Markdown(written, tuple(docs.split_code(written)), _build_link_words(topics[1], topics))
+    plain = page.format_terminal(False)
+    assert [line.strip() for line in plain.split("\n")] == [line.strip() for line in shown.split("\n")]
+    assert re.sub(r"\033\[[0-9;]*m", "", page.format_terminal(True)).replace(" ", "") == plain.replace(" ", "")
+    assert page.format_plain() == written
+
+
+def test_on_a_terminal_headings_stand_out_and_lines_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.report.tables import Markdown
+
+    monkeypatch.setenv("COLUMNS", "50")
+    text = "# A title\n\n" + "word " * 60 + "\n\n```text\n" + "x" * 90 + "\n```\n"
+    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    assert "\033[1mA title" in page.format_terminal(True)
+    lines = page.format_terminal(False).split("\n")
+    assert max(len(line) for line in lines if "word" in line) <= 50
+    assert "    " + "x" * 90 in lines, "code is never broken by us"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a <!-- b -->c", "a c"),
+        ("a\n<!-- b -->\n\nc\n", "a\n\nc\n"),
+        ("| a |\n<!-- end -->\n\nb\n", "| a |\n\nb\n"),
+        ("a\n\n<!-- order: 3 -->\n\nb\n", "a\n\nb\n"),
+        ("```html\n<!-- b -->\n```\n", "```html\n<!-- b -->\n```\n"),
+        ("````text\n```\n<!-- b -->\n```\n````\n", "````text\n```\n<!-- b -->\n```\n````\n"),
+    ],
+)
+def test_comments_are_for_those_who_write_a_page(written: str, shown: str) -> None:
+    assert docs.drop_comments(written) == shown
+
+
+def test_a_page_is_added_by_adding_a_file(checkout: Any) -> None:
+    folder = Path(checkout.folder) / "npuprof" / "docs"
+    (folder / "recipes").mkdir(exist_ok=True)
+    (folder / "recipes" / "tea.md").write_text("# Tea\n\nHow tea is made.\n\n<!-- order: 2 -->\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "npuprof", "help"], cwd=checkout.folder, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(checkout.folder)},
+    )  # fmt: skip
+    assert "How tea is made." in done.stdout

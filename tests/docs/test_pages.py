@@ -1,0 +1,63 @@
+"""Pages that are made, or that point at tests: they say what the code says, and what they point at is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from npuprof import catalog
+from npuprof.catalog import pages
+from npuprof.model import FRAMEWORK_SECTIONS
+from support import generated
+from support.building import REPOSITORY
+from support.lanes import ACCEPT
+
+DOCS = REPOSITORY / "npuprof" / "docs"
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("checks.md", [f"- **{code}** (" for code in pages.load_pages()]),
+        ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("options")]),
+        ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("estimator")]),
+        ("variables.md", [f"- `{name}`: " for name in catalog.record_names("env")]),
+        ("settings.md", [f"- `{name}`: " for section in FRAMEWORK_SECTIONS for name in catalog.record_names(section)]),
+        ("flags.md", [f"- `--{name}`: " for name in catalog.record_names("atc")]),
+    ],
+)
+def test_a_page_tells_of_everything_there_is_once(page: str, names: list[str]) -> None:
+    lines = read(page).splitlines()
+    assert [sum(line.startswith(name) for line in lines) for name in names] == [1] * len(names)
+
+
+@pytest.mark.accepted
+def test_the_plot_of_speed_shows_the_figures_that_are_kept(request: pytest.FixtureRequest) -> None:
+    path: Path = DOCS / "speed.svg"
+    if request.config.getoption("--update-golden"):
+        path.write_text(generated.draw_speed(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == generated.draw_speed(), f"speed.svg is out of date; {ACCEPT}"
+
+
+def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
+    text = read("threat-model.md")
+    there = set(
+        re.findall(r"^def (test_\w+)", "".join(path.read_text("utf-8") for path in (REPOSITORY / "tests").rglob("test_*.py")), re.MULTILINE)
+    )
+    named = re.findall(r"`(test_\w+)`", text)
+    assert len(named) > 40
+    assert sorted(set(named) - there) == []
+    modules = re.findall(r"`(npuprof/[\w/]+\.py)`", text)
+    assert modules
+    assert [module for module in modules if not (REPOSITORY / module).is_file()] == []
+
+
+def test_every_promise_of_the_threat_model_is_held_by_a_test() -> None:
+    rows = [line.strip("| ").split(" | ") for line in read("threat-model.md").splitlines() if line.startswith("| ")]
+    assert [row for row in rows if row[-1] != "tested by" and not row[-1].startswith("`test_")] == []

@@ -1,0 +1,76 @@
+"""What the README shows is what the commands print."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from npuprof.catalog.releases import load_releases
+from npuprof.docs import split_code
+from npuprof.document.profile import PROFILE_KEYS
+from support.documents import PAGES, list_blocks
+
+ROOT = Path(__file__).parents[2]
+CHINESE = ROOT / ".github" / "README.zh-CN.md"
+
+
+def read(page):
+    return PAGES[page].read_text(encoding="utf-8")
+
+
+def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    shown = list_blocks("presets.md", "toml")[0]
+    (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
+    for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
+        done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_profile_file_shows_every_key():
+    shown = list_blocks("presets.md", "toml")[0]
+    assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
+
+
+def test_the_readme_is_short():
+    prose = "".join(part for part, is_prose in split_code(read("README")) if is_prose)
+    assert len(re.sub(r"<!--.*?-->|\]\([^)]*\)", " ", prose, flags=re.DOTALL).split()) <= 900
+
+
+def test_the_readme_names_the_newest_release_of_the_catalogue():
+    assert f"up to CANN {[*load_releases()][-1]}," in read("README")
+
+
+def test_continuous_integration_runs_the_test_command_of_the_readme():
+    assert list_blocks("README", "sh")[-1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+#: What in a page is the same in every language: blocks, the levels of headings, code in the prose, and where links lead.
+PARALLEL = {
+    "blocks": lambda text: [part for part, is_prose in split_code(text) if not is_prose],
+    "headings": lambda text: re.findall(r"^#+(?= )", take_prose(text), re.MULTILINE),
+    "code": lambda text: sorted(re.findall(r"`[^`\n]+`", take_prose(text))),
+    "links": lambda text: [os.path.basename(link) for link in re.findall(r"\]\(([^)\s]+)\)", take_prose(text))][1:],
+    "items": lambda text: len(re.findall(r"^- ", take_prose(text), re.MULTILINE)),
+}
+
+
+def take_prose(text):
+    return "".join(part for part, is_prose in split_code(text) if is_prose)
+
+
+@pytest.mark.parametrize("what", PARALLEL)
+def test_the_chinese_readme_is_parallel_to_the_english_one(what):
+    find = PARALLEL[what]
+    assert find(CHINESE.read_text(encoding="utf-8")) == find(read("README"))
+
+
+def test_the_chinese_readme_links_to_files_that_exist():
+    links = re.findall(r"\]\(([^)\s#]+)", take_prose(CHINESE.read_text(encoding="utf-8")))
+    assert len(links) > 15
+    assert all((CHINESE.parent / link).is_file() for link in links)

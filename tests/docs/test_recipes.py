@@ -1,0 +1,112 @@
+"""The recipes: beside what all pages promise, that a job for Kubernetes is one, and starts as it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.documents import list_blocks
+from support.running import Run
+
+PAGE = "recipes/kubernetes.md"
+#: What the definition of a Volcano job says of its own part, as far as a recipe may use it: names and types of fields.
+VOLCANO_JOB = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "properties": {
+        "apiVersion": {"const": "batch.volcano.sh/v1alpha1"},
+        "kind": {"const": "Job"},
+        "metadata": {"type": "object"},
+        "spec": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                **{key: {"type": "integer"} for key in ("maxRetry", "minAvailable", "minSuccess", "ttlSecondsAfterFinished")},
+                **{key: {"type": "string"} for key in ("priorityClassName", "queue", "runningEstimate", "schedulerName")},
+                **{key: {"type": "array"} for key in ("policies", "volumes")},
+                "plugins": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+                "tasks": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {
+                            **{key: {"type": "integer"} for key in ("maxRetry", "minAvailable", "replicas")},
+                            **{key: {"type": "string"} for key in ("name", "topologyPolicy")},
+                            "dependsOn": {"type": "object"},
+                            "policies": {"type": "array"},
+                            "template": {"type": "object"},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+
+
+def expand(text: str, known: dict[str, str]) -> str:
+    """Return what a kubelet makes of a value, a command or an argument: what it knows is put in, $$ is $, all else stays."""
+    return REFERENCE.sub(lambda match: "$" if match[0] == "$$" else known.get(match[1], match[0]), text)
+
+
+def start_container(container: dict[str, Any], config_maps: dict[str, dict[str, str]], path: str) -> str:
+    """Start a container's command as a kubelet does: ``envFrom`` first, then ``env`` over it, then references in the command."""
+    found: dict[str, str] = {}
+    for one in container.get("envFrom", []):
+        found |= config_maps[one["configMapRef"]["name"]]
+    for one in container.get("env", []):
+        found[one["name"]] = expand(one["value"], found)
+    words = [expand(word, found) for word in (*container["command"], *container.get("args", []))]
+    return subprocess.run(words, env={"PATH": path, **found}, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("form", ["envFrom", "env"])
+@pytest.mark.parametrize("kind", ["Volcano", "AscendJob"])
+def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(kind: str, form: str, run: Run, tmp_path: Path) -> None:
+    import jsonschema
+    import kubernetes_validate
+    import yaml
+
+    (job,) = (yaml.safe_load(text) for text in list_blocks(PAGE, "yaml") if "batch.volcano.sh" in text)
+    jsonschema.validate(job, VOLCANO_JOB)
+    template = job["spec"]["tasks"][0]["template"]
+    assert job["spec"]["minAvailable"] <= sum(task["replicas"] for task in job["spec"]["tasks"])
+    (container,) = template["spec"]["containers"]
+    if kind == "AscendJob":
+        container["name"] = "ascend"
+    asked = ("bert-training", "--store", "builtin:", "--set", "env.NOTE=/tmp/$(HOME)/$$(X) 'a' \"b\" $HOME `id`")
+    config_map = yaml.safe_load(run("env", *asked, "--format", "k8s-configmap").out)
+    if form == "envFrom":
+        container["envFrom"][0]["configMapRef"]["name"] = config_map["metadata"]["name"]
+    else:
+        del container["envFrom"]
+        container |= yaml.safe_load(run("env", *asked, "--format", "k8s-env").out)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, **template}
+    for document in (config_map, pod):
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+    (tmp_path / "python").write_text(f"#!{sys.executable}\nimport json, os, sys\nprint(json.dumps([sys.argv[1:], dict(os.environ)]))\n")
+    (tmp_path / "python").chmod(0o755)
+    said, found = start_container(container, {config_map["metadata"]["name"]: config_map["data"]}, f"{tmp_path}:/usr/bin:/bin").splitlines()
+    digest = json.loads(run("show", *asked, "--format", "json").out)["digest"]
+    assert said == f"npuprof: bert-training {digest}"
+    words, environ = json.loads(found)
+    assert words == ["train.py"]
+    wanted = json.loads(run("env", *asked, "--format", "json").out)["env"]
+    assert {name: environ.get(name) for name in wanted} == wanted
+    assert wanted["NOTE"].endswith("$(HOME)/$$(X) 'a' \"b\" $HOME `id`")
+
+
+def test_the_config_map_of_the_recipe_is_the_one_that_is_written(run: Run) -> None:
+    written = run("env", "bert-training", "--format", "k8s-configmap", "--store", "builtin:").out
+    name = re.search(r"^  name: (.+)$", written, re.MULTILINE)
+    assert name is not None
+    assert f"name: {name[1]}\n" in "".join(list_blocks(PAGE, "yaml"))

@@ -1,0 +1,348 @@
+"""Edits of a text: what changes, and above all what does not."""
+
+from __future__ import annotations
+
+import random
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.catalog import values
+from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
+from npuprof.edit.statements import Statements, collect_comments, split_lines
+from npuprof.model import NpuprofError
+from support import building, layouts
+from support.growth import measure_growth
+
+BASE = """\
+# for everybody
+[profile]
+description = "base"  # short
+extends = ["base/a", 'base/b']
+
+[options]
+# seconds
+hccl_timeout = 1836 # 27 * 68
+
+modify_mixlist = { black-list = { to-add = ["MatMul"] } }
+skip = [
+    "one", # the first
+    # about two
+    "two",
+]
+dump.path = "/tmp"
+
+[options.deep]
+x = 1
+
+[env]
+    HCCL_ALGO = "ring"
+"""
+
+
+def change(*path: str, to: Any = MISSING) -> PathChange:
+    return PathChange(path, to)
+
+
+CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
+    "a value, its comment stays": ([change("options", "hccl_timeout", to=1904)], [("1836 #", "1904 #")]),
+    "a value of another kind": ([change("options", "hccl_timeout", to=[1, 2])], [("1836 #", "[1, 2] #")]),
+    "a key inside an inline table": (
+        [change("options", "modify_mixlist", "white-list", to={"to-add": ["Cast"]})],
+        [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] } }')],
+    ),
+    "an element more": (
+        [change("options", "modify_mixlist", "black-list", "to-add", to=["MatMul", "Cast"])],
+        [('["MatMul"]', '["MatMul", "Cast"]')],
+    ),
+    "an element less, comments stay": ([change("options", "skip", to=["one"])], [('    "two",\n', "")]),
+    "an element between": ([change("options", "skip", to=["one", "new", "two"])], [('    "two",', '    "new",\n    "two",')]),
+    "a new key stands behind its like": (
+        [change("options", "deterministic", to=1)],
+        [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndeterministic = 1\n')],
+    ),
+    "a new dotted key": (
+        [change("options", "dump", "mode", to="all")],
+        [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndump.mode = "all"\n')],
+    ),
+    "a new key in a table of its own": ([change("options", "deep", "y", to=2)], [("x = 1\n", "x = 1\ny = 2\n")]),
+    "the indent of its like": ([change("env", "A", to=1)], [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n    A = 1\n')]),
+    "a new section has its place": (
+        [change("atc", "framework", to=3)],
+        [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n\n[atc]\nframework = 3\n')],
+    ),
+    "a section before a later one": (
+        [change("append", "options", "skip", to=["x"])],
+        [("x = 1\n\n[env]", 'x = 1\n\n[append.options]\nskip = ["x"]\n\n[env]')],
+    ),
+    "a key goes, the comment above it stays": ([change("options", "hccl_timeout")], [("hccl_timeout = 1836 # 27 * 68\n", "")]),
+    "a table goes": ([change("options", "deep")], [("[options.deep]\nx = 1\n\n", "")]),
+    "a key inside an inline table goes": ([change("options", "modify_mixlist", "black-list", "to-add")], [(' to-add = ["MatMul"] ', " ")]),
+    "nothing": ([], []),
+    "the same value": ([change("options", "hccl_timeout", to=1836)], []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_an_edit_changes_these_characters_and_no_others(name: str, ending: str) -> None:
+    changes, replaced = CASES[name]
+    after = BASE
+    for old, new in replaced:
+        assert after.count(old) == 1, old
+        after = after.replace(old, new)
+    assert apply_changes(BASE.replace("\n", ending), changes) == after.replace("\n", ending)
+
+
+def test_a_file_without_a_last_newline_keeps_its_end() -> None:
+    assert apply_changes("[options]\na = 1\nb = 2", [change("options", "a", to=3)]) == "[options]\na = 3\nb = 2"
+    assert apply_changes("[options]\na = 1", [change("options", "b", to=3)]) == "[options]\na = 1\nb = 3\n"
+
+
+def test_mixed_line_endings_stay_where_they_are() -> None:
+    text = "[options]\r\na = 1\nb = 2\r\n# end\r\n"
+    assert (
+        apply_changes(text, [change("options", "b", to=3), change("options", "c", to=4)])
+        == "[options]\r\na = 1\nb = 3\r\nc = 4\r\n# end\r\n"
+    )
+
+
+def test_an_empty_file_becomes_a_profile() -> None:
+    assert (
+        apply_changes("", [change("profile", "extends", to=["a"]), change("env", "A", to=1)])
+        == '[profile]\nextends = ["a"]\n\n[env]\nA = 1\n'
+    )
+
+
+def test_what_stands_in_an_override_is_not_mistaken_for_the_section() -> None:
+    text = '[[override]]\nmatch = { product = "a3" }\n[override.options]\na = 1\n'
+    assert apply_changes(text, [change("options", "a", to=2)]) == f"[options]\na = 2\n\n{text}"
+
+
+def test_one_override_is_changed_and_another_removed() -> None:
+    text = '[[override]]\nmatch = { product = "a" }\n[override.options]\nx = 1\n\n[[override]]\nmatch = { product = "b" }\noptions.x = 2\n'
+    after = apply_changes(text, [PathChange(("override", 0, "options", "x"), 9), PathChange(("override", 1), MISSING)])
+    assert after == '[[override]]\nmatch = { product = "a" }\n[override.options]\nx = 9\n'
+
+
+def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.edit.draft.rewrite_value", lambda *_: "1837")
+    with pytest.raises(NpuprofError, match="NP921"):
+        apply_changes(BASE, [change("options", "hccl_timeout", to=1838)])
+
+
+@pytest.mark.parametrize("seed", range(0, 1200, 100))
+def test_edits_of_any_layout_do_what_is_asked_and_keep_the_comments(seed: int) -> None:
+    for number in range(seed, seed + 100):
+        dice = random.Random(number)
+        text = layouts.profile(dice)
+        data = tomllib.loads(text)
+        done = layouts.changes(dice, data, 4 if number % 4 else 30)
+        after = apply_changes(text, done)
+        assert is_same_document(tomllib.loads(after), data), number
+        rows = Statements(text)
+        lost = [line for row in (*rows, rows.last) for line in split_lines(row.lead) if line not in after]
+        if not any(step.value is MISSING or isinstance(step.value, dict) for step in done):
+            assert not lost, number
+        untouched = [row.text for row in rows if not row.header and not any(_near(row.path, step.path) for step in done)]
+        assert all(line in after for line in untouched), number
+
+
+def _near(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    size = min(len(left), len(right))
+    return left[:size] == right[:size]
+
+
+@given(building.documents, building.names, building.toml_values)
+def test_any_key_and_value_that_toml_can_hold_can_be_put_and_taken_away(data: dict[str, Any], name: str, value: Any) -> None:
+    document = {"options": data}
+    text = building.toml(document)
+    assign_at_path(document, ("options", name), value)
+    after = apply_changes(text, [change("options", name, to=value)])
+    assert values.is_same_typed_value(tomllib.loads(after), document)
+    assign_at_path(document, ("options", name), MISSING)
+    assert is_same_document(tomllib.loads(apply_changes(after, [change("options", name)])), document)
+
+
+@given(st.text())
+def test_any_text_comes_back_from_a_value(text: str) -> None:
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        return
+    assert tomllib.loads(apply_changes(BASE, [change("env", "A", to=text)]))["env"]["A"] == text
+
+
+def test_many_changes_at_once_are_exact_in_a_large_file() -> None:
+    text = "[env]\n" + "".join(f"V{number} = {number} # {number}\n" for number in range(3000))
+    wanted = text
+    for number in range(10, 3000, 15):
+        wanted = wanted.replace(f"V{number} = {number} #", f'V{number} = "x" #')
+    changes_ = [change("env", f"V{number}", to="x") for number in range(10, 3000, 15)]
+    assert (
+        apply_changes(text, [*changes_, change("env", "NEW", to=1), change("env", "V0")])
+        == wanted.replace("V0 = 0 # 0\n", "") + "NEW = 1\n"
+    )
+
+
+# -- any valid TOML ----------------------------------------------------------------------------------------------
+
+VALUES: list[Any] = [7, [1, "x"], {"a": {"b": [{"c": 1}]}}, [{"a": 1}, {"a": 2}]]
+
+
+def possible_changes(data: dict[str, Any]) -> list[PathChange]:
+    """Return every value replaced and removed, and something new put into every table and list."""
+    found = [PathChange(("new",), value) for value in VALUES]
+    paths = list(layouts.nodes(data))
+    for path in paths[:: len(paths) // 30 + 1]:
+        held = find_at_path(data, path)
+        found += [PathChange(path, value) for value in (*VALUES, MISSING)]
+        if isinstance(held, (dict, list)):
+            inside = "n w" if isinstance(held, dict) else len(held)
+            found += [PathChange((*path, inside), value) for value in VALUES]
+    return found
+
+
+def check_edit(text: str, changes: list[PathChange]) -> str:
+    """Make changes to a text; hold what it says against the same changes to plain data."""
+    expected = tomllib.loads(text)
+    for step in changes:
+        assign_at_path(expected, step.path, step.value)
+    after = apply_changes(text, changes)
+    assert is_same_document(tomllib.loads(after), expected), changes
+    return after
+
+
+def check_untouched_lines(text: str, step: PathChange, after: str) -> None:
+    """Hold what a change did to the lines against what it may do: to one statement, to one place, or only take away."""
+    rows = list(Statements(text))
+    no_table = isinstance(step.path[-1], int) and step.value is not MISSING and not isinstance(step.value, dict)
+    size = len(step.path) - no_table  # an array of tables that gets another element is an array of tables no more
+    within = [row for row in rows if not row.header and step.path[: len(row.path)] == row.path]
+    below = [row for row in rows if row.path[:size] == step.path[:size]]
+    if within and (within[0].path != step.path or step.value is not MISSING):
+        (row,) = within
+        joined = "".join(one.lead + one.text for one in rows[: rows.index(row)]) + row.lead
+        assert after.startswith(joined), step
+        rest = after[len(joined) :]
+        for comment in collect_comments(row.text[row.value : row.end]):  # what stood in the old value may stand above it now
+            rest = re.sub(rf"^[ \t]*{re.escape(comment)}\r?\n", "", rest)
+        assert rest.startswith(row.text[: row.value]), step
+        assert after.rstrip("\r\n").endswith(text[len(joined) + row.end :].rstrip("\r\n")), step
+    elif not below and not isinstance(step.path[-1], int):
+        start = next((place for place, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), min(len(text), len(after)))
+        assert after.endswith(text[start:]), step
+    elif step.value is MISSING and any(row not in below and row.path[: size - 1] == step.path[:-1] for row in rows):
+        left = iter(split_lines(text))
+        assert all(line in left for line in split_lines(after)), step  # the same lines in the same order
+    others = {line for row in rows if row not in below and row not in within for line in split_lines(row.text)}
+    assert {line.rstrip("\r\n") for line in others} <= {line.rstrip("\r\n") for line in split_lines(after)}, step
+
+
+@pytest.mark.parametrize("name", layouts.TEXTS)
+def test_every_place_of_any_valid_toml_can_be_changed(name: str) -> None:
+    text = layouts.TEXTS[name]
+    for step in possible_changes(tomllib.loads(text)):
+        check_untouched_lines(text, step, check_edit(text, [step]))
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 30))
+def test_every_place_of_any_statements_can_be_changed(seed: int) -> None:
+    for number in range(seed, seed + 30):
+        dice = random.Random(number)
+        text = layouts.statements(dice)
+        steps = possible_changes(tomllib.loads(text))
+        for step in dice.sample(steps, min(len(steps), 20)):
+            check_untouched_lines(text, step, check_edit(text, [step]))
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value that holds no other."""
+    inside = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
+    if path and not inside:
+        yield path
+    for part, item in inside:
+        yield from leaves(item, (*path, part))
+
+
+@pytest.mark.parametrize("name", [*layouts.TEXTS, *range(60)])
+def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
+    dice = random.Random(name)
+    text = layouts.TEXTS[name] if isinstance(name, str) else layouts.statements(dice) if name % 2 else layouts.profile(dice)
+    for path in leaves(tomllib.loads(text)):
+        for held in VALUES:
+            lost = collect_comments(text) - collect_comments(check_edit(text, [PathChange(path, held)]))
+            assert not lost, path
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "held", "wanted"),
+    [
+        ("a = [ # x\n  1, # one\n]\n", ("a",), 7, "# x\n# one\na = 7\n"),
+        ("a = [[1, # one\n 2]]\n", ("a", 0, 1), 7, "a = [[1, # one\n 7]]\n"),
+        ("a = [\n  # none\n]\nb = 1\n", ("a",), "", '# none\na = ""\nb = 1\n'),
+        ("x = 1\n[a] # why\n\n[b]\n", ("a",), 7, "x = 1\na = 7\n# why\n\n[b]\n"),
+    ],
+)
+def test_a_comment_in_a_value_that_is_replaced_stands_above_it(text: str, path: tuple[Any, ...], held: Any, wanted: str) -> None:
+    assert apply_changes(text, [PathChange(path, held)]) == wanted
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 30))
+def test_changes_made_together_do_what_they_do_one_after_another(seed: int) -> None:
+    for number in range(seed, seed + 30):
+        dice = random.Random(number)
+        text = layouts.statements(dice)
+        data = tomllib.loads(text)
+        steps: list[PathChange] = []
+        for step in dice.sample(possible_changes(data), 8):
+            held = [find_at_path(data, step.path[:end]) for end in range(len(step.path))]
+            if all(isinstance(table, list if isinstance(part, int) else dict) for table, part in zip(held, step.path, strict=True)):
+                if isinstance(step.path[-1], int) and not (step.value is MISSING or step.path[-1] <= len(held[-1])):
+                    continue
+                assign_at_path(data, step.path, step.value)
+                steps.append(step)
+        check_edit(text, steps)
+
+
+# -- how much work it is -----------------------------------------------------------------------------------------
+
+BLOCK = '[[override]]\nmatch = {{ product = "p{0}" }}\n[override.options]\na = {0}\n\n'
+MANY: dict[str, tuple[str, str, Callable[[int], list[PathChange]]]] = {
+    "a dotted key is set": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "k5", to="x")]),
+    "a dotted key is added": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "new", to="x")]),
+    "half the dotted keys go": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", f"k{i}") for i in range(0, n, 2)]),
+    "an override is set": ("", BLOCK, lambda n: [PathChange(("override", n // 2, "options", "a"), "x")]),
+    "each override gets a key": ("", BLOCK, lambda n: [PathChange(("override", i, "options", "b"), 1) for i in range(n)]),
+    "overrides are added": ("", BLOCK, lambda n: [PathChange(("override", n + i), {"env": {"A": i}}) for i in range(n)]),
+    "every other override goes": ("", BLOCK, lambda n: [PathChange(("override", i), MISSING) for i in range(n - 1, 0, -2)]),
+    "each sub-table gets a key": ("", "[options.t{0}]\nx = 1\n", lambda n: [change("options", f"t{i}", "y", to=1) for i in range(n)]),
+    "each implied table gets a key": ("", "[a.t{0}.u]\nx = 1\n", lambda n: [change("a", f"t{i}", "y", to=1) for i in range(n)]),
+    "keys are added": ("", "# {0}\n", lambda n: [change("env", f"k{i}", to=1) for i in range(n)]),
+    "keys are renamed": ("[a]\n", "k{0} = 1\n", lambda n: [PathChange(("a", f"k{i}"), 2, name=f"m{i}") for i in range(n)]),
+    "sections are added": ("", "# {0}\n", lambda n: [change(f"s{i}", "x", to=1) for i in range(n)]),
+    "tables out of order": ("", "[a.t{0}]\nx = 1\n[b.t{0}]\nx = 1\n", lambda n: [change("a", "x", to=1)]),
+    "comments and blank lines": ("[a]\n", "# c{0}\n\nk{0} = 1\n", lambda n: [change("a", f"k{i}") for i in range(n)]),
+    "a list gets an element": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(n), -1])]),
+    "a list loses some": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(0, n, 2)])]),
+    "every other element differs": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[i * (-1) ** i for i in range(n)])]),
+    "all elements are alike": ("[a]\nl = [\n", "1, # {0}\n", lambda n: [change("a", "l", to=[1 + i // 7 % 2 for i in range(n)])]),
+    "an inline table": ("[a]\nt = { ", "k{0} = 1, ", lambda n: [change("a", "t", f"k{i}", to=2) for i in range(n)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_work_of_an_edit_grows_no_faster_than_the_file(name: str) -> None:
+    start, line, changes = MANY[name]
+
+    def edit(size: int) -> Callable[[], object]:
+        text = start + "".join(map(line.format, range(size)))
+        text += "]\n" if text.count("[") > text.count("]") else "last = 1 }\n" if start.endswith("{ ") else ""
+        made = changes(size)
+        return lambda: apply_changes(text, made)
+
+    assert measure_growth(edit, 100) < 1.3

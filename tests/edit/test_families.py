@@ -1,0 +1,214 @@
+"""Keys that get new names in presets that build on each other: everywhere they are named, or nowhere."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.edit.families import plan_renames
+from npuprof.edit.migration_steps import load_migration_steps
+from support.growth import measure_growth
+from support.repositories import Repo
+from support.running import Run
+
+BASE = '[options]\nprecision_mode = "allow_mix_precision"\n'
+HEIR = '[profile]\nextends = ["b"]\n'
+OLD, NEW = "precision_mode", "precision_mode_v2"
+NEW_WORDS = {"allow_mix_precision": "mixed_float16", "force_fp32": "cube_fp16in_fp32out", "must_keep_origin_dtype": "origin"}
+
+
+def read_texts(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in folder.glob("*.toml")}
+
+
+@pytest.mark.parametrize(
+    ("heir", "after"),
+    [
+        (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+        (HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n', HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n'),
+        (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+        (HEIR + f'locked = ["{OLD}"]\n', HEIR + f'locked = ["{NEW}"]\n'),
+        (
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n',
+        ),
+        (
+            HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
+            HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n',
+        ),
+        (
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {OLD} = "force_fp32" }}\n',
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "cube_fp16in_fp32out" }}\n',
+        ),
+    ],
+)
+def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Callable[..., Path], run: Run) -> None:
+    folder = store({"b": BASE, "heir": heir})
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    texts = read_texts(folder)
+    assert (done.code, texts["b"]) == (0, f'[options]\n{NEW} = "mixed_float16"\n'), done.out
+    assert texts["heir"] == after
+    assert run("migrate", "--all", "--cann", "9.0.0").out == ""
+
+
+@pytest.mark.parametrize(
+    ("heir", "said"),
+    [
+        (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n', 'heir: the preset gives it "allow_fp32_to_fp16"'),
+        (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
+        (HEIR + f'locked = ["{NEW}"]\n', f"heir: the preset locks {NEW} as well"),
+        (
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "origin" }}\n',
+            f"heir: an override sets {NEW} as well",
+        ),
+        (HEIR + f'\n[append.options]\n{OLD} = ["x"]\n', "heir: the preset changes a part of it"),
+    ],
+)
+def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Callable[..., Path], run: Run) -> None:
+    texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE}
+    folder = store(texts)
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    if done.code == 2:
+        assert "append" in heir, done.err  # what cannot be resolved at all moves nothing
+        return
+    assert (done.code, said in done.out) == (1, True), done.out
+    assert read_texts(folder) == texts | {"apart": f'[options]\n{NEW} = "mixed_float16"\n'}
+
+
+def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hint_says_how_to_go_on(
+    store: Callable[..., Path], run: Run, repo: Repo
+) -> None:
+    folder = repo.folder / "profiles"
+    repo.commit({"b": BASE})
+    assert run("release", "b", "1.0.0").code == 0
+    text = f'[profile]\nextends = ["b@1.0.0"]\n\n[options]\n{OLD} = "force_fp32"\n'
+    (folder / "heir.toml").write_text(text)
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    assert (read_texts(folder)["heir"], NEW in read_texts(folder)["b"]) == (text, True)
+    assert "migrate and release b, then move the pin" in done.out
+
+
+@pytest.mark.parametrize("heir", [f'unset = ["{OLD}"]\n', f'locked = ["{OLD}"]\n', f'[options]\n{OLD} = "force_fp32"\n'])
+def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, store: Callable[..., Path], run: Run) -> None:
+    texts = {"b": BASE, "heir": HEIR + heir}
+    folder = store(texts)
+    for words in ((), ("--dry-run",)):
+        said = run("migrate", "b", "--cann", "9.0.0", *words)
+        assert (said.code, "npuprof migrate --all --cann 9.0.0" in said.err, read_texts(folder)) == (2, True, texts)
+    assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
+    assert NEW in read_texts(folder)["b"]
+
+
+def _build_store(dice: random.Random) -> dict[str, str]:
+    """Return presets that name the key in every way there is, most of them in ways that can follow."""
+    texts: dict[str, str] = {}
+    words = [*NEW_WORDS, *(["allow_fp32_to_fp16"] if dice.random() < 0.3 else [])]
+    for number in range(dice.randint(2, 7)):
+        parents = dice.sample([*texts], min(len(texts), dice.randint(0, 2)))
+        head = [f"extends = {sorted(parents)}".replace("'", '"')] if parents else []
+        head += [f'unset = ["{OLD}"]'] if dice.random() < 0.25 else []
+        body = [f'[options]\n{OLD} = "{dice.choice(words)}"'] if dice.random() < 0.5 else []
+        if dice.random() < 0.1:
+            body = [f'[options]\n{NEW} = "origin"']
+        for product in ("atlas-a2", "atlas-a3"):
+            if dice.random() < 0.3:
+                does = f'unset = ["{OLD}"]' if dice.random() < 0.5 else f'options = {{ {OLD} = "{dice.choice(words)}" }}'
+                body.append(f'[[override]]\nmatch = {{ product = "{product}" }}\n{does}')
+        texts[f"p{number}"] = "\n".join(["[profile]", *head, "", *body, ""])
+    return texts
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_preset_resolves_to_the_same_settings_after_its_store_was_moved(seed: int, store: Callable[..., Path], run: Run) -> None:
+    folder = store(_build_store(random.Random(seed)))
+    contexts: list[dict[str, str]] = [{}, {"product": "atlas-a2"}, {"product": "atlas-a3"}]
+
+    def resolve_all() -> dict[tuple[str, int], dict[str, Any]]:
+        found = {}
+        home = npuprof.open_store(folder)
+        for name in read_texts(folder):
+            for number, context in enumerate(contexts):
+                try:
+                    found[name, number] = dict(home.resolve(name, **context))
+                except npuprof.NpuprofError:
+                    found[name, number] = {"broken": True}
+        return found
+
+    before = resolve_all()
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    if done.code == 2:
+        return  # no valid order: nothing is moved
+    after = resolve_all()
+    for place, was in before.items():
+        moved = {NEW: NEW_WORDS[was[OLD]]} if was.get(OLD) in NEW_WORDS else {NEW: None}
+        told = {key: value for key, value in was.items() if key != OLD} | moved  # a key of both names means the overruling one
+        assert after[place] in (was, {key: value for key, value in told.items() if value is not None}), (place, done.out)
+
+
+def test_the_plan_for_a_store_grows_no_faster_than_its_presets(tmp_path: Path) -> None:
+    steps = load_migration_steps("9.0.0")
+
+    def plan(size: int) -> Callable[[], object]:
+        folder = tmp_path / str(size)
+        folder.mkdir(exist_ok=True)
+        (folder / "b.toml").write_text(BASE)
+        for number in range(size):
+            (folder / f"h{number}.toml").write_text(HEIR + f'unset = ["{OLD}"]\n')
+        home = npuprof.open_store(folder)
+        configs = [home.resolve(name) for name in home]
+        return lambda: plan_renames(configs, steps, lambda member: True)
+
+    assert measure_growth(plan, 50) < 1.3
+
+
+RULE = "[[rule]]\ncode = 'T-1'\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (f"require = \"{OLD} == 'allow_mix_precision'\"\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
+        (f"when = \"{OLD} == 'force_fp32'\"\nrequire = 'deterministic == 1'\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
+        ("require = 'static_memory_policy == 1'\n", "rule T-1 reads static_memory_policy, whose values are others now"),
+        ("require = 'graph_memory_max_size is unset'\n", "rule T-1 reads graph_memory_max_size, which is not set any more"),
+        ("require = 'hccl_timeout is unset'\n", ""),
+        (f"require = \"{OLD} == 'allow_mix_precision'\"\npresets = ['other/*']\n", ""),
+    ],
+)
+@pytest.mark.parametrize("preset", ["b", "--all"])
+def test_a_team_rule_that_reads_a_migrated_key_is_reported(
+    rule: str, said: str, preset: str, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store({"b": MIGRATED})
+    (tmp_path / "npuprof.toml").write_text(RULE + rule)
+    done = run("migrate", preset, "--cann", "9.0.0", "--dry-run")
+    assert ("rule T-1" in done.out, said in done.out) == (bool(said), True), done.out
+    if said:
+        assert (done.code, "npuprof.toml:" in done.out) == (1, True)
+    if NEW in said:
+        assert f"write {NEW} in the rule" in done.out
+
+
+MIGRATED = BASE + 'static_memory_policy = 1\ngraph_memory_max_size = "1"\n'
+
+
+def test_blocks_that_a_migration_leaves_behind_are_named(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+    store({"b": BASE, "other": "[options]\nhccl_timeout = 5\n"})
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for number, spec in enumerate(["b", "other", "b"]):
+        Path(f"s{number}.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
+        made = run("inject", f"s{number}.py", spec)
+        assert made.code == 0, made.err
+    said = ("2 blocks in scripts are out of date by that: s0.py:3 (b), s2.py:3 (b)", "npuprof inject . --all")
+    for words in (("b", "--dry-run"), ("--all", "--dry-run"), ("--all",)):
+        done = run("migrate", *words, "--cann", "9.0.0")
+        assert all(text in done.err for text in said), done.err
+    assert "out of date" not in run("migrate", "--all", "--cann", "9.0.0").err, "nothing changes any more"
+    assert run("inject", ".", "--all").code == 0
+    assert "deterministic" not in Path("s1.py").read_text()

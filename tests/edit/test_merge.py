@@ -1,0 +1,495 @@
+"""Three-way merges with known outcomes: what becomes of keys, elements, overrides, comments and conflicts."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.catalog import values
+from npuprof.edit.merge import format_conflicts, merge_ordered_lists, merge_texts, merge_unordered_lists, split_conflicts
+from npuprof.edit.paths import MISSING, find_at_path, is_same_document
+from npuprof.edit.statements import collect_comments
+from support import building, commented, layouts
+from support.growth import measure_growth
+from support.lanes import more_at_night, rest_at_night
+
+BASE = """\
+[profile]
+extends = ["base/a"]
+products = ["atlas-a2"]
+
+[options]
+hccl_timeout = 1836 # seconds
+skip = ["a", "b", "c"]
+dims = [1, 2, 3]
+
+[options.modify_mixlist]
+black-list = { to-add = ["MatMul"] }
+
+[env]
+A = 1
+"""
+
+CLEAN: dict[str, tuple[str, str, str]] = {
+    "different keys": ("A = 1|A = 2", "1836|1904", "1836|1904;A = 1|A = 2"),
+    "the same change": ("A = 1|A = 2", "A = 1|A = 2", "A = 1|A = 2"),
+    "the same value in two forms": (
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+        'skip = ["a", "b", "c"]|skip = ["a","b"]',
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+    ),
+    "keys added side by side": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nC = 3", "A = 1|A = 1\nB = 2\nC = 3"),
+    "neighbours, one removed and one changed": (
+        'skip = ["a", "b", "c"]\n|',
+        "[1, 2, 3]|[1, 2]",
+        'skip = ["a", "b", "c"]\n|;[1, 2, 3]|[1, 2]',
+    ),
+    "one element added by both": (
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+    ),
+    "an element removed and another added": (
+        '["a", "b", "c"]|["b", "c"]',
+        '["a", "b", "c"]|["a", "b", "c", "d"]',
+        '["a", "b", "c"]|["b", "c", "d"]',
+    ),
+    "different elements changed": ("[1, 2, 3]|[9, 2, 3]", "[1, 2, 3]|[1, 2, 8]", "[1, 2, 3]|[9, 2, 8]"),
+    "elements of a nested list": ('["MatMul"]|["MatMul", "Cast"]', '["MatMul"]|["Relu"]', '["MatMul"]|["Cast", "Relu"]'),
+    "sets in [profile]": (
+        '["atlas-a2"]|["atlas-a3"]',
+        '["atlas-a2"]|["atlas-a2", "atlas-training"]',
+        '["atlas-a2"]|["atlas-a3", "atlas-training"]',
+    ),
+    "a section added by theirs": (
+        "A = 1|A = 2",
+        "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
+        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n",
+    ),
+    "different sections added": (
+        "A = 1\n|A = 1\n\n[estimator]\nx = 1\n",
+        "A = 1\n|A = 1\n\n[atc]\ny = 1\n",
+        "A = 1\n|A = 1\n\n[estimator]\nx = 1\n\n[atc]\ny = 1\n",
+    ),
+    "a section removed, another changed": ("1836|1904", "\n[env]\nA = 1\n|", "1836|1904;\n[env]\nA = 1\n|"),
+    "a comment changed by theirs": ("1836 #|1904 #", "A = 1|# ours\nA = 1", "1836 #|1904 #;A = 1|# ours\nA = 1"),
+    "a comment beside, and the value by ours": ("1836|1904", "# seconds|# s, 27 * 68", "1836|1904;# seconds|# s, 27 * 68"),
+    "a key of theirs comes with its comments": (
+        "1836|1904",
+        "A = 1|A = 1\n# why\nB = 2 # two",
+        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two",
+    ),
+    "overrides added by both": (
+        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
+        'A = 1\n|A = 1\n\n# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
+        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n\n'
+        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
+    ),
+}  # fmt: skip
+
+
+def made(text: str, edits: str) -> str:
+    for one in edits.split(";") if edits else ():
+        old, _, new = one.partition("|")
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("name", CLEAN)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_both_changes_are_in_the_merge(name: str, ending: str) -> None:
+    ours, theirs, wanted = (made(BASE, edits).replace("\n", ending) for edits in CLEAN[name])
+    result = merge_texts(BASE.replace("\n", ending), ours, theirs)
+    assert not result.conflicts
+    assert result.text == wanted
+
+
+CONFLICTS: dict[str, tuple[str, str, str, str]] = {
+    "elements added at one place": (
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "y"]',
+        'skip = ["a", "b", "c", "x"]\n',
+        'skip = ["a", "b", "c", "y"]\n',
+    ),
+    "parents added by both": (
+        '["base/a"]|["base/a", "m/x"]',
+        '["base/a"]|["base/a", "m/y"]',
+        'extends = ["base/a", "m/x"]\n',
+        'extends = ["base/a", "m/y"]\n',
+    ),
+    "one key, two values": ("1836|1904", "1836|1972", "hccl_timeout = 1904 # seconds\n", "hccl_timeout = 1972 # seconds\n"),
+    "changed here, removed there": ("1836|1904", "hccl_timeout = 1836 # seconds\n|", "hccl_timeout = 1904 # seconds\n", ""),
+    "removed here, changed there": ("hccl_timeout = 1836 # seconds\n|", "1836|1904", "", "hccl_timeout = 1904 # seconds\n"),
+    "one key added with two values": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nB = 3", "B = 2\n", "B = 3\n"),
+    "true is not 1": ("A = 1|A = 1\nB = true", "A = 1|A = 1\nB = 1", "B = true\n", "B = 1\n"),
+    "numbers added at one place": ("[1, 2, 3]|[1, 2, 3, 4]", "[1, 2, 3]|[1, 2, 3, 5]", "dims = [1, 2, 3, 4]\n", "dims = [1, 2, 3, 5]\n"),
+    "one element changed twice": ('"b", "c"]|"x", "c"]', '"b", "c"]|"y", "c"]', 'skip = ["a", "x", "c"]\n', 'skip = ["a", "y", "c"]\n'),
+    "a table here, text there": (
+        '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }\n\n|;[1, 2, 3]\n|[1, 2, 3]\nmodify_mixlist = "x.json"\n',
+        '["MatMul"]|["Cast"]',
+        'modify_mixlist = "x.json"\n',
+        '\n[options.modify_mixlist]\nblack-list = { to-add = ["Cast"] }\n',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_what_clashes_is_marked_and_nothing_else(name: str) -> None:
+    ours, theirs, mine, other = CONFLICTS[name]
+    result = merge_texts(BASE, made(BASE, ours), made(BASE, theirs))
+    assert len(result.conflicts) == 1
+    assert f"<<<<<<< ours\n{mine}=======\n{other}>>>>>>> theirs\n" in result.text
+    assert result.text.count("<<<<<<<") == 1
+    picked = split_conflicts(result.text)
+    assert picked is not None
+    assert is_same_document(tomllib.loads(picked[0]), tomllib.loads(made(BASE, ours)))
+    assert is_same_document(tomllib.loads(picked[1]), tomllib.loads(made(BASE, theirs)))
+
+
+def test_what_does_not_clash_is_merged_beside_a_conflict() -> None:
+    result = merge_texts(BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3"))
+    assert result.conflicts == ("conflict in options.hccl_timeout: here 1904, there 1972",)
+    picked = split_conflicts(result.text)
+    assert picked is not None
+    assert [tomllib.loads(side)["env"] for side in picked] == [{"A": 1, "B": 2, "C": 3}] * 2
+
+
+def test_a_file_added_by_both_is_merged_from_nothing() -> None:
+    ours, theirs = "[options]\na = 1\nb = 2\n", "[options]\nb = 2\nc = 3\n\n[env]\nX = 1\n"
+    assert merge_texts("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
+
+
+def test_one_meaning_in_two_forms_is_no_conflict() -> None:
+    base, ours, theirs = "[options]\n", '[options]\nlocal_device_list = "0,1"\n', "[options]\nlocal_device_list = [0, 1]\n"
+    assert merge_texts(base, ours, theirs).text == ours
+
+
+def block(product: str, number: int) -> str:
+    return f'[[override]]\nmatch = {{ product = "{product}" }}\nenv = {{ X = {number} }}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("a1 b1", "a2 b1", "a1 b2", "a2 b2"),
+        ("a1 b1", "b1", "a1 b2", "b2"),
+        ("a1 b1", "a1 b1 c1", "b1", "b1 c1"),
+        ("a1 b1", "b1 a1", "a1 b1", "b1 a1"),
+        ("a1 b1", "a1 b1", "b1 a1", None),
+        ("a1 b1", "a1 b1", "c1 a1 b1", "c1 a1 b1"),
+        ("", "a1", "b1", "a1 b1"),
+        ("a1 b1 c1", "a1 c1", "b1 c1", "c1"),
+        ("a1 b1", "a2 b1", "b1", None),
+        ("a1 b1", "b1", "a2 b1", None),
+        ("a1 b1", "b1 a1", "a1 c1 b1", None),
+        ("a1", "a2", "a3", None),
+        ("a1 a2", "a1 a3", "a9 a2", "a9 a3"),
+    ],
+)
+def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, wanted: str | None) -> None:
+    three = ["".join(block(word[0], int(word[1])) for word in side.split()) for side in (base, ours, theirs)]
+    result = merge_texts(*three)
+    if wanted is None:
+        picked = split_conflicts(result.text)
+        assert picked is not None
+        found = [
+            {"".join(map(str, (b["match"]["product"], b["env"]["X"]))) for b in tomllib.loads(side).get("override", [])} for side in picked
+        ]
+        assert set(ours.split()) <= found[0] | found[1]
+        assert set(theirs.split()) <= found[0] | found[1]
+    else:
+        assert not result.conflicts
+        assert [f"{b['match']['product']}{b['env']['X']}" for b in tomllib.loads(result.text).get("override", [])] == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "axbc", "abyc", "axbyc"),
+        ("abc", "bc", "ab", "b"),
+        ("abc", "", "abc", ""),
+        ("abc", "cab", "abc", "cab"),
+        ("abc", "cab", "bca", "cba"),
+        ("abcd", "bcda", "bcad", None),
+        ("", "a", "b", None),
+        ("ab", "xb", "ay", "xy"),
+        ("ab", "xyb", "ab", "xyb"),
+        ("ab", "xb", "b", None),
+    ],
+)
+def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
+    found = merge_ordered_lists(list(base), list(ours), list(theirs))
+    assert found is MISSING if wanted is None else found == list(wanted)
+
+
+def test_sets_never_clash() -> None:
+    assert merge_unordered_lists([1, 2, 3], [1, 3, 4], [2, 3, 5]) == [3, 4, 5]
+    assert merge_unordered_lists([1], [1, True], [1]) == [1, True]
+
+
+def test_markers_and_sides_are_each_others_inverse() -> None:
+    ours, theirs = "a\nb\nc\n", "a\nx\nc\nd\n"
+    assert split_conflicts(format_conflicts(ours, theirs)) == (ours, theirs)
+    assert split_conflicts(format_conflicts(ours, theirs, 12)) == (ours, theirs)
+    assert split_conflicts(ours) is None
+    assert split_conflicts("<<<<<<< ours\na\n") is None
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
+    if isinstance(data, dict) and data:
+        for name, item in data.items():
+            yield from leaves(item, (*path, name))
+    else:
+        yield path, data
+
+
+@pytest.mark.parametrize("seed", more_at_night(range(0, 500, 250), range(500, 3000, 250)))
+def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
+    clashed = 0
+    for number in range(seed, seed + 250):
+        dice = random.Random(number)
+        base = layouts.profile(dice)
+        ours, theirs = layouts.changed(dice, base), layouts.changed(dice, base)
+        if dice.random() < 0.1:
+            base = ""
+        result = merge_texts(base, ours, theirs)
+        picked = split_conflicts(result.text) or (result.text, result.text)
+        clashed += bool(result.conflicts)
+        outcome = [tomllib.loads(side) for side in picked]
+        before, mine, other = (tomllib.loads(text) for text in (base, ours, theirs))
+        for side, rival in ((mine, other), (other, mine)):
+            for path, held in leaves(side):
+                if not path or path[0] == "override" or held in ({}, []):
+                    continue
+                was, there = find_at_path(before, path), find_at_path(rival, path)
+                found = [find_at_path(data, path) for data in outcome]
+                if isinstance(held, list):
+                    kept = [item for data in found if isinstance(data, list) for item in data]
+                    new = [
+                        item
+                        for item in held
+                        if not any(values.is_same_typed_value(item, old) for old in (was if isinstance(was, list) else []))
+                    ]
+                    assert all(any(values.is_same_typed_value(item, one) for one in kept) for item in new), (number, path)
+                elif was is MISSING or not values.is_same_typed_value(held, was):
+                    assert any(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
+                elif there is not MISSING and values.is_same_typed_value(there, was):
+                    assert all(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
+        for side in (mine, other):
+            for block in side.get("override", []):
+                merged_blocks = [one for data in outcome for one in data.get("override", [])]
+                if not any(values.is_same_typed_value(block, old) for old in before.get("override", [])):
+                    assert any(values.is_same_typed_value(one.get("match"), block.get("match")) for one in merged_blocks), number
+    assert 10 < clashed < 240, "both kinds of outcome are tried"
+
+
+@pytest.mark.parametrize("seed", range(0, 1000, 250))
+def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> None:
+    for number in range(seed, seed + 250):
+        dice = random.Random(number)
+        names = [f"k{place}" for place in range(12)]
+        base = {"options": {name: layouts.value(dice) for name in names[:8]}}
+        dice.shuffle(names)
+        wanted, texts = {"options": dict(base["options"])}, []
+        for mine in (names[:6], names[6:]):
+            side = {"options": dict(base["options"])}
+            for name in mine:
+                act = dice.random()
+                for data in (side, wanted):
+                    if act < 0.3:
+                        data["options"].pop(name, None)
+                    elif act < 0.7:
+                        data["options"][name] = f"{number} {name}"
+            texts.append(side)
+        three = [
+            "[options]\n" + "".join(f"{name} = {layouts.keys.format_toml_value(item)}\n" for name, item in side["options"].items())
+            for side in (base, *texts)
+        ]
+        result = merge_texts(*three)
+        assert not result.conflicts
+        assert is_same_document(tomllib.loads(result.text), wanted), number
+
+
+# -- comments ----------------------------------------------------------------------------------------------------
+
+
+KEPT: dict[str, tuple[str, str, str]] = {
+    "a licence above all": ("1836|1904", "[profile]|# Copyright them\n\n[profile]", "1836|1904;[profile]|# Copyright them\n\n[profile]"),
+    "a paragraph above a key that ours changed": ("1836|1904", "hccl|# free\n\nhccl", "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904"),
+    "a paragraph above a new key": (
+        "A = 1|A = 1\nB = 2",
+        "A = 1|A = 1\n\n# free\n\n# why\nC = 3",
+        "A = 1|A = 1\nB = 2\n\n# free\n\n# why\nC = 3",
+    ),
+    "the end of the file": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# bye\n", "A = 1\n|A = 2\n\n# bye\n"),
+    "comments in a list": (
+        'skip = ["a", "b", "c"]|skip = [\n  "a", # ours\n  "b",\n  "c",\n]',
+        "dims = [1, 2, 3]|dims = [\n  1,\n  # theirs\n  2,\n  3,\n]",
+        'skip = ["a", "b", "c"]|skip = [\n  "a", # ours\n  "b",\n  "c",\n];dims = [1, 2, 3]|dims = [\n  1,\n  # theirs\n  2,\n  3,\n]',
+    ),
+    "beside a header": ("A = 1|A = 2", "[env]|[env] # all", "A = 1|A = 2;[env]|[env] # all"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a = 1 # x\n# y\n", ["# x", "# y"]),
+        ("a = '#' # x", ["# x"]),
+        ('a = "\\"# no" # x\n', ["# x"]),
+        ('a = """\n# no\n""" # x\n', ["# x"]),
+        ("a = '''\n# no''' # it's\n'b#' = 1 # x\n", ["# it's", "# x"]),
+        ("a = [ # x\n1, # y\n]\r\n# z \r\n", ["# x", "# y", "# z"]),
+        ("# x\n#\n## \n# x\n", ["# x", "# x"]),
+    ],
+)
+def test_comments_are_what_stands_behind_a_hash_that_is_in_no_string(text: str, found: list[str]) -> None:
+    assert sorted(collect_comments(text).elements()) == found
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_comment_of_one_side_stands_in_the_merge_by_key(name: str) -> None:
+    ours, theirs, wanted = (made(BASE, edits) for edits in KEPT[name])
+    result = merge_texts(BASE, ours, theirs)
+    assert not result.conflicts
+    assert result.text == wanted
+
+
+LIST = '[options]\nskip = [\n    "a", # about a\n    "b",\n]\n'
+APART: dict[str, tuple[str, str, str]] = {
+    "a comment above": ("# why\n" + LIST, "# why|# ours", "# why|# theirs"),
+    "a comment beside": ("[env]\nA = 1 # why\n", "# why|# ours", "# why|# theirs"),
+    "a comment in a list": (LIST, "about a|ours", "about a|theirs"),
+    "of a key that theirs took out": ("[env]\n# why\nA = 1\nB = 2\n", "# why|# ours", "# why\nA = 1\n|"),
+    "of a key that ours took out": ("[env]\n# why\nA = 1\nB = 2\n", "# why\nA = 1\n|", "# why|# theirs"),
+    "beside a key that theirs took out": ("[env]\nA = 1\nB = 2\n", "A = 1|A = 1 # ours", "A = 1\n|"),
+    "above all": ("[env]\nA = 1\n", "[env]|# ours\n\n[env]", "[env]|# theirs\n\n[env]"),
+    "at the end": ("[env]\nA = 1\n", "A = 1\n|A = 1\n# ours\n", "A = 1\n|A = 1\n# theirs\n"),
+    "a paragraph above a key that ours took out": ("[env]\nA = 1\nB = 2\n", "A = 1\n|", "A = 1|# theirs\n\nA = 1"),
+    "a paragraph above a key that theirs took out": ("[env]\nA = 1\nB = 2\n", "A = 1|# ours\n\nA = 1", "A = 1\n|"),
+    "in a table that theirs took out": ("[env]\nA = 1\n[atc]\nx = 1\n", "x = 1|# ours\nx = 1", "[atc]\nx = 1\n|"),
+    "in a table that ours took out": ("[env]\nA = 1\n[atc]\nx = 1\n", "[atc]\nx = 1\n|", "x = 1|# theirs\nx = 1"),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
+    base, *edits = APART[name]
+    ours, theirs = (made(base, one) for one in edits)
+    result = merge_texts(base, ours, theirs)
+    assert result.conflicts
+    picked = split_conflicts(result.text)
+    assert picked is not None
+    assert [tomllib.loads(side) for side in picked] == [tomllib.loads(ours), tomllib.loads(theirs)]
+    assert "ours" not in ours or "ours" in picked[0]
+    assert "# theirs" not in theirs or "# theirs" in picked[1]
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_conflict_has_one_line_ending(name: str) -> None:
+    base, *edits = (text.replace("\n", "\r\n") for text in APART[name])
+    text = merge_texts(base, *(made(base, one) for one in edits)).text
+    assert text.count("\n") == text.count("\r\n")
+
+
+def test_a_value_in_conflict_has_the_comments_of_each_side_and_one_line_ending() -> None:
+    base, ours, theirs = (
+        f"[env]\r\nA = [\r\n  1, # one\r\n  {number}, # {side}\r\n]\r\n" for number, side in ((2, "b"), (3, "o"), (4, "t"))
+    )
+    text = merge_texts(base, ours, theirs).text
+    assert text.count("\n") == text.count("\r\n")
+    assert split_conflicts(text) == (ours, theirs)
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 100))
+def test_a_merge_by_key_loses_no_comment_and_leaves_valid_toml(seed: int) -> None:
+    for number in range(seed, seed + 100):
+        texts = commented.make_versions(number)
+        result = merge_texts(*texts)
+        for side in split_conflicts(result.text) or (result.text,):
+            tomllib.loads(side)
+        assert not commented.find_lost(*texts, result.text), number
+
+
+def test_a_text_without_a_last_newline_takes_comments_at_its_end() -> None:
+    result = merge_texts("[env]\nA = 1", "[env]\nA = 2", "[env]\nA = 1\n# bye\n")
+    assert result.text == "[env]\nA = 2\n# bye\n"
+
+
+sections = st.dictionaries(
+    st.sampled_from(["profile", "options", "env"]), st.dictionaries(building.names, building.toml_values, max_size=4), max_size=3
+)
+
+
+@given(sections, sections, sections)
+def test_nothing_is_lost_whatever_toml_holds(base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    result = merge_texts(*map(building.toml, (base, ours, theirs)))
+    outcome = [tomllib.loads(side) for side in split_conflicts(result.text) or (result.text,)]
+    for side in (ours, theirs):
+        for section, table in side.items():
+            for name, held in table.items():
+                was = find_at_path(base, (section, name))
+                if isinstance(held, (dict, list)) or (was is not MISSING and values.is_same_typed_value(was, held)):
+                    continue
+                assert any(
+                    find_at_path(data, (section, name)) is not MISSING
+                    and values.is_same_typed_value(find_at_path(data, (section, name)), held)
+                    for data in outcome
+                )
+
+
+@given(sections, sections)
+def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(base: dict[str, Any], other: dict[str, Any]) -> None:
+    texts = building.toml(base), building.toml(other)
+    for result in (merge_texts(texts[0], texts[0], texts[1]), merge_texts(texts[0], texts[1], texts[0])):
+        assert not result.conflicts
+        assert is_same_document(tomllib.loads(result.text), other)
+
+
+# -- how much work it is -----------------------------------------------------------------------------------------
+
+
+def write_sides(start: str, line: str, *sides: Iterable[int], end: str = "") -> tuple[str, ...]:
+    """Return three texts: what they have in common, with a line or a block for each number of each side."""
+    return tuple(start + "".join(map(line.format, side)) + end for side in sides)
+
+
+def differ(text: str) -> tuple[str, ...]:
+    """Return three texts that differ in every value."""
+    return tuple(text.replace("= 1", f"= {side}") for side in range(3))
+
+
+KEY = "# about {0}\nk{0} = 1 # beside\n"
+BLOCK = '# about {0}\n[[override]]\nmatch = {{ product = "p{0}" }}\nenv = {{ A = 1 }}\n\n'
+MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
+    "keys added by both": lambda n: write_sides("[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
+    "keys removed by both": lambda n: write_sides("[env]\n", KEY, range(n), range(0, n, 2), range(0, n, 3)),
+    "keys that clash": lambda n: differ(write_sides("[env]\n", KEY, range(n))[0]),
+    "overrides added by both": lambda n: write_sides("", BLOCK, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
+    "overrides removed by both": lambda n: write_sides("", BLOCK, range(n), range(0, n, 2), range(0, n, 3)),
+    "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
+    "overrides with one match": lambda n: write_sides("", BLOCK, [0] * n, [0] * n + [1], [0] * n + [2]),
+    "elements of a list": lambda n: write_sides("[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"),
+    "sub-tables of theirs": lambda n: write_sides("[env]\nA = 1\n", "# {0}\n[options.t{0}]\nx = 1\n", (), (), range(n)),
+    "comments of theirs": lambda n: (
+        *write_sides("[env]\n", KEY, range(n), range(n)),
+        *write_sides("[env]\n", KEY.replace("ab", "AB"), range(n)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", rest_at_night(2, MANY))
+def test_the_work_of_a_merge_grows_no_faster_than_the_files(name: str) -> None:
+    def merge(size: int) -> Callable[[], object]:
+        texts = MANY[name](size)
+        return lambda: merge_texts(*texts)
+
+    assert measure_growth(merge, 60) < 1.3

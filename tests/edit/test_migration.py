@@ -1,0 +1,385 @@
+"""Presets moved to another release: which steps are made, which are left, and what stays as it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import npuprof
+from npuprof import __main__, catalog
+from npuprof.catalog import condition, load_built_part, releases
+from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.migration import migrate_profile
+from npuprof.edit.migration_steps import load_migration_steps
+from support.building import REPOSITORY
+from support.growth import measure_growth
+from support.importing import write
+from support.running import Run
+
+ROWS = load_built_part("migrations")
+
+
+def migrated(folder: Path, options: str, *words: str, release: str = "9.0.0", head: str = "") -> tuple[int, str]:
+    write(folder, {"profiles/p.toml": f'[profile]\ndescription = "d"\n{head}\n[options]\n{options}'})
+    code = __main__.main(["migrate", "p", "--cann", release, "--store", str(folder / "profiles"), *words])
+    return code, (folder / "profiles/p.toml").read_text().partition("[options]\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('mstune_mode = "2" # tune\n', 'aoe_mode = "2" # tune\n'),
+        ('precision_mode = "must_keep_origin_dtype"\n', 'precision_mode_v2 = "origin"\n'),
+        ('precision_mode = "force_fp32"\n', 'precision_mode_v2 = "cube_fp16in_fp32out"\n'),
+        ('# why\nprecision_mode   =   "allow_mix_precision"   # keep\n', '# why\nprecision_mode_v2   =   "mixed_float16"   # keep\n'),
+        ('"precision_mode" = "allow_mix_precision"\n', '"precision_mode_v2" = "mixed_float16"\n'),
+        ("precision_mode = 'allow_mix_precision_bf16'\n", 'precision_mode_v2 = "mixed_bfloat16"\n'),
+        ("static_memory_policy = 1\n", "static_memory_policy = 2\n"),
+        ("jit_compile = true\n", 'jit_compile = "true"\n'),
+        ('use_off_line = true\ngraph_memory_max_size = "1"\n', "use_off_line = true\n"),
+        (
+            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling,SoftmaxV2"\n',
+            'op_precision_mode = { ByOpType = { Pooling = "high_precision", SoftmaxV2 = "high_precision" } }\n',
+        ),
+        ('precision_mode = "allow_fp32_to_fp16"\n', 'precision_mode = "allow_fp32_to_fp16"\n'),
+    ],
+)  # fmt: skip
+def test_a_step_that_loses_nothing_is_made_in_place(before: str, after: str, tmp_path: Path) -> None:
+    code, text = migrated(tmp_path, before)
+    assert text == after
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ('mstune_mode = "3"\n', "mstune_mode"), ('op_tune_mode = "GA"\n', "op_tune_mode"), ('auto_tune_mode = "RL,GA"\n', "auto_tune_mode"),
+        ('op_select_implmode = "high_precision"\n', "op_select_implmode"), ("op_debug_level = 3\n", "op_debug_level"),
+        ("variable_format_optimize = true\n", "variable_format_optimize"), ("dynamic_input = true\n", "dynamic_input"),
+        ('fp_point = "a"\n', "fp_point"), ('es_cluster_config = "a"\n', "es_cluster_config"), ('precision_mode = "force_fp16"\n', "precision_mode"),  # noqa: E501
+        ('precision_mode = "force_fp32"\nprecision_mode_v2 = "origin"\n', "precision_mode"),
+    ],
+)  # fmt: skip
+def test_a_step_that_needs_a_person_changes_nothing_and_is_told(
+    options: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = migrated(tmp_path, options, "--format", "json")
+    assert (code, text) == (1, options)
+    found = [finding for finding in json.loads(capsys.readouterr().out)["findings"] if finding["code"] == "NP511"]
+    assert key in {finding["key"] for finding in found}
+    assert all(finding["hint"] and finding["why"] for finding in found)
+
+
+def test_a_step_that_depends_on_the_scenario_is_made_where_it_is_certain(tmp_path: Path) -> None:
+    inference = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "online-inference"\n')
+    assert inference == (0, 'precision_mode_v2 = "fp16"\n')
+    training = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "training"\n')
+    assert training == (1, 'precision_mode = "force_fp16"\n')
+
+
+def test_an_older_release_makes_no_step_that_came_later(tmp_path: Path) -> None:
+    assert migrated(tmp_path, 'precision_mode = "allow_mix_precision"\n', release="6.0.1") == (
+        0,
+        'precision_mode = "allow_mix_precision"\n',
+    )
+
+
+def test_overrides_are_migrated_too(tmp_path: Path) -> None:
+    block = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode = "force_fp32", hccl_timeout = 600 }\n'
+    _, text = migrated(tmp_path, f"use_off_line = true\n\n{block}")
+    assert "precision_mode_v2" in text
+    assert "hccl_timeout = 600" in text
+    assert '"force_fp32"' not in text
+
+
+def test_what_a_parent_sets_is_left_to_the_parent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"profiles/base.toml": '[options]\nprecision_mode = "force_fp32"\n'})
+    code, text = migrated(tmp_path, "use_off_line = true\n", head='extends = ["base"]\n')
+    assert (code, text) == (1, "use_off_line = true\n")
+    assert "NP513" in capsys.readouterr().out
+
+
+def test_the_range_of_releases_follows(tmp_path: Path) -> None:
+    migrated(tmp_path, 'precision_mode = "force_fp32"\n', head='cann = ">=5.0.4,<10"\n')
+    assert 'cann = ">=9.0.0,<10"' in (tmp_path / "profiles/p.toml").read_text()
+    migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4,<10"\n')
+    assert 'cann = ">=5.0.4,<10"' in (tmp_path / "profiles/p.toml").read_text()
+
+
+def test_changed_defaults_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _ = migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4"\n')
+    assert code == 0
+    assert capsys.readouterr().out.count("NP512") >= 3
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "told"),
+    [
+        ("", [], {}),
+        ("", ["--from", "5.0.4"], {"hcom_parallel", "jit_compile", "static_memory_policy", "op_compiler_cache_mode", "hccl_timeout"}),
+        ("", ["--from", "8.0.0"], {"hccl_timeout"}),
+        ("", ["--from", "9.0.0"], set()),
+        ('cann = ">=8.0.0"\n', ["--from", "5.0.4"], {"hccl_timeout"}),  # what the preset says counts
+    ],
+)
+def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
+    head: str, words: list[str], told: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    migrated(tmp_path, "use_off_line = true\n", "--format", "json", *words, head=head)
+    found = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "NP512"]
+    assert {one["key"] for one in found} >= set(told)
+    assert bool(found) == bool(told)
+    assert all(one["path"] == str(tmp_path / "profiles/p.toml") or one["path"].endswith("p.toml") for one in found)
+
+
+@pytest.mark.parametrize(("given", "code"), [("9.1.0", "NP902"), ("nine", "NP401")])
+def test_a_release_to_come_from_is_known_and_not_later(given: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrated(tmp_path, 'mstune_mode = "2"\n', "--from", given) == (2, 'mstune_mode = "2"\n')
+    assert code in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "loss"),
+    [("static_memory_policy = 1\n", "none"), ('mstune_mode = "2"\n', "none"), ('precision_mode = "force_fp32"\n', "text")],
+)
+def test_a_step_says_in_json_what_is_lost(options: str, loss: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    migrated(tmp_path, options, "--format", "json")
+    assert [one["loss"] for one in json.loads(capsys.readouterr().out)["steps"]] == [loss]
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_difference_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = 'precision_mode = "allow_mix_precision"\nauto_tune_mode = "GA"\n'
+    assert migrated(tmp_path, before, "--dry-run") == (1, before)
+    out = capsys.readouterr().out
+    assert out.index("precision_mode_v2") < out.index("M9") < out.index("NP511")
+
+
+def test_line_endings_stay(tmp_path: Path) -> None:
+    path = tmp_path / "profiles/p.toml"
+    write(tmp_path, {"profiles/p.toml": b'[options]\r\nprecision_mode = "force_fp32" # a\r\nuse_off_line = true\r\n'})
+    __main__.main(["migrate", "p", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")])
+    assert path.read_bytes() == b'[options]\r\nprecision_mode_v2 = "cube_fp16in_fp32out" # a\r\nuse_off_line = true\r\n'
+
+
+def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
+    migrated(tmp_path, 'precision_mode = "allow_mix_precision"\nstatic_memory_policy = 1\n')
+    path = tmp_path / "profiles/p.toml"
+    before = path.read_bytes()
+    assert __main__.main(["migrate", "p", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]) == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[options]\na = 1 # c\nb = 2\n", "[options]\nz = 3 # c\nb = 2\n"),
+        ("[options]\r\n'a'  =  1\r\nb = 2", "[options]\r\n'z'  =  3\r\nb = 2"),
+        ('options.a = 1\noptions . "a=" = 2\n', 'options.z = 3\noptions . "a=" = 2\n'),
+        ("[options.a]\nx = 1\n\n[env]\n", "[options]\nz = 3\n\n[env]\n"),
+        ('[[override]]\n"" = 1\n[options]\na = 1\n"" = 2\n', '[[override]]\n"" = 1\n[options]\nz = 3\n"" = 2\n'),
+    ],
+)
+def test_a_key_is_renamed_where_it_stands(before: str, after: str) -> None:
+    assert apply_changes(before, [PathChange(("options", "a"), 3, name="z")]) == after
+
+
+def test_a_key_is_renamed_inside_an_inline_table() -> None:
+    after = apply_changes("options = { a = 1, b = 2 } # c\n", [PathChange(("options", "a"), 3, name="z")])
+    assert tomllib.loads(after) == {"options": {"b": 2, "z": 3}}
+    assert after.endswith("} # c\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{ a = 1 }", "{ z = 3 }"), ("{a = 1}", "{z = 3}"), ("{  a = 1 }", "{  z = 3 }"), ("{ b = 2, a = 1 }", "{ b = 2, z = 3 }"),
+        ('{ "}" = 2, a = 1}', '{ "}" = 2, z = 3}'),
+    ],
+)  # fmt: skip
+def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str) -> None:
+    assert apply_changes(f"options = {before}\n", [PathChange(("options", "a"), 3, name="z")]) == f"options = {after}\n"
+
+
+def test_the_work_of_a_migration_grows_no_faster_than_the_overrides() -> None:
+    def migrate(size: int) -> Callable[[], object]:
+        block = '[[override]]\nmatch = {{ product = "atlas-a2", cann = ">={}" }}\noptions.precision_mode = "allow_mix_precision"\n\n'
+        text = '[options]\nprecision_mode = "force_fp32"\n\n' + "".join(map(block.format, range(size)))
+        config = npuprof.loads(text)
+        return lambda: migrate_profile(config.lineage[-1], config, "9.0.0")
+
+    assert measure_growth(migrate, 50) < 1.3
+
+
+@pytest.mark.parametrize("row", ROWS["steps"], ids=lambda row: f"{row[0]}-{row[1]}")
+def test_every_step_names_real_options_releases_and_values(row: tuple[object, ...]) -> None:
+    (step,) = [one for one in load_migration_steps(releases.load_releases()[-1]) if tuple(one._asdict().values()) == row]
+    option = catalog.find_option(step.option)
+    assert option is not None
+    assert step.since in releases.load_releases()
+    assert step.loss in ("none", "text", "decide")
+    assert step.action in ("rename", "drop", "set", "modes", "tell")
+    assert (step.loss == "decide") == (step.action == "tell")
+    assert (step.option,) in condition.collect_condition_paths(step.when)
+    target = catalog.find_option(step.to or step.option)
+    assert target is not None
+    for _, value in step.values:
+        assert not target.choices or value in target.choices
+
+
+def test_every_row_of_the_facts_is_there() -> None:
+    history = tomllib.loads((REPOSITORY / "npuprof/catalog/releases.toml").read_text())
+    told = {row[0] for row in ROWS["steps"]} | {row["rule"] for row in history["unchanged"]}
+    assert told >= {f"M{number}" for number in range(1, 28)}
+
+
+def test_a_matrix_shows_which_preset_works_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"p/old.toml": '[options]\nmstune_mode = "1"\n', "p/new.toml": '[options]\nprecision_mode_v2 = "origin"\n'})
+    words = ["check", "--store", str(tmp_path / "p"), "--cann", "5.0.1", "--cann", "9.0.0"]
+    assert __main__.main(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:3]] == [["5.0.1", "9.0.0"], ["new", "NP404", "ok"], ["old", "ok,", "1", "warning", "NP404"]]
+    assert __main__.main([*words, "--product", "atlas-a2", "--product", "atlas-a3", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert [len(preset["platforms"]) for preset in answer["presets"]] == [4, 4]
+    assert [one["supported"] for one in answer["presets"][0]["platforms"]] == [False, False, True, True]
+    assert __main__.main([*words, "--severity", "error"]) == 1
+    printed = capsys.readouterr().out
+    assert "error NP4" in printed
+    assert __main__.main([*words, "--severity", "error", "-o", str(tmp_path / "answer.txt")]) == 1
+    assert (tmp_path / "answer.txt").read_text() == printed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
+        (
+            'precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+            'options = { precision_mode = "allow_fp32_to_bf16" }\n',
+            'an override gives it "allow_fp32_to_bf16"',
+        ),
+        (
+            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n[[override]]\n'
+            'match = { product = "atlas-a2" }\noptions = { optypelist_for_implmode = "SoftmaxV2" }\n',
+            "an override changes optypelist_for_implmode alone",
+        ),
+    ],
+)
+def test_a_key_gets_its_new_name_everywhere_or_nowhere(options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrated(tmp_path, options) == (1, options)
+    assert said in capsys.readouterr().out
+
+
+def test_a_family_is_migrated_from_its_base_upwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    child = '[profile]\nextends = ["p"]\n\n[options]\nprecision_mode = "force_fp32"\n'
+    write(tmp_path, {"profiles/child.toml": child, "profiles/p.toml": '[options]\nprecision_mode = "allow_mix_precision"\n'})
+    again = ["migrate", "child", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]
+    assert __main__.main(again) == 1
+    assert "p sets it too and has to be migrated first" in capsys.readouterr().out
+    assert (tmp_path / "profiles/child.toml").read_text() == child
+    base = 'precision_mode = "allow_mix_precision"\n'
+    assert migrated(tmp_path, base) == (2, base)
+    said = capsys.readouterr().err
+    assert ("child names precision_mode, and inherits precision_mode_v2 now" in said, "migrate --all --cann 9.0.0" in said) == (True, True)
+    assert migrated(tmp_path, base, "--no-check") == (1, 'precision_mode_v2 = "mixed_float16"\n')
+    assert "child names precision_mode, and inherits precision_mode_v2 now" in capsys.readouterr().out
+    assert __main__.main(again) == 0
+    assert (tmp_path / "profiles/child.toml").read_text().endswith('\nprecision_mode_v2 = "cube_fp16in_fp32out"\n')
+    assert __main__.main(["check", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "release", "option"),
+    [
+        ("6.0.RC1", "6.0.1", "jit_compile"), ("6.0.RC1", "6.0.1", "static_memory_policy"),
+        ("6.0.1", "6.3.RC1", "variable_format_optimize"), ("6.3.RC2", "7.0.RC1", "op_compiler_cache_mode"),
+        ("7.0.0", "9.0.0", "hccl_timeout"),
+    ],
+)  # fmt: skip
+def test_every_default_that_changed_is_told(
+    first: str, release: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert migrated(tmp_path, "use_off_line = true\n", "--dry-run", release=release, head=f'cann = ">={first}"\n')[0] == 0
+    assert f"NP512: {option} is not set" in capsys.readouterr().out
+
+
+# -- a whole store ---------------------------------------------------------------------------------------------
+
+STORE = {
+    "zz-base": '[profile]\ndescription = "b"\ncann = ">=8.0,<9"\n\n[options]\n# why\nprecision_mode = "allow_mix_precision" # keep\n',
+    "heir": '[profile]\ndescription = "h"\nextends = ["zz-base"]\n\n[options]\nprecision_mode = "must_keep_origin_dtype"\n',
+    "plain": '[profile]\ndescription = "p"\nextends = ["zz-base"]\n',
+    "apart": '[profile]\ndescription = "a"\n\n[options]\njit_compile = true\n',
+}
+
+
+def store_texts(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in folder.glob("*.toml")}
+
+
+def test_a_store_is_moved_parents_first_as_preset_after_preset_would_be(tmp_path: Path, store: Callable[..., Path], run: Run) -> None:
+    folder = store(STORE)
+    alone = write(tmp_path / "one", {f"profiles/{name}.toml": text for name, text in STORE.items()})
+    for name in ("zz-base", "apart", "heir", "plain"):
+        run("migrate", name, "--cann", "9.0.0", "--no-check", "--store", tmp_path / "one" / "profiles")
+    tried = run("migrate", "--all", "--cann", "9.0.0", "--dry-run")
+    assert store_texts(folder) == STORE
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    assert (done.code, done.out) == (tried.code, tried.out) == (0, done.out), done.err
+    assert store_texts(folder) == store_texts(tmp_path / "one" / "profiles"), alone
+    assert 'precision_mode_v2 = "origin"' in store_texts(folder)["heir"]
+    assert done.out.index("zz-base: M") < done.out.index("heir: M") < done.out.index("--- a/profiles/")
+    assert "wrote 3 files" in done.err
+    again = run("migrate", "--all", "--cann", "9.0.0")
+    assert (again.code, again.out, "nothing to change" in again.err) == (0, "", True)
+
+
+def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(store: Callable[..., Path], run: Run) -> None:
+    store({**STORE, "zz-base": STORE["zz-base"] + 'op_tune_mode = "GA"\n'})
+    said = run("migrate", "--all", "--cann", "9.0.0", "--format", "json")
+    assert said.code == 1
+    fields = json.loads(said.out)
+    assert (fields["schema"], fields["cann"]) == ("npuprof.migrate-store/1", "9.0.0")
+    assert fields["files"] == ["profiles/apart.toml", "profiles/zz-base.toml", "profiles/heir.toml"]
+    assert {"apart", "zz-base", "heir", "plain"} == {preset["preset"] for preset in fields["presets"]}
+
+
+def test_a_store_with_a_preset_that_cannot_be_read_is_not_moved(store: Callable[..., Path], run: Run) -> None:
+    folder = store({**STORE, "broken": "[profile\n", "lost": "[profile]\nextends = ['nowhere']\n"})
+    said = run("migrate", "--all", "--cann", "9.0.0")
+    assert (said.code, "broken.toml" in said.err, "nowhere" in said.err) == (2, True, True)
+    assert store_texts(folder)["zz-base"] == STORE["zz-base"]
+
+
+@pytest.mark.parametrize("words", [(), ("p", "--all")])
+def test_a_preset_or_all_of_them_are_moved(words: tuple[str, ...], store: Callable[..., Path], run: Run) -> None:
+    store(STORE)
+    said = run("migrate", *words, "--cann", "9.0.0")
+    assert (said.code, "NP902" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("old.py",), ("p", "old.py"), ("src",), ("p/",), ("train",)])
+def test_scripts_are_rejected_with_the_scan_that_reports_what_breaks(words: tuple[str, ...], tmp_path: Path, run: Run) -> None:
+    script = "#!/usr/bin/python\nprint(1)\n"
+    write(
+        tmp_path,
+        {"profiles/p.toml": '[options]\nmstune_mode = "2"\n', "p/y.py": script, "old.py": script, "src/a.py": script, "train": script},
+    )
+    said = run("migrate", *words, "--cann", "9.0.0")
+    assert (said.code, f"npuprof scan {words[-1]} --cann 9.0.0 reports" in said.err) == (2, True), said.err
+    assert run("migrate", "p", "--cann", "9.0.0").code == 0, "a preset wins over a folder of its name"
+
+
+def test_a_preset_is_migrated_without_the_modules_that_read_scripts(tmp_path: Path) -> None:
+    write(tmp_path, {"profiles/p.toml": '[options]\nmstune_mode = "2"\n'})
+    code = (
+        "import sys; from npuprof.__main__ import main; main(['migrate', 'p', '--cann', '9.0.0']); print('npuprof.scripts' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,714 @@
+"""``review``: one comment is kept, with the rights there are; what a service refuses is a sentence, the token stays where it belongs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.hosting import comments
+from support.repositories import Repo
+from support.running import Run
+from support.services import Fault, GitHub, GitLab, StandIn, Token, describe_github_job, serve
+
+MARKER = "<!-- npuprof: presets -->"
+BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+BOT = "github-actions[bot]"
+SECRET = "ghs_0123456789"
+
+
+@pytest.fixture
+def change(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository with a branch that changes one value for two presets."""
+    monkeypatch.setattr(comments, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI", "GH_TOKEN", "GITHUB_TOKEN", "NPUPROF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    repo.commit({"base": BASE, "leaf": '[profile]\nextends = ["base"]\n'}, "one")
+    repo.git("checkout", "-q", "-b", "change")
+    repo.commit({"base": BASE.replace("1836", "1904")}, "two")
+    return repo
+
+
+@pytest.fixture
+def github(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
+    """GitHub, and a job of a pull request there."""
+    service = GitHub()
+    service.tokens = {SECRET: Token(BOT, app=True)}
+    with serve(service):
+        for name, value in {**describe_github_job(service, tmp_path), "GH_TOKEN": SECRET}.items():
+            monkeypatch.setenv(name, value)
+        tell_event(tmp_path, change)
+        yield service
+
+
+def tell_event(tmp_path: Path, repo: Repo, **more: Any) -> None:
+    said = {"number": 7, "base": {"sha": repo.git("rev-parse", "main")}, "head": {"sha": repo.git("rev-parse", "HEAD")}, **more}
+    (tmp_path / "event.json").write_text(json.dumps({"action": "synchronize", "number": 7, "pull_request": said}))
+
+
+@pytest.fixture
+def gitlab(change: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
+    """GitLab, and a job of a merge request there."""
+    service = GitLab()
+    service.tokens = {SECRET: Token("project_3_bot", ident=41)}
+    with serve(service):
+        job = {
+            "GITLAB_CI": "true",
+            "CI_PIPELINE_SOURCE": "merge_request_event",
+            "CI_API_V4_URL": f"{service.url}/api/v4",
+            "CI_PROJECT_ID": "3",
+            "CI_PROJECT_URL": "https://gitlab.example.org/team/presets",
+            "CI_COMMIT_SHA": change.head,
+            "CI_MERGE_REQUEST_IID": "5",
+            "CI_MERGE_REQUEST_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/presets",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": change.git("rev-parse", "main"),
+            "NPUPROF_TOKEN": SECRET,
+        }
+        for name, value in job.items():
+            monkeypatch.setenv(name, value)
+        yield service
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def service(request: pytest.FixtureRequest) -> StandIn:
+    """Each of the services in turn."""
+    found: StandIn = request.getfixturevalue(request.param)
+    return found
+
+
+def own(service: StandIn) -> list[str]:
+    (author,) = {token.author for token in service.tokens.values()}
+    return service.bodies(author)
+
+
+# -- one comment -------------------------------------------------------------------------------------------------------
+
+
+def test_a_comment_is_made_once_and_kept_up_to_date(service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any) -> None:
+    said = run("review")
+    assert said.code == 0, said.err
+    assert "request 7: made" in said.err or "request 5: made" in said.err
+    (body,) = own(service)
+    assert body.startswith(f"{MARKER}\n### Presets: 2 changed")
+    assert "1836 → 1904" in body
+    assert f"{change.head}/profiles/base.toml#L6" in body, "links lead to the lines of the head commit"
+    change.commit({"base": BASE.replace("1836", "1972")}, "three")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    assert run("review").code == 0
+    (body,) = own(service)
+    assert "1836 → 1972" in body
+    assert run("review").err.endswith("as it was\n"), "what says the same is not written again"
+    assert len(service.written) == 2
+
+
+def test_where_no_preset_changes_nothing_new_is_said_and_what_was_said_is_taken_back(
+    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any
+) -> None:
+    change.git("checkout", "-q", "-B", "change", "main")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    assert run("review").code == 0
+    assert service.written == []
+    (author,) = {token.author for token in service.tokens.values()}
+    service.say(author, f"{MARKER}\nold")
+    assert run("review").code == 0
+    (body,) = own(service)
+    assert "no preset differs" in body
+
+
+def test_only_our_own_comment_is_edited_however_many_there_are(service: StandIn, run: Run) -> None:
+    forged = service.say("mallory", f"{MARKER}\nlooks good")
+    (author,) = {token.author for token in service.tokens.values()}
+    other = service.say(author, "another tool with the same token\n" + MARKER)
+    for number in range(230):
+        service.say("ada", f"comment {number}")
+    service.say(author, f"{MARKER}\nold")
+    assert run("review").code == 0
+    assert forged["body"] == f"{MARKER}\nlooks good"
+    assert other["body"].startswith("another tool")
+    assert "1904" in own(service)[1]
+    assert len(service.comments) == 233
+    (written,) = service.written
+    assert written.endswith("/332")
+
+
+def test_the_comment_of_somebody_else_is_none_of_ours(service: StandIn, run: Run) -> None:
+    forged = service.say("mallory", f"{MARKER}\nlooks good")
+    assert run("review").code == 0
+    assert forged["body"] == f"{MARKER}\nlooks good"
+    assert len(own(service)) == 1
+
+
+def test_stores_have_comments_of_their_own(service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any) -> None:
+    second = change.folder / "more --> presets"
+    second.mkdir()
+    (second / "one.toml").write_text("[options]\nhccl_timeout = 1\n")
+    change.commit(message="a second store")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    for words in ([], ["--store", "profiles/"], ["--store", "more --> presets"], ["--store", "more --> presets"]):
+        assert run("review", *words).code == 0
+    assert [body.partition("\n")[0] for body in own(service)] == [MARKER, "<!-- npuprof: presets in more%20%2D%2D%3E%20presets -->"]
+
+
+@pytest.mark.parametrize(
+    ("token", "author"),
+    [(Token("ada"), "ada"), (Token("presets-app[bot]", app=True), "presets-app[bot]"), (Token(BOT, app=True), BOT)],
+    ids=["a user's", "an app's", "the job's"],
+)
+def test_who_we_are_is_asked_by_the_token(github: GitHub, run: Run, token: Token, author: str) -> None:
+    github.tokens = {SECRET: token}
+    for other in {"ada", BOT, "presets-app[bot]"} - {author}:
+        github.say(other, f"{MARKER}\nanother's")
+    for _ in range(2):
+        assert run("review").code == 0
+    assert [one.startswith(MARKER) for one in github.bodies(author)] == [True]
+    assert len(github.comments) == 3
+
+
+def test_an_enterprise_has_its_api_elsewhere(github: GitHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    github.prefix = "/api/v3"
+    monkeypatch.setenv("GITHUB_API_URL", f"{github.url}/api/v3")
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
+    github.tokens = {SECRET: Token("presets-app[bot]", app=True)}
+    assert run("review").code == 0
+    (body,) = own(github)
+    assert "https://git.example.org/team/presets/blob/" in body
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_a_token_that_may_only_read_leaves_the_summary_and_a_message(service: StandIn, run: Run, tmp_path: Path) -> None:
+    service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(may_write=False)}
+    said = run("review")
+    assert said.code == 0
+    assert "info NP062: the comment could not be written" in said.err
+    shown = (tmp_path / "summary.md").read_text() if isinstance(service, GitHub) else said.out
+    assert "1904" in shown
+    assert ("::notice title=npuprof NP062::" in said.out) == isinstance(service, GitHub)
+
+
+def test_without_a_token_nobody_is_asked(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GH_TOKEN", raising=False)
+    monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
+    said = run("review")
+    assert said.code == 0
+    assert "there is no token" in said.err
+    assert service.calls == []
+
+
+PASSING = [
+    ("GET", 502, {}, False),
+    ("POST", 503, {}, False),
+    ("POST", 504, {}, True),
+    ("GET", 429, {"retry-after": "0"}, False),
+    ("POST", 403, {"retry-after": "0"}, False),
+]
+
+
+@pytest.mark.parametrize(("method", "status", "headers", "done"), PASSING)
+def test_what_passes_is_tried_again_and_nothing_is_written_twice(
+    service: StandIn, run: Run, method: str, status: int, headers: dict[str, str], done: bool
+) -> None:
+    service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
+    service.faults = [Fault(method, status, headers, done)]
+    said = run("review")
+    assert said.code == 0, said.err
+    assert len(own(service)) == 1
+    assert "NP062" not in said.err
+
+
+LASTING = [
+    ([Fault("GET", 401)], "refuses it (401"),
+    ([Fault("GET", 502)] * 4, "refuses it (502: fault)"),
+    ([Fault("GET", 429, {"retry-after": "3600"})], "refuses it (429"),
+    ([Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})], "refuses it (403"),
+    ([Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')], "secondary rate limit"),
+    ([Fault("POST", 422)], "refuses it (422: fault)"),
+    ([Fault("GET", 200, text="<html>")], "is not the API of"),
+    ([Fault("GET", 200, text='{"id": "x", "login": 3}')], "does not say whose the token is"),
+    ([Fault("GET", 500, text=json.dumps({"message": f"what is {SECRET}?\x1b[31m\n::error::x"}))] * 4, "what is ***?"),
+]
+
+
+@pytest.mark.parametrize(("faults", "message"), LASTING, ids=[message for _, message in LASTING])
+def test_what_does_not_pass_is_said_and_fails_nothing(service: StandIn, run: Run, faults: list[Fault], message: str) -> None:
+    service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
+    service.faults = list(faults)
+    said = run("review")
+    assert said.code == 0
+    assert message in said.err
+    assert "warning NP062" in said.err
+    assert SECRET not in said.out + said.err
+    assert "\x1b" not in said.out + said.err
+    assert own(service) == []
+
+
+def test_a_service_that_does_not_answer_is_said(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_API_URL", "CI_API_V4_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/api")
+    said = run("review")
+    assert said.code == 0
+    assert "does not answer" in said.err
+    assert service.calls == []
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
+    gitlab: GitLab, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gitlab", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    both = tmp_path / "both.pem"
+    both.write_text(Path(key).read_text() + Path(certificate).read_text())
+    own_one = GitLab()
+    own_one.tokens = gitlab.tokens
+    monkeypatch.setattr(comments, "PAUSES", (9e9,))  # that nobody vouches for it does not pass
+    with serve(own_one, both):
+        monkeypatch.setenv("CI_API_V4_URL", f"{own_one.url}/api/v4")
+        said = run("review")
+        assert (said.code, own_one.calls) == (0, [])
+        assert "CERTIFICATE_VERIFY_FAILED" in said.err
+        monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", str(tmp_path / "nowhere.pem"))
+        assert "NP062" in run("review").err
+        monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", certificate)
+        assert run("review").code == 0
+        assert len(own(own_one)) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_token_follows_no_redirect(service: StandIn, run: Run, status: int, method: str) -> None:
+    service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
+    with serve(GitHub()) as elsewhere:
+        service.faults = [Fault(method, status, {"Location": f"{elsewhere.url}/user"})]
+        said = run("review")
+        assert said.code == 0
+        assert f"refuses it ({status}" in said.err
+        assert elsewhere.calls == []
+
+
+@pytest.mark.parametrize("token", [f"{SECRET}\n", f"  {SECRET}"])
+def test_space_around_a_token_is_no_part_of_it(service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
+        monkeypatch.setenv(name, token)
+    assert run("review").code == 0
+    assert len(own(service)) == 1
+
+
+@pytest.mark.parametrize("token", ["a\nb: c", "sécret", "two words"])
+def test_what_can_be_no_token_is_sent_to_nobody(service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
+        monkeypatch.setenv(name, token)
+    said = run("review")
+    assert said.code == 0
+    assert "characters that no token has" in said.err
+    assert service.calls == []
+    assert token not in said.err
+
+
+# -- what is judged ----------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_written_all_the_same(
+    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    said = run("review", "--report", "report.json")
+    assert said.code == 1
+    if isinstance(service, GitHub):
+        assert "::error file=profiles/base.toml,line=6" in said.out
+        assert json.loads(Path("report.json").read_text())["version"] == "2.1.0"
+    else:
+        assert "profiles/base.toml:6:1: error NP201" in said.out
+        assert json.loads(Path("report.json").read_text())[0]["location"] == {"path": "profiles/base.toml", "lines": {"begin": 6}}
+    (body,) = own(service)
+    assert "**Broken**" in body
+
+
+def test_a_preset_that_cannot_be_read_is_told_and_exits_2(
+    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any
+) -> None:
+    change.commit({"torn": "x = ["}, "torn")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    assert run("review").code == 2
+    (body,) = own(service)
+    assert "torn" in body
+
+
+def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    torn = change.commit({"torn": "x = ["}, "torn")
+    monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", torn)
+    change.commit({"torn": None}, "as merged")
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    said = run("review")
+    assert said.code == 2
+    assert "torn" in said.err
+    assert "torn" in own(gitlab)[0]
+
+
+@pytest.mark.parametrize("event", ["push", "merge_group", "workflow_dispatch", "schedule"])
+def test_other_events_of_github_are_checked_only(github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_EVENT_NAME", event)
+    said = run("review")
+    assert (said.code, github.calls) == (0, []), said.err
+
+
+@pytest.mark.parametrize("more", [{"CI_MERGE_REQUEST_IID": ""}, {"CI_MERGE_REQUEST_EVENT_TYPE": "merge_train"}], ids=str)
+def test_branches_and_trains_of_gitlab_are_checked_only(
+    gitlab: GitLab, run: Run, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in more.items():
+        monkeypatch.setenv(name, value)
+    said = run("review")
+    assert (said.code, gitlab.calls) == (0, []), said.err
+
+
+def test_the_merge_request_of_a_fork_is_the_target_s(gitlab: GitLab, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI_PROJECT_ID", "77")
+    monkeypatch.setenv("CI_PROJECT_URL", "https://gitlab.example.org/ada/presets")
+    assert run("review").code == 0
+    (body,) = own(gitlab)
+    assert "https://gitlab.example.org/team/presets/-/blob/" in body
+
+
+def test_what_was_merged_for_a_trial_is_not_what_is_compared(
+    gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = change.head
+    change.git("checkout", "-q", "main")
+    change.commit({"other": "[options]\nhccl_timeout = 1\n"}, "meanwhile")
+    change.git("merge", "-q", "--no-edit", "change")
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", head)
+    assert run("review").code == 0
+    (body,) = own(gitlab)
+    assert "2 changed" in body
+    assert "1 new" not in body
+
+
+NONSENSE = [
+    ({"GITHUB_ACTIONS": "", "GITLAB_CI": ""}, "neither GITHUB_ACTIONS nor GITLAB_CI"),
+    ({"GITHUB_EVENT_NAME": "pull_request_target"}, "pull_request_target is not looked at"),
+    ({"GITHUB_EVENT_PATH": ""}, "no GITHUB_EVENT_PATH"),
+    ({"GITHUB_EVENT_PATH": "nowhere.json"}, "cannot read nowhere.json"),
+    ({"GITHUB_REPOSITORY": "../x"}, "GITHUB_REPOSITORY is '../x'"),
+    ({"GITHUB_API_URL": "file:///etc/passwd"}, "GITHUB_API_URL is 'file:///etc/passwd'"),
+]
+
+
+@pytest.mark.parametrize(("variables", "message"), NONSENSE, ids=[message for _, message in NONSENSE])
+def test_a_job_that_makes_no_sense_is_refused_by_name(
+    github: GitHub, run: Run, variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    said = run("review")
+    assert said.code == 2
+    assert message in said.err
+    assert github.calls == []
+
+
+@pytest.mark.parametrize("event", ["[]", "{", '{"pull_request": null}', '{"pull_request": {"number": 7, "base": {"sha": "-x"}}}'])
+def test_an_event_that_tells_nothing_is_refused(github: GitHub, run: Run, event: str, tmp_path: Path) -> None:
+    (tmp_path / "event.json").write_text(event)
+    said = run("review")
+    assert said.code == 2
+    assert "NP060" in said.err
+
+
+# -- the checkout ------------------------------------------------------------------------------------------------------
+
+
+def clone_shallow(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Path:
+    folder = tmp_path / "runner"
+    subprocess.run(["git", "clone", "-q", "--depth=1", *words, f"file://{change.folder}", str(folder)], check=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_shallow_checkout_is_deepened(service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    change.release("base", "1.0.0", "main")
+    change.commit({"more": '[profile]\nextends = ["base@1.0.0"]\n'}, "pinned")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
+    said = run("review")
+    assert "1836 → 1904" in own(service)[0], said.err
+    assert subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=folder, capture_output=True, check=True).stdout == b"false\n"
+
+
+@pytest.mark.parametrize("address", ["", "ssh://127.0.0.1:9/x", "http://127.0.0.1:{port}/x"])
+def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with_the_header_of_its_job(
+    address: str, github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers["Authorization"])
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        program = f"touch {tmp_path}/touched;:"
+        for name, value in {
+            "core.sshCommand": program, "credential.helper": f"!{program}", "credential.http://127.0.0.1.helper": f"!{program}",
+            "remote.origin.uploadpack": program,
+            "http.extraheader": f"Authorization: Basic {SECRET}", "remote.origin.url": address.format(port=server.server_port),
+        }.items():  # fmt: skip
+            if value:
+                subprocess.run(["git", "config", name, value], cwd=folder, check=True)
+        said = run("review")
+        server.shutdown()
+    assert not (tmp_path / "touched").exists()
+    assert said.code == (2 if address else 0), said.err
+    assert set(seen) == ({f"Basic {SECRET}"} if address.startswith("http") else set())
+
+
+def test_a_merge_that_is_checked_out_alone_is_deepened(github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any) -> None:
+    change.git("checkout", "-q", "-b", "trial", "main")
+    change.commit({"other": "[options]\nhccl_timeout = 1\n"}, "meanwhile")
+    change.git("merge", "-q", "--no-edit", "change")
+    change.git("update-ref", "refs/pull/7/merge", "trial")
+    change.git("checkout", "-q", "change")
+    change.git("branch", "-q", "-D", "trial")
+    folder = tmp_path / "runner"
+    steps = [
+        ["init", "-q", str(folder)],
+        ["-C", str(folder), "remote", "add", "origin", f"file://{change.folder}"],
+        ["-C", str(folder), "fetch", "-q", "--no-tags", "--depth=1", "origin", "+refs/pull/7/merge:refs/remotes/pull/7/merge"],
+        ["-C", str(folder), "checkout", "-q", "--detach", "refs/remotes/pull/7/merge"],
+    ]
+    for words in steps:
+        subprocess.run(["git", *words], check=True)
+    monkeypatch.chdir(folder)
+    said = run("review")
+    assert said.code == 0, said.err
+    assert "2 changed" in own(github)[0]
+
+
+def test_the_target_branch_stands_in_for_a_base_that_is_not_said(
+    gitlab: GitLab, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+    said = run("review")
+    assert said.code == 2
+    assert "CI_MERGE_REQUEST_TARGET_BRANCH_NAME" in said.err
+    monkeypatch.setenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
+    clone_shallow(change, tmp_path, monkeypatch, "--no-single-branch", "--branch", "change")
+    assert run("review").code == 0
+    assert "1904" in own(gitlab)[0]
+    assert run("review", "--base", "HEAD~1").code == 0
+    assert "1904" in own(gitlab)[0]
+
+
+def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
+    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
+    subprocess.run(["git", "remote", "set-url", "origin", f"https://job-token:{SECRET}@127.0.0.1:9/nowhere.git"], cwd=folder, check=True)
+    said = run("review")
+    assert said.code == 2
+    assert "the checkout is shallow" in said.err
+    assert SECRET not in said.out + said.err
+    assert ("fetch-depth: 0" if isinstance(service, GitHub) else "GIT_DEPTH: 0") in said.err
+    assert service.written == []
+
+
+def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_same(
+    github: GitHub, change: Repo, tmp_path: Path, run: Run
+) -> None:
+    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout")})
+    tell_event(tmp_path, change, base={"sha": "0123456789" * 4})
+    said = run("review")
+    assert said.code == 2
+    assert "0123456" in said.err
+    assert "NP061" in said.out
+    assert "NP201" in said.out
+    assert github.written == []
+
+
+# -- what fails the job is on the page -----------------------------------------------------------------------------------
+
+LOCKED = BASE.replace('scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n')
+OLD = "[options]\ndeterministic = true\n"
+FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
+#: What stands in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
+RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
+    "a lock that came to the target": (
+        {},
+        {"base": LOCKED},
+        {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None},
+        1,
+        ("1 broken by the merge;", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
+    ),
+    "an error that stands in the target": (
+        {"old": OLD},
+        {},
+        {},
+        1,
+        ("1 error of before", "**1 error of before, which fails the job**", "NP202 `", "profiles/old.toml:2", "deterministic = 1`"),
+    ),
+    "a parent that was lost before": (
+        {"lost": '[profile]\nextends = ["nowhere"]\n'},
+        {},
+        {},
+        2,
+        ("1 error of before", "**1 error of before, which fails the job**", "NP101", "profiles/lost.toml:2"),
+    ),
+    "an error that came to the target meanwhile": ({}, {"old": OLD}, {}, 1, ("1 error of before", "profiles/old.toml:2")),
+    "a rename of a preset with an error": (
+        {"old": OLD},
+        {},
+        {"old": None, "other": OLD},
+        1,
+        ("1 renamed", "**1 error of before, which fails the job**", "profiles/other.toml:2", "**Renamed**: `old` → `other`"),
+    ),
+    "a file with a name that no preset has": (
+        {},
+        {},
+        {"we`ird": FREE},
+        2,
+        ("1 error besides", "**What else fails the job**", "NP004", "profiles/we`ird.toml", "  try: `rename the file`"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", RED)
+def test_what_fails_the_job_is_on_the_page(way: str, github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    before, meanwhile, own, code, told = RED[way]
+    change.git("checkout", "-q", "main")
+    change.commit({"fine": BASE, **before}, "before")
+    change.git("checkout", "-q", "-B", "change")
+    change.commit({"base": BASE.replace("1836", "1904"), **{name: text for name, text in own.items() if name != "base"}}, "own")
+    if "base" in own:
+        change.commit({"base": BASE}, "as it was")
+    head = change.head
+    change.git("checkout", "-q", "main")
+    if meanwhile:
+        change.commit(meanwhile, "meanwhile")
+    tip = change.head
+    change.git("checkout", "-q", "--detach")
+    change.git("merge", "-q", "--no-ff", "-m", "merge", head)
+    tell_event(tmp_path, change, base={"sha": tip, "ref": "main"}, head={"sha": head})
+    said = run("review")
+    assert said.code == code, said.err
+    (body,) = github.bodies(BOT)
+    for text in told:
+        assert text in body
+    assert max(map(body.index, told[1:])) < body.index("</summary>") if "<details>" in body else True, "what is broken comes first"
+    assert "fine" not in body
+
+
+def test_what_stands_under_broken_is_not_told_twice(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.commit(
+        {"base": BASE.replace("hccl_timeout", "hccl_timout"), "lost": '[profile]\nextends = ["nowhere"]\n', "torn": "x = ["}, "wrong"
+    )
+    head = change.head
+    change.git("checkout", "-q", "main")
+    change.commit({"other": BASE}, "meanwhile")
+    change.git("merge", "-q", "--no-ff", "-m", "merge", head)
+    tell_event(tmp_path, change, base={"sha": change.git("rev-parse", "HEAD^1"), "ref": "main"}, head={"sha": head})
+    assert run("review").code == 2
+    (body,) = own(github)
+    assert [body.count(f"- {code} ") for code in ("NP201", "NP101", "NP001")] == [1, 1, 1], body
+    assert "besides" not in body
+    assert "by the merge" not in body
+
+
+def test_warnings_that_fail_a_strict_job_are_on_the_page(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.commit({"free": FREE}, "free")
+    tell_event(tmp_path, change)
+    assert run("review", "--strict").code == 1
+    assert "**What else fails the job**\n\n- NP605" in own(github)[0]
+    assert run("review").code == 0
+    assert "fails the job" not in own(github)[0]
+
+
+UNREADABLE = {
+    "a torn npuprof.toml": ("[[rule]\n", "NP001", "npuprof.toml:1"),
+    "another npuprof": ('requires = ">=99"\n', "NP041", "npuprof.toml:1"),
+    "no store at all": (None, "NP010", "try: "),
+}
+
+
+@pytest.mark.parametrize("way", UNREADABLE)
+def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
+    way: str, service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, code, place = UNREADABLE[way]
+    assert run("review").code == 0
+    if text is None:
+        change.git("rm", "-rq", "profiles")
+    else:
+        (change.folder / "npuprof.toml").write_text(text)
+    change.commit(message="torn")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    said = run("review", "--store", "profiles")
+    assert said.code == 2
+    (body,) = own(service)
+    assert "1836 → 1904" not in body
+    assert code in body
+    assert place in body
+    assert code in said.out, "the log, or an annotation"
+    if isinstance(service, GitHub):
+        assert "::error " in said.out
+        assert code in (tmp_path / "summary.md").read_text().rpartition("### Presets")[2]
+
+
+def test_what_a_baseline_hides_fails_no_job_in_silence(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"lost": '[profile]\nextends = ["nowhere"]\n'}, "lost")
+    change.git("checkout", "-q", "-B", "change")
+    tell_event(tmp_path, change)
+    assert run("review", "--ignore", "NP101").code == 2
+    assert "**1 preset cannot be read or resolved, and a baseline hides why (npuprof check)**" in own(github)[0]
+
+
+def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"ä" * 600}"\n' for number in range(120)}
+    change.commit(many, "many")
+    start = change.head
+    change.commit({name: text.replace("/ä", "/ö") for name, text in many.items()}, "other")
+    tell_event(tmp_path, change, base={"sha": start})
+    assert run("review").code in (0, 1)
+    (body,) = own(github)
+    summary = (tmp_path / "summary.md").read_text()
+    assert len(body) < 60_100
+    assert f"(`npuprof diff --rev {start[:12]}...{change.head[:12]}` shows them)" in body
+    assert "Left out" not in summary
+    assert all(f"<code>job/{number:03}</code>" in summary for number in range(120))
+    assert len(summary.encode()) < 1024 * 1024
+
+
+@pytest.mark.parametrize("message", ["Resource not accessible by integration", "", "Repository was archived so is read-only."])
+def test_the_reason_of_a_service_is_printed(message: str, github: GitHub, run: Run) -> None:
+    github.faults = [Fault("POST", 403, text=json.dumps({"message": message})) for _ in range(2)]
+    github.tokens = {SECRET: Token("ada")}
+    said = run("review")
+    assert said.code == 0
+    assert f"GitHub refuses it (403{': ' if message else ''}{message})" in said.err
+    assert "The token may lack the right" in said.err

@@ -1,0 +1,187 @@
+"""What is built, published and put into a container: contents, metadata, and who may do it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.building import REPOSITORY
+
+yaml = pytest.importorskip("yaml")
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+WORKFLOWS = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
+HOME = "https://git.example.org/team/npuprof"
+
+
+def build(folder: Path, *words: str, **environment: str) -> dict[str, Path]:
+    """Build the package from this checkout; return the files by their ends."""
+    pytest.importorskip("build")
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, *words, REPOSITORY]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TERM": "dumb", **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path.suffix: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What the release workflow builds, where the address of the repository is known."""
+    return build(tmp_path_factory.mktemp("published"), "--wheel", NPUPROF_HOME=f"{HOME}/", NPUPROF_REVISION="abc123")
+
+
+def read_metadata(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as file:
+        name = next(name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
+        return file.read(name).decode()
+
+
+def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built[".whl"]) as file:
+        names = file.namelist()
+        entries = file.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
+    assert {name.partition("/")[0] for name in names} == {
+        "npuprof",
+        f"npuprof-{built['.whl'].name.split('-')[1]}.dist-info",
+    }
+    there = set(names)
+    assert {
+        "npuprof/profiles/bert-training.toml", "npuprof/catalog/_built/options.py", "npuprof/templates/page.css", "npuprof/py.typed",
+        "npuprof/catalog/run-record.schema.json", "npuprof/docs/changelog.md", "npuprof/integrations/pytest_plugin.py",
+    } <= there  # fmt: skip
+    kept = "npuprof/profiles/.released/"
+    assert f"{kept}base/offline-inference@1.0.0/.release" in there
+    others = [name for name in names if not name.startswith(kept)]
+    assert [name for name in others if re.search(r"__pycache__|\.pyc$|^npuprof/catalog/[^_].*\.toml$|tests/|/\.", name)] == []
+    assert "npuprof = npuprof.integrations.pytest_plugin" in entries
+    assert "npuprof = npuprof.__main__:script" in entries
+    assert built[".whl"].stat().st_size < 2_500_000
+    for page in (REPOSITORY / "npuprof/docs").rglob("*.md"):
+        assert str(page.relative_to(REPOSITORY)) in there
+
+
+def test_the_source_archive_holds_all_that_is_in_the_repository_and_nothing_else(built: dict[str, Path]) -> None:
+    with tarfile.open(built[".gz"]) as file:
+        names = {name.partition("/")[2] for name in file.getnames() if not name.endswith("/")}
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    known = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split("\0")
+    tracked = {name for name in known if name and (REPOSITORY / name).is_file()}
+    assert names - tracked == {"PKG-INFO"}
+    assert tracked - names == set()
+
+
+def test_an_index_takes_both_and_shows_the_readme(built: dict[str, Path], published: dict[str, Path]) -> None:
+    pytest.importorskip("twine")
+    files = [built[".whl"], built[".gz"], published[".whl"]]
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(built: dict[str, Path]) -> None:
+    said = read_metadata(built[".whl"])
+    assert "\nProject-URL:" not in said
+    assert "\nHome-page:" not in said
+    shown = said.partition("\n\n")[2]
+    assert not re.search(r"\]\((?!https?://|#)", shown), "what leads into the repository leads nowhere from an index"
+    written = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    words = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", written)
+    assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), "and all its words are there"
+
+
+def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: dict[str, Path]) -> None:
+    said = read_metadata(published[".whl"])
+    assert f"Project-URL: Homepage, {HOME}\n" in said
+    assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in said
+    shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", said.partition("\n\n")[2])
+    links = re.findall(r"\]\(([^)\s]+)\)", shown)
+    assert len(links) > 2
+    for link in links:
+        assert re.match(r"https?://|#", link), f"{link} leads nowhere from an index"
+        if link.startswith(HOME):
+            kind, revision, path = link.removeprefix(f"{HOME}/").split("/", 2)
+            assert (revision, (REPOSITORY / path.partition("#")[0]).is_file()) == ("abc123", True), link
+            assert (kind == "raw") == (path.endswith((".png", ".svg")) and "![" in shown.partition(link)[0].rpartition("\n")[2])
+
+
+def test_what_is_installed_brings_its_plugins(built: dict[str, Path], tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, built[".whl"]], check=True, capture_output=True
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")} | {"PYTHONPATH": str(site)}
+    build_folder = tmp_path / "project" / "profiles"
+    build_folder.mkdir(parents=True)
+    (build_folder / "bad.toml").write_text("options.hccl_timeot = 1\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--npuprof"]
+    done = subprocess.run(command, cwd=build_folder.parent, env=environment, capture_output=True, text=True)
+    assert (done.returncode, "did you mean 'hccl_timeout'" in done.stdout) == (1, True), done.stdout + done.stderr
+
+
+def test_every_python_that_is_promised_is_tried() -> None:
+    promised = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)}
+    matrix = yaml.safe_load((REPOSITORY / ".github/workflows/ci.yml").read_text())["jobs"]["all"]["strategy"]["matrix"]["python"]
+    listed = re.search(r"for minor in ([\d ]+);", (REPOSITORY / ".ci/run").read_text())
+    assert listed is not None
+    assert promised == set(matrix) == {"3.11", *(f"3.{minor}" for minor in listed[1].split())}
+
+
+# -- who publishes ------------------------------------------------------------------------------------------------
+
+
+def list_steps(workflow: Path) -> list[dict[str, Any]]:
+    jobs = yaml.safe_load(workflow.read_text())["jobs"]
+    return [step for job in jobs.values() for step in job.get("steps", ())]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_follows_the_published_schema(workflow: Path) -> None:
+    pytest.importorskip("check_jsonschema")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", workflow]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_others_wrote_is_pinned_by_its_commit(workflow: Path) -> None:
+    for step in list_steps(workflow):
+        if "uses" in step and not step["uses"].startswith("./"):
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
+
+
+def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publish() -> None:
+    said = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())
+    assert said[True] == {"push": {"tags": ["npuprof-v*"]}}  # vX.Y.Z are versions of the presets of this repository
+    assert said["permissions"] == {"contents": "read"}
+    assert said["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
+    assert "permissions" not in said["jobs"]["build"]
+    publish = said["jobs"]["publish"]
+    assert (publish["needs"], publish["environment"], publish["permissions"]) == ("build", "pypi", {"id-token": "write"})
+    assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert publish["steps"][-1]["with"] == {"attestations": True}
+    assert not re.search(r"secrets|password|(?<!id-)token", repr(said))
+    for step in list_steps(REPOSITORY / ".github/workflows/release.yml"):
+        assert "${{" not in step.get("run", ""), "what a tag is called is no part of a command"
+
+
+def test_the_container_is_made_of_what_is_there() -> None:
+    said = (REPOSITORY / ".ci/Containerfile").read_text()
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE):
+        for path in line.split():
+            assert (REPOSITORY / path).exists(), path
+    needed = {"pyproject.toml", "README.md", "LICENSE", ".ci/metadata.py", "profiles", "npuprof"}
+    assert needed <= set(re.sub(r"\n", " ", said).split())
+    subprocess.run(["sh", "-n", REPOSITORY / ".ci/image-root"], check=True)
+    assert "USER 65534" in said

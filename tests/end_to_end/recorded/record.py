@@ -1,0 +1,290 @@
+"""What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in ``recordings/``.
+
+A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a ``{word}`` is run for each
+value of ``each.word``: a list, or the name of one that the code knows (``"every target"``). A recording is a
+transcript: below each command line (``$``) stand its exit code (``=``), standard output (indented), standard error
+(``!``) and the files it made (``+``), changed (``~``) and removed (``-``).
+
+    python tests/end_to_end/recorded/record.py --accept [SCENARIO...]          records what the work tree does
+    python tests/end_to_end/recorded/record.py --command PATH [SCENARIO...]    records what another npuprof does
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+RECORDINGS = HERE / "recordings"
+
+#: Fixtures that are folders of this repository: where they are, and where they are laid out.
+FOLDERS = {"the shipped presets": ("profiles", "profiles"), "the scripts": ("tests/scripts/samples", "scripts")}
+
+#: The whole environment of a command, beside the paths that depend on the machine.
+ENVIRONMENT = {
+    "COLUMNS": "100",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_AUTHOR_NAME": "Ada Lovelace",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada Lovelace",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "LC_ALL": "C.UTF-8",
+    "TERM": "dumb",
+    "TZ": "UTC",
+}
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+#: What differs from machine to machine, or from release to release, and is no behaviour.
+RULES = [
+    (re.compile(r"\bnpuprof \d+\.\d+\.\d+\b"), "npuprof {version}"),
+    (re.compile(r'(?<="name": "npuprof",)(\s*)"version": "[^"]+"'), r'\1"version": "{version}"'),  # SARIF's driver
+    (re.compile(rf"/[^\s\"']*/site-packages/npuprof/profiles|{re.escape(str(REPOSITORY))}/profiles"), "{builtin}"),
+    (re.compile(r"\S+/npuprof(?= git (textconv|diff-driver|merge-driver) )"), "{npuprof}"),  # what git install found
+    (re.compile(r"\S+ -P -m npuprof(?= git (textconv|diff-driver|merge-driver) )"), "{npuprof}"),
+]
+
+#: A text longer than this is kept as its digest and its beginning.
+LONGEST = 20_000
+#: Control characters are shown by their pictures.
+PICTURES = {number: 0x2400 + number for number in range(32) if chr(number) not in "\t\n"}
+
+
+class Result(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+#: Words of npuprof, standard input, environment and folder to what came of them.
+Command = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Result]
+
+
+class Scenario(NamedTuple):
+    """Files, by path, and command lines that run one after another beside them."""
+
+    room: str
+    name: str
+    files: Mapping[str, str]
+    folders: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+
+    @property
+    def recording(self) -> Path:
+        """Where its transcript is kept."""
+        return RECORDINGS / self.room / f"{re.sub('[^a-z0-9]+', '-', self.name.lower()).strip('-')}.txt"
+
+
+def scenarios() -> list[Scenario]:
+    """Return all scenarios, room by room."""
+    rooms = {path.stem: tomllib.loads(path.read_text()) for path in sorted((HERE / "cases").glob("*.toml"))}
+    fixtures = {name: files for room in rooms.values() for name, files in room.get("fixtures", {}).items()}
+    return [_scenario(room, name, row, fixtures) for room, held in rooms.items() for name, row in held["scenario"].items()]
+
+
+def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[str, Mapping[str, str]]) -> Scenario:
+    lines = row.get("lines", "").splitlines()
+    files: dict[str, str] = {}
+    for fixture in row.get("fixtures", ()):
+        files |= fixtures.get(fixture, {})
+    if "examples" in row:
+        made, more = _examples(row["examples"])
+        files |= made
+        lines += more
+    folders = tuple(FOLDERS[fixture] for fixture in row.get("fixtures", ()) if fixture not in fixtures)
+    return Scenario(room, name, files, folders, tuple(said for line in lines for said in _repeated(line, row.get("each", {}))))
+
+
+def _list_all(named: str) -> list[str]:
+    """Return the values that ``every shell`` and the like stand for. Raises KeyError."""
+    from npuprof.commands.framework.registry import list_verbs
+    from npuprof.renderers import MODULES
+    from npuprof.renderers.files import FORMATS
+    from npuprof.renderers.shell import SHELLS
+
+    verbs = [names for names, verb in list_verbs() if not verb.hidden]
+    lists = {
+        "every verb": list(dict.fromkeys(" ".join(names[:depth]) for depth in (1, 2) for names in verbs)),
+        "every target": list(MODULES),
+        "every shell": list(SHELLS),
+        "every format": list(FORMATS),
+    }
+    return lists[named]
+
+
+def _repeated(line: str, each: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a line once for every combination of the values that stand for its ``{words}``."""
+    names = [name for name in each if f"{{{name}}}" in line]
+    for values in itertools.product(*(_list_all(each[name]) if isinstance(each[name], str) else each[name] for name in names)):
+        said = line
+        for name, value in zip(names, values, strict=True):
+            said = said.replace(f"{{{name}}}", value)
+        yield said
+
+
+def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
+    """Return the failing examples of the codes with a prefix, each a store of its own, and the checks of them."""
+    from npuprof.catalog.pages import load_pages
+
+    files: dict[str, str] = {}
+    lines: list[str] = []
+    for code, page in load_pages().items():
+        if code.startswith(prefix) and page.bad:
+            files |= {f"{code}/{name}.toml": text for name, text in page.bad.items()}
+            asked = "".join(f" --{flag} '{value}'" for flag, value in page.ask_bad.items())
+            lines.append(f"npuprof check --store {code}{asked} --severity info --format json")
+    return files, lines
+
+
+def play(scenario: Scenario, here: Path, command: Command) -> str:
+    """Lay a scenario out below an empty folder, run its lines there; return the transcript.
+
+    Lines that do not call npuprof are the shell's. The clock of git moves an hour with each line.
+    """
+    here = here.resolve()
+    work, home = here / "work", here / "home"
+    home.mkdir(parents=True)
+    for source, target in scenario.folders:
+        shutil.copytree(REPOSITORY / source, work / target, ignore=shutil.ignore_patterns("__pycache__"))
+    work.mkdir(exist_ok=True)
+    for name, text in scenario.files.items():
+        path = work / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    told: list[str] = []
+    before = _snapshot(here)
+    for number, line in enumerate(scenario.lines):
+        stamp = (START + timedelta(hours=number)).isoformat()
+        environ = {
+            **ENVIRONMENT, "HOME": str(home), "PATH": os.environ["PATH"], "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp
+        }  # fmt: skip
+        given, words, source, folder = _parsed(line)
+        if words[0] == "npuprof":
+            done = command(words[1:], (work / source).read_bytes() if source else b"", environ | given, work / folder)
+        else:
+            done = run(["sh", "-c", line], b"", environ, work)
+        after = _snapshot(here)
+        changed = _files(before, after) if words[0] == "npuprof" else []
+        told += [f"$ {line}", f"= {done.code}", *_block("  ", done.out), *_block("! ", done.err), *changed, ""]
+        before = after
+    text = "\n".join(told).replace(str(here), "{here}")
+    for pattern, instead in RULES:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def run(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
+    """Run a program."""
+    done = subprocess.run(words, input=stdin, env=dict(environ), cwd=folder, capture_output=True, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def work_tree(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
+    """Run the npuprof of the work tree as a process of its own."""
+    return run([sys.executable, "-m", "npuprof", *words], stdin, {**environ, "PYTHONPATH": str(REPOSITORY)}, folder)
+
+
+def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
+    """Return the variables in front of a line, its words, the file after ``<`` at its end, and the folder it goes to first."""
+    words = shlex.split(line)
+    folder = source = ""
+    if words[0] == "cd" and words[2:3] == ["&&"]:
+        folder, words = words[1], words[3:]
+    if words[-2:-1] == ["<"]:
+        source, words = words[-1], words[:-2]
+    given = dict(word.split("=", 1) for word in itertools.takewhile(re.compile(r"[A-Z_]+=").match, words))
+    return given, words[len(given) :], source, folder
+
+
+def _snapshot(here: Path) -> dict[str, bytes]:
+    """Return all files below a folder; of a repository's inside only its configuration."""
+    found: dict[str, bytes] = {}
+    for folder, inner, names in os.walk(here):
+        if ".git" in inner:
+            inner.remove(".git")
+            names.append(".git/config")
+        for name in names:
+            path = Path(folder, name)
+            if path.is_symlink():
+                found[_named(path, here)] = f"link to {os.readlink(path)}".encode()
+            elif path.is_file():
+                found[_named(path, here)] = path.read_bytes()
+    return dict(sorted(found.items()))
+
+
+def _named(path: Path, here: Path) -> str:
+    return os.path.relpath(path, here / "work")
+
+
+def _files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
+    for name, content in after.items():
+        if before.get(name) != content:
+            yield f"{'~' if name in before else '+'} {name}"
+            yield from _block("| ", content)
+    yield from (f"- {name}" for name in before if name not in after)
+
+
+def _block(mark: str, raw: bytes) -> Iterator[str]:
+    text = raw.decode(errors="backslashreplace").translate(PICTURES)
+    if len(text) > LONGEST:
+        yield f"{mark}({len(raw)} bytes, sha256 {hashlib.sha256(raw).hexdigest()}, which begin with:)"
+        text = "".join(text[: LONGEST // 20].splitlines(keepends=True)[:-1])
+    *lines, last = text.split("\n")
+    yield from (f"{mark}{line}" if line else mark.rstrip() for line in lines)
+    if last:
+        yield f"{mark}{last}"
+        yield "\\ no line end"
+
+
+def record(found: Sequence[Scenario], command: Command) -> None:
+    """Write the recordings of scenarios."""
+
+    def keep(scenario: Scenario) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            text = play(scenario, Path(folder), command)
+        scenario.recording.parent.mkdir(parents=True, exist_ok=True)
+        scenario.recording.write_bytes(text.encode())
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(keep, found))
+
+
+def main() -> None:
+    """Record, as the command line says."""
+    sys.path.insert(0, str(REPOSITORY))
+    parser = argparse.ArgumentParser(description="Keep what npuprof prints and writes.")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--accept", action="store_true", help="record what the work tree does")
+    how.add_argument("--command", metavar="PATH", help="record what this npuprof does")
+    parser.add_argument("scenario", nargs="*", help="only these; all if none is named")
+    given = parser.parse_args()
+    known = scenarios()
+    found = [scenario for scenario in known if not given.scenario or scenario.name in given.scenario]
+    if unknown := set(given.scenario) - {scenario.name for scenario in known}:
+        parser.error(f"no scenario {', '.join(sorted(unknown))}")
+    path = given.command and str(Path(given.command).absolute())
+    record(found, (lambda words, *rest: run([path, *words], *rest)) if path else work_tree)
+    if not given.scenario:
+        for stray in {*RECORDINGS.rglob("*.txt")} - {scenario.recording for scenario in known}:
+            stray.unlink()
+    print(f"{len(found)} scenarios, {sum(len(scenario.lines) for scenario in found)} lines")
+
+
+if __name__ == "__main__":
+    main()

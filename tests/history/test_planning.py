@@ -1,0 +1,598 @@
+"""Releases of many presets: what is planned and in which order, all tags or none, notes, and what is pushed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npuprof
+from npuprof.history.planning import sort_parents_first
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+BASE = '[profile]\nabstract = true\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
+HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+
+
+@pytest.fixture
+def repo(repo: Repo) -> Repo:
+    """A base, two plain heirs, one that takes a range of the base, and one of its own."""
+    repo.commit(
+        {
+            "base": BASE.format(1836),
+            "a/one": HEIR.format("base", 1),
+            "a/two": HEIR.format("base", 2),
+            "ranged": HEIR.format("base@1", 3),
+            "alone": '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n',
+        }
+    )
+    return repo
+
+
+def plan(run: Run, *words: str) -> dict[str, list[str]]:
+    """Return what is planned: step, version and causes of each tag's name."""
+    done = run("release", *words, "--dry-run", "--format", "json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    rows = {one["name"]: [one["step"], one["version"], *one["follows"]] for one in found["releases"]}
+    return {**rows, **({"@": [found["store"]["step"], found["store"]["version"]]} if found["store"] else {})}
+
+
+@pytest.mark.parametrize(
+    ("extends", "order"),
+    [
+        ({}, []),
+        ({"b": ["a"], "a": []}, [["a"], ["b"]]),
+        ({"c": ["b"], "b": ["a"], "a": [], "z": []}, [["a", "z"], ["b"], ["c"]]),
+        ({"a": ["gone"], "b": ["b"]}, [["a", "b"]]),
+        ({"a": ["b"], "b": ["a"], "c": ["b"]}, [["a"], ["b"], ["c"]]),
+    ],
+)
+def test_parents_come_first_and_circles_end(extends: dict[str, list[str]], order: list[list[str]]) -> None:
+    assert sort_parents_first(extends) == order
+
+
+RULE = '[[rule]]\ncode = "T-1"\npresets = ["a/*"]\nrequire = "{}"\nseverity = "{}"\nmessage = "{}"\n'
+_STRICT = RULE.format("hccl_timeout > 0", "error", "m")
+_MILD = RULE.format("hccl_timeout > 0", "warning", "m")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", _STRICT, ["major", "2.0.0"]),
+        ("", _MILD, ["minor", "1.1.0"]),
+        (_MILD, _STRICT, ["major", "2.0.0"]),
+        (_STRICT, _MILD, ["minor", "1.1.0"]),
+        (_STRICT, "", ["minor", "1.1.0"]),
+        (_STRICT, RULE.format("hccl_timeout > 1", "error", "m"), ["major", "2.0.0"]),
+        (_STRICT, RULE.format("hccl_timeout > 0", "error", "other"), ["patch", "1.0.1"]),
+        ("", 'requires = ">=0.0.1"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
+        ("", "# a word\n", ["patch", "1.0.1"]),
+        (_STRICT, _STRICT, None),
+    ],
+)
+def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(
+    before: str, after: str, expected: list[str] | None, repo: Repo, run: Run
+) -> None:
+    project = repo.folder / "npuprof.toml"
+    project.write_text(before)
+    repo.commit()
+    assert run("release", "--all", "--yes").code == 0
+    project.write_text(after)
+    (repo.folder / "other.txt").write_text("x")
+    repo.commit()
+    if expected is None:
+        assert "nothing has changed" in run("release", "--all", "--yes").err
+        return
+    assert plan(run, "--all") == {"@": expected}
+    repo.commit({"alone": '# text only\n[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'})
+    assert plan(run, "--all") == {"@": expected, "alone": ["patch", "1.0.1"]}, "nor does it go along as less than it is"
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--yes",), ("--format", "markdown"), ("--format", "json")])
+def test_nothing_to_release_is_a_remark_for_a_job_that_asks_after_every_merge(words: tuple[str, ...], repo: Repo, run: Run) -> None:
+    assert run("release", "base", "1.0.0").code == 0
+    tags = repo.git("tag")
+    said = run("release", "--changed", *words)
+    assert (said.code, "nothing has changed since the last releases" in said.err, repo.git("tag")) == (0, True, tags)
+    assert "never released are left out" in said.err
+    assert run("release", "--all", "--yes").code == 0
+    tags = repo.git("tag")
+    said = run("release", "--all", *words)
+    assert (said.code, "nothing has changed since the last releases" in said.err, repo.git("tag")) == (0, True, tags)
+    if "json" in words:
+        assert json.loads(said.out)["releases"] == []
+
+
+@pytest.mark.parametrize("more", ["", "[env]\nHCCL_BUFFSIZE = 300\n"])
+@pytest.mark.parametrize("words", [("--changed",), ("team/q55",)])
+def test_a_release_of_a_renamed_preset_tells_its_former_name(words: tuple[str, ...], more: str, repo: Repo, run: Run) -> None:
+    text = '[profile]\ndescription = "one of a kind"\n\n[options]\nhccl_timeout = 555\niterations_per_loop = 55\nhcom_parallel = true\n'
+    repo.commit({"p55": text})
+    assert run("release", "p55", "1.0.0").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    (repo.folder / "profiles/team").mkdir()
+    repo.git("mv", "profiles/q55.toml", "profiles/team/q55.toml")
+    repo.commit(message="rename")
+    repo.commit({"team/q55": text + more})
+    for form, told in (("text", "was p55 until 1.0.0"), ("markdown", "Was `p55 until 1.0.0`."), ("json", '"former": "p55 until 1.0.0"')):
+        said = run("release", *words, "--dry-run", "--format", form)
+        assert (said.code, told in said.out) == (0, True), said.out + said.err
+    assert run("release", *words, *(["--yes"] if "--changed" in words else [])).code == 0
+    assert "was p55 until 1.0.0" in repo.git("tag", "-l", "--format=%(contents)", "team/q55/*")
+
+
+def test_all_presets_and_the_store_are_released_together(repo: Repo, run: Run) -> None:
+    assert plan(run, "--all") == {name: ["first", "1.0.0"] for name in ("alone", "base", "a/one", "a/two", "ranged", "@")}
+    assert repo.git("tag") == ""
+    done = run("release", "--all", "--yes")
+    assert done.code == 0, done.err
+    assert repo.git("tag").split() == sorted([f"{name}/v1.0.0" for name in ("alone", "base", "a/one", "a/two", "ranged")] + ["v1.0.0"])
+    assert set(repo.git("for-each-ref", "--format=%(objecttype)", "refs/tags").split()) == {"tag"}
+    assert run("verify", "--tags").code == 0
+    assert "nothing has changed" in run("release", "--all", "--yes").err
+    commit = repo.head
+    assert f"Parent: base@1 1.0.0 {commit}" in repo.git("tag", "-l", "--format=%(contents)", "ranged/v1.0.0"), "a version of the same plan"
+
+
+def test_heirs_follow_what_changes_a_range_too(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert plan(run, "--changed") == {
+        "base": ["minor", "1.1.0"],
+        "a/one": ["minor", "1.1.0", "base"],
+        "a/two": ["minor", "1.1.0", "base"],
+        "ranged": ["minor", "1.1.0", "base"],
+    }
+    done = run("release", "--all", "--dry-run")
+    assert "3 presets follow base@1.1.0 a/one@1.1.0 minor after 1.0.0 " in " ".join(done.out.split())
+    assert " ".join(done.out.split()).endswith(
+        " v1.1.0 the whole store, minor after 1.0.0: 4 presets: changed: hccl_timeout 1836 → 1904 s (in a/one, a/two, base, ranged) "
+        f"5 tags at {repo.head[:7]}"
+    )
+    assert run("release", "--all", "--yes").code == 0
+    assert npuprof.open_store().resolve("ranged").options["hccl_timeout"] == 1904
+    assert run("verify", "--tags").code == 0
+    assert plan(run, "--all", "9.0.0")["@"] == ["none", "9.0.0"]
+
+
+def test_who_has_a_change_of_its_own_follows_nobody(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", 9), "a/two": HEIR.format("base", 2) + "# more\n"})
+    found = plan(run, "--changed")
+    assert (found["a/one"], found["a/two"], found["ranged"]) == (["major", "2.0.0"], ["minor", "1.1.0"], ["minor", "1.1.0", "base"])
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [
+        ({"alone": None}, ["major", "2.0.0"]),
+        ({"new": HEIR.format("base", 1)}, ["minor", "1.1.0"]),
+        ({"alone": '# said\n[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'}, ["patch", "1.0.1"]),
+        ({"base": BASE.format(1904)}, ["minor", "1.1.0"]),
+        ({"base": BASE.format(1836) + 'precision_mode_v2 = "fp16"\n'}, ["major", "2.0.0"]),
+    ],
+)
+def test_the_biggest_step_makes_the_number_of_the_store(change: dict[str, str | None], step: list[str], repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit(change)
+    assert plan(run, "--all")["@"] == step
+
+
+def test_changed_leaves_out_what_never_was_released_and_says_so(repo: Repo, run: Run) -> None:
+    assert run("release", "base").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    done = run("release", "--changed", "--dry-run")
+    assert done.out == f"base@1.1.0  minor after 1.0.0: changed: hccl_timeout 1836 → 1904 s\n1 tag at {repo.head[:7]}\n"
+    assert "4 presets never released are left out: a/one, a/two, alone, ranged" in done.err
+
+
+@pytest.mark.parametrize("words", [["--changed"], ["--all"]])
+def test_an_error_in_one_preset_stops_all(words: list[str], repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    before = repo.git("for-each-ref", "refs/tags")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", '"x"'), "a/two": HEIR.format("gone", 1)})
+    done = run("release", *words, "--yes")
+    assert done.code == 2
+    assert "NP101" in done.err
+    assert "iterations_per_loop" in done.err
+    assert "nothing is released" in done.err
+    assert repo.git("for-each-ref", "refs/tags") == before
+
+
+def test_what_is_not_committed_is_not_released(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(1904)})
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert "the store is not released: base is not committed as it is" in done.err
+    assert repo.git("tag") == ""
+
+
+def test_nothing_is_tagged_without_a_yes(repo: Repo, run: Run) -> None:
+    done = run("release", "--all")
+    assert (done.code, repo.git("tag")) == (1, "")
+    assert "the whole store" in done.out
+    assert "--yes was not said" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "release names no preset"),
+        (["--changed", "--all"], "two ways"),
+        (["--changed", "base"], "'base' has no place beside --changed"),
+        (["--all", "base"], "'base' is not a version"),
+        (["--all", "1.0.0", "x"], "'1.0.0 x' has no place beside --all"),
+        (["base", "--yes"], "--yes belongs to --changed and --all"),
+    ],
+)
+def test_words_without_a_place_are_refused(words: list[str], said: str, repo: Repo, run: Run) -> None:
+    done = run("release", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert repo.git("tag") == ""
+
+
+def test_the_number_of_the_store_can_be_given_and_only_rises(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "3.0.0", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert "3.0.0 is released already" in run("release", "--all", "3.0.0", "--yes").err
+    assert "2.0.0 would go back: the store is at 3.0.0" in run("release", "--all", "2.0.0", "--yes").err
+    assert plan(run, "--all", "4.0.0-rc.1")["@"] == ["minor", "4.0.0-rc.1"]
+
+
+def test_a_name_that_is_taken_leaves_none_of_the_tags(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))  # nobody works there, it is not worth waiting
+    repo.git("tag", "v1.0.0")  # no version, as it is lightweight
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert repo.git("tag").split() == ["v1.0.0"]
+    repo.git("tag", "-d", "v1.0.0")
+    repo.git("tag", "ranged/v1.0.0/below")  # a folder where a tag would have to be
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert repo.git("tag").split() == ["ranged/v1.0.0/below"]
+
+
+def test_a_hook_that_says_no_leaves_none_of_the_tags(repo: Repo, run: Run) -> None:
+    hook = repo.folder / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" != prepared ] || ! grep -q ranged\n')
+    hook.chmod(0o755)
+    assert run("release", "--all", "--yes").code == 2
+    assert repo.git("tag") == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "made"),
+    [("prepared", 0), ("committed", 6)],
+)
+def test_being_killed_leaves_all_of_the_tags_or_none(state: str, made: int, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))
+    hook = repo.folder / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\n[ "$1" != {state} ] || kill -9 0\n')
+    hook.chmod(0o755)
+    words = [sys.executable, "-m", "npuprof", "release", "--all", "--yes"]
+    done = subprocess.run(
+        words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, start_new_session=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert len(repo.git("tag").split()) == made
+    hook.unlink()
+    locks = list((repo.folder / ".git/refs/tags").rglob("*.lock"))
+    if locks:
+        assert ".lock is there" in run("release", "--all", "--yes").err
+    for lock in locks:
+        lock.unlink()
+    if not made:
+        assert run("release", "--all", "--yes").code == 0
+
+
+def test_tags_are_signed_by_git_where_it_is_set_so(repo: Repo, run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "signer"
+    program.write_text('#!/bin/sh\ncat > /dev/null\necho "[GNUPG:] SIG_CREATED " >&2\necho "-----BEGIN PGP SIGNATURE-----"\necho made\n')
+    program.chmod(0o755)
+    for key, value in (("tag.gpgSign", "true"), ("gpg.program", str(program))):
+        repo.git("config", key, value)
+    assert run("release", "--all", "--yes").code == 0
+    for tag in repo.git("tag").split():
+        assert repo.git("cat-file", "tag", tag).endswith("-----BEGIN PGP SIGNATURE-----\nmade"), tag
+
+
+# -- notes ---------------------------------------------------------------------------------------------------------
+
+
+def test_notes_tell_changes_once_and_who_follows(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904), "alone": None, "a/one": HEIR.format("base", 9)})
+    text = run("release", "--all", "--dry-run", "--format", "markdown").out
+    assert text.startswith(
+        "# v2.0.0\n\nA major step after 1.0.0:\n\n- `removed: alone`\n- `a/one: may change numerics: iterations_per_loop 1 → 9"
+    )
+    assert "\n\nRemoved: `alone`\n" in text
+    assert (
+        "\n## Changes of several presets\n\n**`profiles/base.toml:5` → 4 presets**\n\n| | change | risk | cause |\n|---|---|---|---|\n"
+        "| `~` | `hccl_timeout 1836 → 1904 s` |" in text
+    )
+    assert text.count("| `~` | `hccl_timeout 1836") == 1, "which all four share"
+    assert "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n" in text
+    assert text.endswith("\n## 2 presets follow `base@1.1.0`\n\n- `a/two` 1.0.0 → 1.1.0 (minor)\n- `ranged` 1.0.0 → 1.1.0 (minor)\n")
+    assert run("release", "--all", "--yes", "--format", "markdown", "-o", "notes.md").code == 0
+    assert Path("notes.md").read_text() == text
+    assert run("release", "alone", "--dry-run", "--format", "markdown").code == 2
+
+
+def test_a_rename_is_told_as_one_and_a_removal_is_not(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    alone = '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'
+    repo.commit(
+        {"alone": None, "single": alone, "ranged": None, "fresh": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 9\n'}
+    )
+    text = run("release", "--all", "--dry-run", "--format", "markdown").out
+    assert text.startswith(
+        "# v2.0.0\n\nA major step after 1.0.0:\n\n- `removed: ranged`\n- `renamed: alone → single`\n\nRemoved: `ranged`\n"
+    )
+    assert "\n\nRenamed: `alone` → `single`\n" in text
+    assert "- `only the name changed, from alone`" in text
+    store = json.loads(run("release", "--all", "--dry-run", "--format", "json").out)["store"]
+    assert (store["removed"], store["renamed"]) == (["ranged"], [{"was": "alone", "name": "single"}])
+    assert run("release", "--all", "--yes").code == 0
+    told = repo.git("tag", "-l", "--format=%(contents)", "v2.0.0")
+    assert "renamed: alone → single\n" in told
+    assert "removed: alone" not in told
+
+
+def test_equal_changes_are_told_once_though_their_base_has_no_release(repo: Repo, run: Run) -> None:
+    for name in ("a/one", "a/two", "ranged"):
+        (repo.folder / "note.txt").write_text(name)  # each version is of a commit of its own
+        repo.commit()
+        assert run("release", "base" if name == "ranged" else name).code == 0
+    repo.git("tag", "-d", "base/v1.0.0")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", 1) + "hcom_parallel = true\n"})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert text.count("hccl_timeout 1836 → 1904 s` | distributed") == 1
+    assert "**`profiles/base.toml:5` → 2 presets**" in text
+    assert "\n## `a/one` 1.1.0\n" in text
+    assert "| `+` | `hcom_parallel true` |" in text
+    repo.git("checkout", "-q", "HEAD~1")
+    repo.commit({"base": BASE.format(1904)})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert (
+        "\n## 2 presets\n\nA minor step:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n- `a/one` 1.0.0 → 1.1.0 (minor)\n- `a/two` " in text
+    )
+
+
+def test_a_changelog_is_what_the_tags_say(repo: Repo, run: Run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert run("release", "--all", "--yes").code == 0
+    assert run("yank", "base@1.0.0", "--why", "slow").code == 0
+    text = run("list", "--versions", "--format", "markdown").out
+    assert text.startswith("# Changelog\n\n## The whole store\n\n### 1.1.0 (")
+    assert "## `base`\n\n### 1.1.0 (" in text
+    assert "    ~ hccl_timeout 1836 → 1904 s" in text
+    assert "\n\n**Yanked**: `slow`\n\n    the first release\n" in text
+    assert "Digest" not in text
+
+
+GRADUAL = '[profile]\ndescription = "one of a kind"\n\n[options]\nhccl_timeout = 555\niterations_per_loop = 55\nhcom_parallel = true\n'
+
+
+def test_a_changelog_goes_on_under_a_new_name_and_says_what_is_gone(repo: Repo, run: Run) -> None:
+    repo.commit({"p55": GRADUAL, "short": "[options]\nhccl_timeout = 7\n"})
+    assert run("release", "--all", "--yes").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    repo.commit(message="rename")
+    assert run("release", "q55").code == 0
+    repo.git("mv", "profiles/q55.toml", "profiles/r55.toml")
+    repo.git("rm", "-q", "profiles/short.toml")
+    repo.commit(message="rename again, remove one")
+    text = run("list", "--versions", "--format", "markdown").out
+    sections = {part.split("\n")[0]: part for part in text.split("\n## ")}
+    found = [
+        line.replace(line[line.index("(") : line.index(")") + 1], "") for line in sections["`r55`"].split("\n") if line.startswith("### ")
+    ]
+    assert found == ["### 1.0.1 , as `q55`", "### 1.0.0 , as `p55`"]
+    assert (sections["`p55`"], sections["`q55`"]) == ("`p55`\n\nGoes on as `r55`.\n", "`q55`\n\nGoes on as `r55`.\n")
+    assert "\nThere is no such preset any more.\n\n### 1.0.0 (" in sections["`short`"]
+    assert "no such preset" not in sections["`base`"] + sections["The whole store"]
+    repo.commit({"p55": "[options]\nhccl_timeout = 8\n"})
+    assert run("release", "p55", "3.0.0").code == 0
+    text = run("list", "--versions", "--format", "markdown").out
+    assert "\n## `p55`\n\nGoes on as `r55`.\n\n### 3.0.0 (" in text, "another preset has the old name"
+
+
+def test_a_released_preset_that_is_gone_is_told_until_a_version_of_the_store_says_it(repo: Repo, run: Run) -> None:
+    repo.commit({"p55": GRADUAL, "short": "[options]\nhccl_timeout = 7\n", "never": "[options]\nhccl_timeout = 9\n"})
+    for name in ("p55", "short", "base"):
+        assert run("release", name, "1.0.0").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    repo.git("rm", "-q", "profiles/short.toml", "profiles/never.toml")
+    repo.commit(message="rename one, remove two")
+    said = "1 released preset is gone: short@1.0.0; the next version of the store says so (npuprof release --all)"
+    plan = run("release", "--changed", "--dry-run")
+    assert (plan.code, said in plan.err, "was p55 until 1.0.0" in plan.out) == (0, True, True), plan.err
+    assert json.loads(run("release", "--changed", "--dry-run", "--format", "json").out)["removed"] == ["short@1.0.0"]
+    assert "Gone since they were released: `short@1.0.0`" in run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert said in run("release", "--changed", "--yes").err
+    assert said in run("release", "--changed").err, "also where there is nothing to tag"
+    assert run("release", "--all", "--yes").code == 0
+    assert "gone" not in run("release", "--changed").err, "a first version of the store has never had it"
+    repo.git("rm", "-q", "profiles/q55.toml")
+    repo.commit(message="remove one more")
+    assert "gone: q55@1.0.1;" in run("release", "--changed").err
+    assert "removed: q55" in run("release", "--all", "--yes").out
+    assert "gone" not in run("release", "--changed").err
+
+
+# -- pushing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def remote(repo: Repo, tmp_path: Path) -> Repo:
+    """A bare repository that the branch is pushed to, under a name that is not origin."""
+    made = Repo(tmp_path / "remote.git", init=False)
+    made.folder.mkdir()
+    made.git("init", "-q", "--bare")
+    repo.git("remote", "add", "team", str(made.folder))
+    return made
+
+
+@pytest.mark.parametrize("words", [["--all", "--yes"], ["base"]])
+def test_a_push_takes_the_new_tags_and_nothing_else(words: list[str], repo: Repo, remote: Repo, run: Run) -> None:
+    repo.git("tag", "-a", "other", "-m", "x")
+    repo.git("config", "push.followTags", "true")
+    done = run("release", *words, "--push")
+    assert done.code == 0, done.err
+    assert sorted(remote.git("tag").split()) == sorted(set(repo.git("tag").split()) - {"other"})
+    assert remote.git("for-each-ref", "refs/heads") == ""
+    assert "to team" in done.err
+    done = run("yank", "base@1.0.0", "--why", "slow", "--push")
+    assert "base/v1.0.0.yanked" in remote.git("tag").split(), done.err
+
+
+def refuse_pushes(remote: Repo, condition: str) -> Path:
+    """Let a remote refuse the refs that meet a condition of the shell; return the hook that does."""
+    hook = remote.folder / "hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\n{condition} || exit 0\necho "no tags on Fridays" >&2\necho "nor before" >&2\nexit 1\n')
+    hook.chmod(0o755)
+    return hook
+
+
+def test_a_push_that_fails_is_told_and_the_tags_stay(repo: Repo, remote: Repo, run: Run) -> None:
+    refuse_pushes(remote, '[ "$1" = refs/tags/v1.0.0 ]')
+    done = run("release", "--all", "--yes", "--push")
+    assert done.code == 2
+    assert "the tags are made, and team did not take them" in done.err
+    assert "no tags on Fridays; nor before; " in done.err
+    assert "; v1.0.0: hook declined\n" in done.err
+    assert "git push --atomic team" in done.err
+    assert len(repo.git("tag").split()) == 6
+    assert remote.git("tag") == "", "all or none there, too"
+
+
+def test_a_version_that_somebody_else_pushed_first_is_told_with_what_to_do(repo: Repo, remote: Repo, run: Run, tmp_path: Path) -> None:
+    assert run("release", "base").code == 0
+    other = Repo(tmp_path / "other")
+    other.commit({"base": BASE.format(7)})
+    other.release("base", "1.0.0")
+    other.git("push", "-q", str(remote.folder), "base/v1.0.0")
+    repo.git("tag", "-d", "base/v1.0.0")
+    done = run("release", "--all", "--yes", "--push")
+    assert done.code == 2
+    assert "why: base/v1.0.0: already exists\n" in done.err
+    assert "take yours away (git tag -d base/v1.0.0)" in done.err
+
+
+def test_a_yank_whose_push_failed_is_pushed_when_it_is_said_again(repo: Repo, remote: Repo, run: Run) -> None:
+    assert run("release", "base", "--push").code == 0
+    hook = refuse_pushes(remote, "true")
+    words = ["yank", "base@1.0.0", "--why", "slow", "--push"]
+    assert run(*words).code == 2
+    hook.unlink()
+    assert "yanked already: slow" in run("yank", "base@1.0.0", "--why", "other", "--push").err
+    assert run(*words).code == 0
+    assert "base/v1.0.0.yanked" in remote.git("tag").split()
+
+
+@pytest.mark.parametrize("words", [["--all", "--yes"], ["base"]])
+def test_who_loses_against_another_release_is_told_in_words_and_has_no_tag(words: list[str], repo: Repo, run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "signer"  # at work between the look at what is there and the tags
+    other = f"env -u GIT_DIR -u GIT_OBJECT_DIRECTORY git -C {repo.folder} update-ref refs/tags/base/v1.0.0 HEAD"
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\n{other}\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\n")
+    program.chmod(0o755)
+    for key, value in (("tag.gpgSign", "true"), ("gpg.program", str(program))):
+        repo.git("config", key, value)
+    done = run("release", *words)
+    assert done.code == 2
+    assert "the tag base/v1.0.0 exists already" in done.err
+    assert "Another release in this repository made it meanwhile; this one has made no tag." in done.err
+    assert "release again: the plan is made anew" in done.err
+    assert "lock" not in done.err
+    assert repo.git("tag") == "base/v1.0.0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "team"),
+        ({"branch.main.remote": "one"}, "one"),
+        ({"branch.main.remote": "one", "remote.pushDefault": "two"}, "two"),
+        ({"branch.main.pushRemote": "three", "remote.pushDefault": "two"}, "three"),
+    ],
+)
+def test_the_command_to_type_names_the_remote_of_the_branch(
+    settings: dict[str, str], name: str, repo: Repo, remote: Repo, run: Run
+) -> None:
+    for key, value in settings.items():
+        repo.git("config", key, value)
+    assert f"share it with git push {name} base/v1.0.0" in run("release", "base").err
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ssh://nobody@nowhere/presets.git", "team sent nothing for 1 seconds"),
+        ("ext::sh -c touch% {touched}", "over ssh, https and file only, not over ext"),
+        ("git://127.0.0.1:1/presets.git", "over ssh, https and file only, not over git"),
+    ],
+)
+def test_a_push_goes_by_ssh_https_or_file_and_is_given_up_where_nothing_comes(
+    address: str, said: str, repo: Repo, remote: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched = tmp_path / "touched"
+    monkeypatch.setenv("NPUPROF_TIMEOUT", "1")
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 100;")
+    repo.git("remote", "set-url", "team", address.format(touched=touched))
+    repo.git("config", "remote.team.receivepack", f"touch {touched}; git-receive-pack")
+    repo.git("config", "remote.team.uploadpack", f"touch {touched}; git-upload-pack")
+    done = run("release", "base", "--push")
+    assert done.code == 2
+    assert said in done.err
+    assert repo.git("tag") == "base/v1.0.0"
+    assert not touched.exists()
+
+
+def test_a_push_starts_no_program_of_the_other_side_but_git_s_own(repo: Repo, remote: Repo, run: Run, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    repo.git("config", "remote.team.receivepack", f"touch {touched}; git-receive-pack")
+    repo.git("config", "remote.team.uploadpack", f"touch {touched}; git-upload-pack")
+    assert run("release", "base", "--push").code == 0
+    assert remote.git("tag") == "base/v1.0.0"
+    assert not touched.exists()
+
+
+def test_a_push_does_not_start_the_ssh_that_only_the_repository_names(repo: Repo, remote: Repo, run: Run, tmp_path: Path) -> None:
+    repo.git("config", "core.sshCommand", f"touch {tmp_path}/touched;:")
+    repo.git("remote", "set-url", "team", "ssh://127.0.0.1:9/x")
+    assert run("release", "base", "--push").code == 2
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_server_that_knows_no_all_or_none_is_told_with_the_push_that_it_takes(repo: Repo, remote: Repo, run: Run) -> None:
+    remote.git("config", "receive.advertiseAtomic", "false")
+    done = run("release", "--all", "--yes", "--push")
+    assert (done.code, "The server cannot take all or none of several tags." in done.err) == (2, True)
+    typed = done.err.partition("half done: ")[2].splitlines()[0].split()
+    assert typed[:3] == ["git", "push", "team"]
+    repo.git(*typed[1:])
+    assert sorted(remote.git("tag").split()) == sorted(repo.git("tag").split())
+
+
+def test_without_a_remote_the_tags_are_made_and_that_is_told(repo: Repo, run: Run) -> None:
+    done = run("release", "base", "--push")
+    assert done.code == 2
+    assert "there is no remote to push to" in done.err
+    assert repo.git("tag") == "base/v1.0.0"

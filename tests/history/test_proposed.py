@@ -1,0 +1,254 @@
+"""Commits judge and describe the tree that they write: whatever else lies in the work tree, the index, or a hook's mind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.history import writing
+from npuprof.history.proposed import propose_commit
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.layout import Layout
+from npuprof.store.worktree import list_changed_paths
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+BASE = "[options]\nhccl_timeout = {}\n"
+LEAF = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+WRONG = "[options]\nprecision_mode_v2 = 'fp61'\n"
+
+
+@pytest.fixture
+def repo(repo: Repo) -> Repo:
+    repo.commit({"base": BASE.format(1), "leaf": LEAF.format("base", 1)}, "start")
+    return repo
+
+
+def describe_state(repo: Repo) -> tuple[str, ...]:
+    objects = sorted(str(path) for path in (repo.folder / ".git/objects").rglob("*") if path.is_file())
+    return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("ls-files", "--stage"), *objects
+
+
+def write_hook(repo: Repo, name: str, text: str) -> None:
+    path = repo.folder / ".git/hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def ignore_draft(repo: Repo) -> None:
+    (repo.folder / ".gitignore").write_text("/profiles/draft*\n")
+    repo.git("add", ".gitignore")
+    repo.git("commit", "-qm", "ignore drafts")
+
+
+#: What lies in the work tree, the words of the command, what is told, what is committed.
+COMMITTED: dict[str, tuple[dict[str, str | None], list[str], str, list[str]]] = {
+    "an unrelated broken draft": ({"draft": WRONG, "base": BASE.format(2)}, ["base"], "2 presets: hccl_timeout 1 → 2 s", ["base"]),
+    "an ignored broken draft": ({"draft-1": WRONG, "base": BASE.format(2)}, [], "2 presets: hccl_timeout 1 → 2 s", ["base"]),
+    "another file with changes": (
+        {"base": BASE.format(2), "leaf": LEAF.format("base", 7)}, ["leaf"], "leaf: iterations_per_loop 1 → 7", ["leaf"],
+    ),
+    "a parent with changes of its own": (
+        {"base": WRONG, "leaf": LEAF.format("base", 7)}, ["leaf"], "leaf: iterations_per_loop 1 → 7", ["leaf"],
+    ),
+    "an untracked parent that is named too": (
+        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, ["leaf", "new"], "Add new; leaf: hccl_timeout 1 → 3 s", ["leaf", "new"],
+    ),
+    "an untracked parent that comes with all": (
+        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, [], "Add new; leaf: hccl_timeout 1 → 3 s", ["leaf", "new"],
+    ),
+    "a parent removed in the work tree": ({"base": None, "other": BASE.format(4)}, ["other"], "Add other", ["other"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", COMMITTED)
+def test_what_lies_beside_it_neither_stops_a_commit_nor_stands_in_its_message(repo: Repo, run: Run, told: str) -> None:
+    presets, names, headline, files = COMMITTED[told]
+    ignore_draft(repo)
+    repo.write(presets)
+    tried = run("commit", *names, "--dry-run")
+    done = run("commit", *names)
+    assert done.code == 0, done.err
+    message = repo.git("log", "-1", "--format=%B")
+    assert message.splitlines()[0] == headline
+    assert tried.out.rstrip("\n") == message
+    assert "draft" not in message
+    assert repo.git("show", "--name-only", "--format=").split() == [f"profiles/{name}.toml" for name in files]
+    assert run("check", *[f"{name}@HEAD" for name in ("base", "leaf")]).code == 0
+
+
+#: What lies in the work tree, the words of the command, what is said, and what helps.
+REFUSED: dict[str, tuple[dict[str, str | None], list[str], list[str]]] = {
+    "a parent that is not named": (
+        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, ["leaf"], ["NP101", "in the work tree only", "npuprof commit new leaf"],
+    ),
+    "a parent that git ignores": (
+        {"draft-base": BASE.format(3), "leaf": LEAF.format("draft-base", 1)}, ["leaf"],
+        ["NP101", "if git ignores draft-base, git add -f its file first"],
+    ),
+    "a parent removed": ({"base": None}, ["base"], ["NP101", "profiles/leaf.toml:2"]),
+    "an heir broken by its parent": ({"base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n"}, [], ["NP203", "profiles/base.toml:3"]),
+    "a preset that is ignored": ({"draft-1": BASE.format(1)}, ["draft-1"], ["git ignores profiles/draft-1.toml", "git add -f"]),
+    "no TOML": ({"leaf": "broken = ["}, [], ["NP001", "profiles/leaf.toml:1"]),
+    "an own error": ({"leaf": WRONG, "base": BASE.format(2)}, ["leaf"], ["NP203"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", REFUSED)
+def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(repo: Repo, run: Run, told: str) -> None:
+    presets, names, said = REFUSED[told]
+    ignore_draft(repo)
+    repo.write(presets)
+    repo.git("status")  # refreshes the index
+    before = describe_state(repo)
+    for words in ((*names, "--dry-run"), names):
+        done = run("commit", *words)
+        assert (done.code, done.out) == (2, "")
+        for part in (*said, "NP025"):
+            assert part in done.err, done.err
+        assert describe_state(repo) == before
+
+
+def test_errors_that_the_last_commit_has_already_do_not_stop_the_next(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1) + "precision_mode_v2 = 'fp61'\n", "lost": LEAF.format("gone", 1), "torn": "x = ["})
+    repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n", "lost": LEAF.format("gone", 2), "torn": "x = [  "})
+    assert run("commit").code == 0
+    repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp62'\n"})
+    assert run("commit").code == 2
+
+
+def test_trying_a_commit_writes_nothing_at_all(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(2), "new": BASE.format(3)})
+    before = describe_state(repo), (repo.folder / ".git/index").read_bytes()
+    assert run("commit", "--dry-run").out.startswith("Add new; 2 presets: hccl_timeout 1 → 2 s\n")
+    assert (describe_state(repo), (repo.folder / ".git/index").read_bytes()) == before
+
+
+def test_what_is_staged_and_not_named_stays_staged_and_untold(repo: Repo, run: Run) -> None:
+    repo.write({"base": BASE.format(5), "new": BASE.format(5)})
+    repo.git("add", "-A")
+    repo.write({"leaf": LEAF.format("base", 3)})
+    assert run("commit", "leaf").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "leaf: iterations_per_loop 1 → 3"
+    assert repo.git("status", "--porcelain") == "M  profiles/base.toml\nA  profiles/new.toml"
+
+
+#: A hook, and what becomes of a commit of ``base`` with 2, and of a second try: exit codes, the value committed, words of the message.
+HOOKS: dict[str, tuple[str, tuple[int, int], str, str]] = {
+    "changes the value in the work tree": (
+        "sed -i 's/= 2/= 3/' profiles/base.toml && git add profiles/base.toml", (2, 0), "3", "hccl_timeout 1 → 3",
+    ),
+    "changes the value in the index only": (
+        "git update-index --cacheinfo 100644,$(echo 'options.hccl_timeout = 4' | git hash-object -w --stdin),profiles/base.toml",
+        (2, 2), "1", "NP025",
+    ),
+    "breaks the preset": ("echo precision_mode_v2 = 1 >> profiles/base.toml && git add profiles/base.toml", (2, 2), "1", "NP202"),
+    "takes the change back": ("git checkout HEAD -- profiles/base.toml", (2, 1), "1", "no profile file differs"),
+    "leaves it alone": ("true", (0, 1), "2", "hccl_timeout 1 → 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", HOOKS)
+def test_what_a_hook_makes_of_a_commit_is_not_committed_before_it_is_checked(repo: Repo, run: Run, told: str) -> None:
+    hook, codes, value, said = HOOKS[told]
+    write_hook(repo, "pre-commit", hook)
+    repo.write({"base": BASE.format(2)})
+    tries = [run("commit"), run("commit")]
+    assert tuple(done.code for done in tries) == codes
+    assert codes[0] == 0 or "NP025" in tries[0].err
+    assert f"hccl_timeout = {value}" in repo.git("show", "HEAD:profiles/base.toml")
+    assert said in (repo.git("log", "-1", "--format=%B") if 0 in codes else tries[1].err)
+
+
+def test_the_other_hooks_and_the_signer_run_as_git_has_them_run(repo: Repo, run: Run, tmp_path: Path) -> None:
+    for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"):
+        write_hook(repo, name, f"echo {name} >> '{tmp_path}/ran'" + ("\necho 'Changed-by: hook' >> $1" if name == "commit-msg" else ""))
+    signer = tmp_path / "signer"
+    signer.write_text("#!/bin/sh\ncat > /dev/null\necho 'SIG_CREATED ' >&2\necho '[GNUPG:] SIG_CREATED D' >&2\necho signature\n")
+    signer.chmod(0o755)
+    repo.git("config", "gpg.program", str(signer))
+    repo.git("config", "commit.gpgSign", "true")
+    repo.git("config", "commit.verbose", "true")
+    repo.write({"base": BASE.format(2)})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert (tmp_path / "ran").read_text().split() == ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
+    assert "\ngpgsig signature" in repo.git("cat-file", "commit", "HEAD")
+    assert repo.git("log", "-1", "--format=%B").endswith("\nChanged-by: hook")
+
+
+def test_a_commit_made_meanwhile_is_noticed(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = writing.commit_paths
+    done_once: list[str] = []
+
+    def interfere(*words: Any) -> str:
+        if not done_once:
+            environ = {**os.environ, **ENVIRONMENT}
+            text = LEAF.format("base", 9)
+            oid = repo.git("hash-object", "-w", "--stdin", stdin=text.encode())
+            repo.write({"leaf": text})
+            repo.git("update-index", "--cacheinfo", f"100644,{oid},profiles/leaf.toml")
+            subprocess.run(["git", "commit", "-qm", "meanwhile", "profiles/leaf.toml"], cwd=repo.folder, env=environ, check=True)
+            done_once.append(repo.head)
+        return real(*words)
+
+    monkeypatch.setattr(writing, "commit_paths", interfere)
+    repo.write({"base": BASE.format(2)})
+    assert "NP025" in run("commit").err
+    assert run("commit").code == 0
+    assert repo.git("log", "--format=%s").splitlines() == ["2 presets: hccl_timeout 1 → 2 s", "meanwhile", "start"]
+    assert "iterations_per_loop = 9" in repo.git("show", "HEAD:profiles/leaf.toml")
+
+
+def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
+    """Filters, line endings, modes and links: the same tree as from git commit."""
+    (repo.folder / ".gitattributes").write_text("*.toml text eol=crlf\nprofiles/f.toml filter=up\nprofiles/b.toml -text\n")
+    repo.git("config", "filter.up.clean", "tr a-z A-Z")
+    repo.commit({"b": "x = 1\r\n", "f": "X = 1\n", "gone": "x = 1\n", "mode": "x = 1\n", "turned": "x = 1\n"})
+    repo.write({"b": "x = 2\r\n", "f": "y = 2\r\n", "new": "x = 1\r\n", "gone": None, "turned": None, "a.toml/x": "x = 1\n"})
+    (repo.folder / "profiles/mode.toml").chmod(0o755)
+    (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
+    repository = Repository("profiles")
+    repository = repository.with_git(repository.git.with_filters())
+    changed, untracked = list_changed_paths(repository, Layout("profiles/"))
+    head = repo.head
+    with propose_commit(repository, head, changed) as proposed:
+        expected = writing.ExpectedCommit(head, proposed.commit)
+        assert proposed.read_profile_text("f") == b"Y = 2\n"
+        assert proposed.read_profile_text("new") == b"x = 1\n"
+        assert proposed.read_profile_text("b") == b"x = 2\r\n"
+        assert proposed.files["turned"].is_link
+    writing.commit_paths(repository, changed, untracked, "all", expected)
+    assert repo.git("rev-parse", "HEAD^{tree}") == expected.tree
+    assert repo.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("kind", ["subfolder", "worktree", "submodule", "sha256", 'odd:name"x'])
+def test_commits_are_made_in_repositories_of_every_kind(
+    repo: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    there = repo.folder
+    if kind == "worktree":
+        there = tmp_path / "linked"
+        repo.git("worktree", "add", "-q", str(there))
+    elif kind == "submodule":
+        outer = Repo(tmp_path / "outer")
+        outer.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "inner")
+        there = outer.folder / "inner"
+    elif kind != "subfolder":
+        there = tmp_path / kind
+        there.mkdir()
+        subprocess.run(["git", "init", "-q", *(["--object-format=sha256"] if kind == "sha256" else []), "."], cwd=there, check=True)
+        made = Repo(there, init=False)
+        made.commit({"base": BASE.format(1), "leaf": LEAF.format("base", 1)}, "start")
+    monkeypatch.chdir(there / "profiles" if kind == "subfolder" else there)
+    (there / "profiles/base.toml").write_text(BASE.format(2))
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert done.out.endswith(" 2 presets: hccl_timeout 1 → 2 s\n")
+    assert Repo(there, init=False).git("status", "--porcelain") == ""

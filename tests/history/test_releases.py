@@ -1,0 +1,526 @@
+"""Releases that stay: ranges at a commit, what a tag records, older lines, proposals, and verifying what was released."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.catalog import targets
+from npuprof.resolve.digests import compute_digest
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_request, parse_version_text
+from support.repositories import Repo
+from support.running import Run
+
+BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
+HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+
+
+def release(run: Run, name: str, *words: str) -> None:
+    done = run("release", name, *words)
+    assert done.code == 0, done.err
+
+
+def timeout(spec: str) -> Any:
+    return npuprof.open_store().resolve(spec).options["hccl_timeout"]
+
+
+def retag(repo: Repo, tag: str, message: str | None = None, commit: str = "") -> None:
+    """Write an annotated tag anew: with another message, or at another commit."""
+    said = repo.git("cat-file", "tag", tag).partition("\n\n")[2] if message is None else message
+    repo.git("tag", "-f", "-a", "--cleanup=verbatim", "-m", said, tag, commit or f"{tag}^{{commit}}")
+
+
+@pytest.fixture
+def ranged(repo: Repo, run: Run) -> Repo:
+    """Two releases of a base, and an heir of its newest 1.x, released after each."""
+    repo.commit({"base": BASE.format(1836)}, "base")
+    release(run, "base")
+    repo.commit({"heir": HEIR.format("base@1", 10)}, "heir")
+    release(run, "heir")
+    repo.commit({"base": BASE.format(1904)}, "base again")
+    release(run, "base")
+    release(run, "heir")
+    return repo
+
+
+def test_a_range_takes_the_newest_version_that_its_commit_can_see(ranged: Repo, run: Run) -> None:
+    seen = [timeout(f"heir@{revision}") for revision in ("HEAD~1", "HEAD", "1.0.0", "1.1.0", "1", "heir/v1.0.0")] + [timeout("heir")]
+    assert seen == [1836, 1904, 1836, 1904, 1904, 1836, 1904]
+    ranged.git("checkout", "-q", "HEAD~1")
+    assert (timeout("heir"), timeout("heir@1"), timeout("base@1"), timeout("base@1.1.0")) == (1836, 1836, 1836, 1904)
+    ranged.git("checkout", "-q", "-b", "line")
+    ranged.commit({"base": BASE.format(1972)}, "older line")
+    release(run, "base", "1.0.1")
+    assert (timeout("heir"), timeout("heir@main"), timeout("heir@1.0.0"), timeout("heir@main~1")) == (1972, 1904, 1836, 1836)
+
+
+def test_diff_and_log_tell_of_a_release_as_show_does(ranged: Repo, run: Run) -> None:
+    (ranged.folder / "notes").write_text("x")
+    ranged.commit({}, "beside the store")
+    release(run, "base", "1.2.0")
+    ranged.commit({"base": BASE.format(2040)}, "work goes on")
+    ranged.git("checkout", "-q", "HEAD~1")
+    (ranged.folder / "notes").write_text("y")
+    ranged.git("checkout", "-q", "main")
+    (ranged.folder / "notes").write_text("z")
+    ranged.commit({}, "beside the store again")
+    release(run, "base", "1.3.0")  # 2040, at a commit that touches no preset
+    found = json.loads(run("log", "heir", "hccl_timeout", "--format", "json").out)["commits"]
+    assert [(step["subject"], step["changes"][0]["after"]) for step in found] == [
+        ("beside the store again", 2040), ("base again", 1904), ("heir", 1836),
+    ]  # fmt: skip
+    assert "hccl_timeout 1904 → 2040" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert run("diff", "--rev", "HEAD~2..HEAD~1", "--name-only").out == "base\n"
+    assert run("diff", "--rev", "HEAD", "--exit-code").code == 0
+
+
+def test_many_commits_are_one_question_to_git_and_no_range_is_none(ranged: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        ranged.commit({"heir": HEIR.format("base@1", number)}, f"step {number}")
+    started: list[str] = []
+    start = Git._start_process
+    monkeypatch.setattr(Git, "_start_process", lambda self, *words, **more: started.append(words[0]) or start(self, *words, **more))
+    store = npuprof.open_store()
+    for number in range(12):
+        assert store.resolve(f"heir@HEAD~{number}").options["hccl_timeout"] == 1904
+    assert sorted(started) == ["cat-file", "for-each-ref", "for-each-ref", "for-each-ref", "rev-list"]
+    started.clear()
+    store = npuprof.open_store()
+    assert [store.resolve(f"base@HEAD~{number}").options["hccl_timeout"] for number in range(12)] == [1904] * 12
+    assert started == ["cat-file"]
+
+
+def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(ranged: Repo, run: Run) -> None:
+    ranged.commit({"top": HEIR.format("heir@1.0", 20), "aside": '[profile]\nextends = ["top", "base@main"]\n'}, "top")
+    release(run, "aside")
+    config = npuprof.open_store().resolve("aside@HEAD")
+    lines = ranged.git("cat-file", "tag", "aside/v1.0.0").rpartition("\n\n")[2].splitlines()
+    first, second = ranged.git("rev-parse", "heir/v1.0.0^{}"), ranged.git("rev-parse", "base/v1.0.0^{}")
+    assert lines == [
+        f"Digest: {config.digest}", f"Preset-Digest: {config.preset_digest}", "Digest-Form: 2",
+        f"Parent: base@main - {ranged.head}",
+        f"Parent: heir@1.0 1.0.0 {first}",
+        f"Parent: base@1 1.0.0 {second} by heir@1.0.0",
+    ]  # fmt: skip
+    assert run("verify", "--tags").code == 0
+    ranged.commit({"base": BASE.format(7)}, "later")
+    assert dict(npuprof.open_store().resolve("aside@1.0.0").options) == dict(config.options)
+
+
+@pytest.mark.parametrize("tamper", ["released later", "moved", "gone", "made lightweight", "rewritten"])
+def test_a_released_version_stays_whatever_happens_to_the_tags_of_its_parents(ranged: Repo, run: Run, tamper: str) -> None:
+    config = npuprof.open_store().resolve("heir@1.0.0")
+    rendered = run("render", "heir@1.0.0").out
+    ranged.commit({"on": HEIR.format("heir@1.0.0", 1)}, "an heir of it")
+    if tamper == "released later":
+        ranged.git("checkout", "-q", "heir/v1.0.0")
+        ranged.git("tag", "-a", "-m", "base 1.5.0", "base/v1.5.0", "main")
+        retag(ranged, "base/v1.5.0", commit="heir/v1.0.0^{commit}")
+        ranged.git("checkout", "-q", "main")
+    elif tamper == "moved":
+        retag(ranged, "base/v1.0.0", commit="main")
+    elif tamper == "rewritten":
+        retag(ranged, "base/v1.0.0", "by hand", "main")
+    else:
+        ranged.git("tag", "-d", "base/v1.0.0")
+        if tamper == "made lightweight":
+            ranged.git("tag", "base/v1.0.0", "main")
+    after = npuprof.open_store().resolve("heir@1.0.0")
+    assert (after.digest, after.preset_digest) == (config.digest, config.preset_digest)
+    assert run("render", "heir@1.0.0").out == rendered
+    assert (timeout("on"), timeout("on@HEAD")) == (1836, 1836)
+    assert "hccl_timeout 1836 → 1904" in run("diff", "heir@1.0.0", "heir@1.1.0").out
+    assert "hccl_timeout 1836 → 1904" in run("diff", "--rev", "heir/v1.0.0..heir/v1.1.0", "heir").out
+    assert "hccl_timeout = 1836" in run("restore", "heir@1.0.0", "--resolved", "--dry-run").out
+    first = json.loads(run("log", "heir@1.0.0", "hccl_timeout", "--format", "json").out)["commits"][-1]
+    assert (first["subject"], first["changes"][0]["after"]) == ("heir", 1836)
+
+
+def test_an_old_tag_resolves_by_what_its_commit_can_see_and_is_verified_by_its_own_form(ranged: Repo, run: Run) -> None:
+    config = npuprof.open_store().resolve("heir@1.0.0")
+    for form in (1, 2):
+        retag(ranged, "heir/v1.0.0", f"heir 1.0.0\n\nthe first release\n\nDigest: {compute_digest(config.settings, form)}\n")
+        assert timeout("heir@1.0.0") == 1836
+        assert run("verify", "--tags", "heir").code == 0
+    retag(ranged, "heir/v1.0.0", "heir 1.0.0")
+    assert timeout("heir@1.0.0") == 1836
+    ranged.git("tag", "-a", "-m", "base 1.0.5", "base/v1.0.5", "base/v1.0.0^{}")
+    assert timeout("heir@1.0.0") == 1836
+
+
+def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(ranged: Repo, run: Run) -> None:
+    assert "nothing has changed" in run("release", "heir").err
+    ranged.commit({"base": BASE.format(2040)}, "base")
+    assert "nothing has changed" in run("release", "heir").err
+    release(run, "base")
+    assert "minor: 1.2.0 is next\n  changed: hccl_timeout 1904 → 2040 s\n" in run("release", "heir", "--dry-run").out
+    release(run, "heir")
+    places = [(product, target) for product in ("atlas-a2", "atlas-a3", "atlas-training") for target in targets.NAMES]
+    block = '[[override]]\nmatch = {{ product = "{}", target = "{}" }}\noptions = {{ hccl_timeout = {} }}\n'
+    texts = [block.format(*place, 68) for place in places]
+    ranged.commit({"heir": HEIR.format("base@1", 10) + "".join(texts)}, "many overrides")
+    release(run, "heir", "2.0.0")
+    texts[-1] = block.format(*places[-1], 136)
+    ranged.commit({"heir": HEIR.format("base@1", 10) + "".join(texts)}, "the last of them")
+    reason = f"(product {places[-1][0]}, target {places[-1][1]}) hccl_timeout 68 → 136 s"
+    assert f"minor: 2.1.0 is next\n  changed: {reason}\n" in run("release", "heir", "--dry-run").out
+
+
+PLAIN = '[profile]\ndescription = "x"\nscenario = "training"\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+BODY = '[options]\nhccl_timeout = 68\nprecision_mode_v2 = "fp16"\n'
+OVER = '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ {} }}\n'
+WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "reason"),
+    [
+        (WHOLE.replace('"x"', '"y"'), "patch", "only the text changed, no resolved value"),
+        (WHOLE.replace("136", "204"), "minor", "changed: (product atlas-a3) hccl_timeout 136 → 204 s"),
+        (PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'), "major", "may change numerics"),
+        (PLAIN + BODY + OVER.format("hccl_timeout = 136") + 'unset = ["hccl_timeout"]\n', "patch", "only the text"),
+        (PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(), "major", "a key is gone: hccl_timeout"),
+        (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
+        (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
+        (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major", "locked now, so an heir may break: hccl_timeout"),
+        (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),
+        (WHOLE.replace(">=8.0,<10", ">=8.0"), "minor", "cann widened: >=8.0,<10 → >=8.0"),
+        (WHOLE.replace(">=8.0,<10", ">=8.0,<12"), "minor", "cann widened"),
+        (WHOLE.replace(">=8.0,<10", ">=7.0,<9"), "major", "cann narrowed"),
+        (WHOLE.replace('cann = ">=8.0,<10"\n', ""), "minor", "cann widened: >=8.0,<10 → any"),
+        (WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3"'), "major", "products narrowed: atlas-a2, atlas-a3 → atlas-a3"),
+        (WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3", "atlas-a2"'), "patch", "only the text"),
+        (WHOLE.replace('"atlas-a3"]', '"atlas-a3", "atlas-training"]'), "minor", "products widened"),
+        (WHOLE.replace('"atlas-a2",', '"atlas-a2-training",'), "major", "products narrowed"),
+        (WHOLE.replace('scenario = "training"\n', ""), "minor", "scenario widened: training → any"),
+        (WHOLE.replace('"training"', '"online-inference"'), "major", "scenario narrowed: training → online-inference"),
+    ],
+)  # fmt: skip
+def test_a_proposal_weighs_what_a_preset_is_for_and_every_context(repo: Repo, run: Run, text: str, step: str, reason: str) -> None:
+    repo.commit({"x": WHOLE})
+    release(run, "x")
+    repo.commit({"x": text})
+    number = {"major": "2.0.0", "minor": "1.1.0", "patch": "1.0.1"}[step]
+    done = run("release", "x", "--dry-run")
+    assert f"\n{step}: {number} is next\n" in done.out, done.out + done.err
+    assert f"  {reason}" in done.out
+
+
+@pytest.mark.parametrize("freed", ["abstract = true\n", 'locked = ["hccl_timeout"]\n'])
+def test_what_heirs_may_do_is_no_mere_text_when_it_goes(repo: Repo, run: Run, freed: str) -> None:
+    repo.commit({"x": WHOLE.replace("[options]", f"{freed}[options]", 1)})
+    release(run, "x")
+    repo.commit({"x": WHOLE})
+    assert "\nmajor: 2.0.0 is next\n" in run("release", "x", "--dry-run").out
+
+
+def test_nothing_is_proposed_from_a_release_that_was_tampered_with(ranged: Repo, run: Run) -> None:
+    ranged.commit({"heir": HEIR.format("base@1", 11)})
+    retag(ranged, "heir/v1.1.0", commit="HEAD")
+    done = run("release", "heir")
+    assert (done.code, done.out) == (2, "")
+    assert "heir 1.1.0 is not what was released" in done.err
+    release(run, "heir", "2.0.0")
+
+
+def test_an_older_line_is_released_again_and_no_number_twice(repo: Repo, run: Run) -> None:
+    repo.commit({"x": BASE.format(68)})
+    release(run, "x", "1.0.0")
+    repo.commit({"x": BASE.format(136)})
+    release(run, "x", "2.0.0")
+    repo.git("checkout", "-q", "-b", "line", "x/v1.0.0")
+    assert run("list").out.split()[2] == "1.0.0"
+    repo.commit({"x": BASE.format(204)})
+    for number, said in (("2.0.0", "released already"), ("1.0.0", "released already"), ("0.9.0", "would go back")):
+        done = run("release", "x", number)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+    assert run("release", "x").out == "x/v1.1.0\n"
+    repo.commit({"x": BASE.format(272)})
+    release(run, "x", "3.0.0-rc.1")
+    repo.git("tag", "-d", "x/v2.0.0")
+    repo.git("tag", "-a", "-m", "x", "x/v1.2.0", "main")
+    assert (
+        "minor: 1.3.0 is next\n  changed: hccl_timeout 204 → 272 s\n  1.2.0 is taken by another line"
+        in run("release", "x", "--dry-run").out
+    )
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "-s", "ours", "line")
+    assert run("list").out.split()[2] == "1.2.0"
+
+
+def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run: Run) -> None:
+    repo.commit({"x": BASE.format(68), "heir": HEIR.format("x@1", 1)})
+    release(run, "x", "1.0.0-rc.1")
+    assert (timeout("x@1.0.0-rc.1"), timeout("x@v1.0.0-rc.1")) == (68, 68)
+    for asked in ("x@1", "x@1.0", "x@1.0.0", "heir"):
+        done = run("show", asked)
+        assert (done.code, done.out) == (2, "")
+        assert "NP011" in done.err
+    assert run("list").out.split() == ["x", "abstract", "-", "-", "-"]  # nothing that heir extends is released
+    repo.commit({"x": BASE.format(136)})
+    for number in ("1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-rc.10.a"):
+        release(run, "x", number)
+    for number, said in (("1.0.0-rc.9", "would go back"), ("1.0.0-rc.10", "released already"), ("1.0.0-rc.01", "not a version")):
+        assert said in run("release", "x", number).err
+    assert "first: 1.0.0 is next" in run("release", "x", "--dry-run").out
+    release(run, "x")
+    assert "would go back" in run("release", "x", "1.0.0-rc.11").err
+    assert timeout("heir") == 136
+    rows = [line.split()[1] for line in run("list", "--versions").out.splitlines()]
+    assert rows == ["1.0.0-rc.1", "1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-rc.10.a", "1.0.0"]
+    assert run("verify", "--tags").code == 0
+
+
+def test_a_renamed_preset_keeps_its_numbers_and_its_versions_their_names(repo: Repo, run: Run) -> None:
+    repo.commit({"old": PLAIN + BODY, "other": BASE.format(3)})
+    release(run, "old", "1.2.0")
+    repo.git("mv", "profiles/old.toml", "profiles/new.toml")
+    repo.commit({}, "rename")
+    assert "\npatch: 1.2.1 is next\n  only the name changed, from old\n" in run("release", "new", "--dry-run").out
+    assert "would go back" in run("release", "new", "1.1.0").err
+    done = run("show", "new@1.2.0")
+    assert (done.code, done.out) == (2, "")
+    assert run("show", "old@1.2.0").code == 0
+    repo.commit({"new": PLAIN + BODY.replace("68", "136")})
+    assert run("release", "new").out == "new/v1.3.0\n"
+    assert run("verify", "--tags").code == 0
+
+
+ZERO = "0" * 64
+
+
+def spoil(repo: Repo, how: str) -> None:
+    tag, said = "heir/v1.1.0", repo.git("cat-file", "tag", "heir/v1.1.0").partition("\n\n")[2]
+    hexes = dict(re.findall(r"^([\w-]+): ([0-9a-f]{64})$", said, re.MULTILINE))
+    texts = {
+        "zero digest": said.replace(hexes["Digest"], ZERO),
+        "zero preset digest": said.replace(hexes["Preset-Digest"], ZERO),
+        "no digest": "heir 1.1.0",
+        "short digest": said.replace(hexes["Digest"], "12ab"),
+        "two digests": f"{said}\nDigest: {ZERO}",
+        "no form": said.replace("Digest-Form: 2\n", ""),
+        "another form": said.replace("Digest-Form: 2", "Digest-Form: 1"),
+        "a later form": said.replace("Digest-Form: 2", "Digest-Form: 99"),
+        "no parent": re.sub(r"\nParent: .*", "", said),
+        "broken parent": said.replace("Parent: base@1 ", "Parent: base "),
+        "a parent too many": f"{said}\nParent: base@2 2.0.0 {repo.head}",
+        "a parent outside its range": said.replace("base@1 1.1.0", "base@1 2.0.0"),
+        "another version of a parent": said.replace("base@1 1.1.0", "base@1 1.0.0"),
+        "a parent that is missing": re.sub(r"1\.1\.0 [0-9a-f]{40}", f"1.1.0 {'12' * 20}", said),
+    }
+    if how in texts:
+        retag(repo, tag, texts[how])
+    elif how == "moved":
+        retag(repo, tag, commit=repo.commit({"heir": HEIR.format("base@1", 11)}))
+    elif how == "moved to before it was there":
+        retag(repo, tag, commit="HEAD~2")
+    elif how == "lightweight":
+        repo.git("update-ref", f"refs/tags/{tag}", "HEAD")
+    elif how == "copied":
+        repo.git("update-ref", "refs/tags/heir/v1.2.0", repo.git("rev-parse", tag))
+    elif how == "on a tree":
+        retag(repo, tag, commit="HEAD^{tree}")
+    elif how == "parent moved":
+        retag(repo, "base/v1.1.0", commit="HEAD~1")
+    elif how == "parent gone":
+        repo.git("tag", "-d", "base/v1.1.0")
+    elif how == "tag missing":
+        oid = repo.git("rev-parse", tag)
+        os.unlink(repo.folder / ".git/objects" / oid[:2] / oid[2:])
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said", "shown"),
+    [
+        ("nothing", 0, "", 0),
+        ("zero digest", 1, "heir 1.1.0 has another digest than its tag holds", 0),
+        ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
+        ("no digest", 1, "the tag heir/v1.1.0 holds no digest", 0),
+        ("short digest", 1, "malformed: Digest: '12ab' cannot be understood", 2),
+        ("two digests", 1, "malformed: Digest is recorded twice", 2),
+        ("no form", 1, "malformed: Digest-Form is missing", 2),
+        ("another form", 1, "has another digest than its tag holds", 0),
+        ("a later form", 2, "in form 99, which this npuprof does not know", 0),
+        ("no parent", 1, "does not record what base@1 was", 0),
+        ("broken parent", 1, "malformed: Parent: ", 2),
+        ("a parent too many", 1, "records base@2, which nothing in it extends", 0),
+        ("a parent outside its range", 1, "was made with base 2.0.0", 0),
+        ("another version of a parent", 1, "was made with base 1.0.0 at", 0),
+        ("a parent that is missing", 2, "which this repository lacks", 2),
+        ("moved", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
+        ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
+        ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
+        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0),
+        ("on a tree", 1, "names no commit", 2),
+        ("parent moved", 1, "was made with base 1.1.0 at", 0),
+        ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
+        ("tag missing", 2, "missing", 2),
+    ],
+)
+def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, how: str, code: int, said: str, shown: int) -> None:
+    spoil(ranged, how)
+    done = run("verify", "--tags", "heir")
+    assert (done.code, said in done.out) == (code, True), done.out + done.err
+    told = json.loads(run("verify", "--tags", "--format", "json").out)
+    states = {(row["name"], row["version"]): row["status"] for row in told["versions"]}
+    assert states["heir", "1.0.0"] == "holds"
+    worst = {0: "holds", 1: "fails", 2: "unknown"}[code]
+    assert worst in states.values()
+    done = run("show", "heir@1.1.0")
+    assert done.code == shown, done.err
+    assert shown or "hccl_timeout = 1904" in done.out
+    assert run("show", "heir@1.0.0").code == 0
+
+
+def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(ranged: Repo, run: Run) -> None:
+    ranged.git("tag", "-a", "-m", "the website", "site/v1.0.0")
+    ranged.git("tag", "site/v1.1.0")
+    ranged.git("tag", "-a", "-m", "x", "heir/v1.0", "HEAD")
+    done = run("verify", "--tags")
+    assert (done.code, done.out.split()[::4], done.err) == (
+        0,
+        ["base", "base", "heir", "heir"],
+        "npuprof: 4 released versions verified: 4 hold\n",
+    )
+    for words, said in (((), "--tags"), (("--tags", "nowhere"), "'nowhere'"), (("heir",), "--tags")):
+        done = run("verify", *words)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+
+
+def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwise(ranged: Repo, run: Run) -> None:
+    program = ranged.folder / "signer"
+    program.write_text('#!/bin/sh\ntouch "$0.ran"\n'
+                       'for word; do case $word in --verify) cat >/dev/null; echo; echo "[GNUPG:] GOODSIG 1 a"; exit 0;; esac; done\n'
+                       'cat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2\n'
+                       'printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"\n')  # fmt: skip
+    program.chmod(0o755)
+    ranged.commit({"heir": HEIR.format("base@1", 99)})
+    ranged.git("config", "gpg.program", str(program))
+    ranged.git("config", "tag.gpgSign", "true")
+    release(run, "heir", "1.2.0")
+    (ranged.folder / "signer.ran").unlink()
+    done = run("verify", "--tags", "--signatures", "heir")
+    assert done.code == 1
+    assert "the tag heir/v1.1.0 is not signed" in done.out
+    assert "heir/v1.2.0" not in done.out
+    assert (ranged.folder / "signer.ran").exists()
+    (ranged.folder / "signer.ran").unlink()
+    done = run("verify", "--tags", "heir")
+    assert (done.code, "--signatures has git check them" in done.err) == (0, True)
+    assert run("show", "heir@1.2.0").code == 0
+    assert not (ranged.folder / "signer.ran").exists()
+    ranged.git("config", "--unset", "tag.gpgSign")
+    assert run("verify", "--tags", "--signatures", "heir").code == 1, "whatever the repository says"
+    ranged.git("config", "gpg.program", "/nowhere/signer")
+    assert "cannot be checked here" in run("verify", "--tags", "--signatures", "heir").out
+    assert run("verify", "--signatures", "heir", "log").code == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("late", "no released version 2 of base is in the history of"),
+        ("late@HEAD", "released elsewhere, or later, or merge it first: 2.0.0"),
+        ("heir@1.9", "heir has no released version 1.9"),
+        ("heir@1.1.0-rc.1", "released are 1.0.0, 1.1.0"),
+    ],
+)
+def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(ranged: Repo, run: Run, asked: str, said: str) -> None:
+    ranged.commit({"late": HEIR.format("base@2", 1)}, "heir first")
+    ranged.git("checkout", "-q", "-b", "side")
+    ranged.commit({"base": BASE.format(5)}, "parent later")
+    release(run, "base", "2.0.0")
+    ranged.git("checkout", "-q", "main")
+    done = run("show", asked)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_presets_seen_from_two_releases_of_one_commit_count_once_unless_they_differ(repo: Repo, run: Run) -> None:
+    repo.commit({"root": BASE.format(1)})
+    release(run, "root", "1.0.0")
+    repo.commit({
+        "low": '[profile]\nextends = ["root@1"]\n[options]\niterations_per_loop = 1\n',
+        "one": '[profile]\nextends = ["low"]\n[options]\niterations_per_loop = 2\n',
+        "two": '[profile]\nextends = ["low"]\n[options]\ngraph_run_mode = 1\n',
+    })  # fmt: skip
+    release(run, "one", "1.0.0")
+    release(run, "two", "1.0.0")
+    repo.commit({"both": '[profile]\nextends = ["one@1.0.0", "two@1.0.0"]\n'})
+    config = npuprof.open_store().resolve("both@HEAD")
+    assert [profile.name for profile in config.lineage] == ["root", "low", "one", "two", "both"]
+    assert config.options["iterations_per_loop"] == 2
+    repo.git("checkout", "-q", "two/v1.0.0^{}")
+    repo.git("tag", "-a", "-m", "root 1.1.0", "root/v1.1.0", "HEAD")
+    release(run, "two", "1.1.0")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"both": '[profile]\nextends = ["one@1.0.0", "two@1.1.0"]\n'})
+    config = npuprof.open_store().resolve("both@HEAD")
+    assert [profile.name for profile in config.lineage] == ["root", "low", "one", "root", "low", "two", "both"]
+
+
+def test_one_resolver_keeps_a_release_and_its_commit_apart(ranged: Repo, run: Run) -> None:
+    ranged.git("tag", "-a", "-m", "base 1.0.5", "base/v1.0.5", "main")
+    retag(ranged, "base/v1.0.5", commit="heir/v1.0.0^{commit}")
+    ranged.commit({"base": BASE.format(11)})
+    ranged.git("checkout", "-q", "heir/v1.0.0^{}")
+    ranged.write({"base": BASE.format(1700)})
+    ranged.git("commit", "-qam", "side")
+    retag(ranged, "base/v1.0.5", commit="HEAD")
+    ranged.git("checkout", "-q", "main")
+    ranged.git("merge", "-q", "-s", "ours", "base/v1.0.5^{}")
+    commit = ranged.git("rev-parse", "heir/v1.0.0^{}")
+    retag(ranged, "base/v1.0.0", commit="base/v1.1.0^{}", message="by hand")
+    ranged.git("tag", "-a", "-m", "x", "base/v1.0.1", commit)
+    config = npuprof.open_store().resolve(f"heir@1.0.0+heir@{commit}")
+    assert config.options["hccl_timeout"] == 1836
+    assert "hccl_timeout" not in run("diff", "heir@1.0.0", f"heir@{commit}").out
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.2.0", (1, 2, 0)), ("v2.0.0-rc.1", (2, 0, 0)), ("1.0.0-0", (1, 0, 0)), ("1.0.0-x-y.7z", (1, 0, 0)), ("1.0", None), ("1.0.0-", None),
+     ("1.0.0-01", None), ("1.0.0-a..b", None), ("1.0.0+x", None), ("01.0.0", None), ("1.0.0-ä", None)],
+)  # fmt: skip
+def test_a_number_is_read_as_semantic_versioning_has_it(text: str, number: Any) -> None:
+    found = parse_version_text(text)
+    assert (found and found.number) == number
+
+
+def test_numbers_are_sorted_as_semantic_versioning_has_it() -> None:
+    texts = [
+        "1.0.0-alpha",
+        "1.0.0-alpha.1",
+        "1.0.0-alpha.beta",
+        "1.0.0-beta",
+        "1.0.0-beta.2",
+        "1.0.0-beta.11",
+        "1.0.0-rc.1",
+        "1.0.0",
+        "1.0.1-0",
+    ]
+    assert sorted([*texts[4:], *texts[:4]], key=lambda text: parse_version_text(text).order) == texts
+
+
+def test_what_stands_behind_the_at_is_a_range_a_version_or_neither() -> None:
+    asked = {text: parse_version_request(text) for text in ("1", "v1.2", "1.2.3", "1.2.3-rc.1", "1.2-rc", "main", "1.", "")}
+    assert {text: request and request.is_range for text, request in asked.items()} == {
+        "1": True, "v1.2": True, "1.2.3": False, "1.2.3-rc.1": False, "1.2-rc": None, "main": None, "1.": None, "": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("reference", ["base@1", 'base@"fix more"', "a/b@:/say 100% \n", "base@ä", "x@HEAD^{commit}"])
+def test_a_parent_is_read_back_as_it_was_recorded(reference: str) -> None:
+    for view, version in (("", ""), ("top@1.0.0", "2.0.0-rc.1")):
+        parent = ParentRecord(view, reference, version, "12" * 20)
+        message = f"x 1.0.0\n\ntext\n\nDigest: {ZERO}\nPreset-Digest: {ZERO}\nDigest-Form: 2\n{parent}\n-----BEGIN PGP\nDigest: x\n"
+        record = parse_release_record(message)
+        assert (record.parents, record.faults, record.form) == ((parent,), (), 2)

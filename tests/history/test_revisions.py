@@ -1,0 +1,339 @@
+"""Revisions, versions and trees of a repository: what each names, and the whole of what is said where it names nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.model import Finding, NpuprofError
+from npuprof.store import Folder
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import Repository, TreeFile
+from npuprof.store.spec import Workspace
+from support.repositories import Link, Node, Repo, import_graph
+
+BASE = "[options]\nhccl_timeout = 1\n"
+LEAF = '[profile]\nextends = ["base"]\n'
+
+
+def describe_finding(finding: Finding) -> tuple[Any, ...]:
+    place = (finding.path, finding.line, finding.column)
+    return finding.code, finding.severity, finding.message, finding.why, finding.hint, place, finding.key, finding.profiles
+
+
+def refuse(spec: str, text: str | None = None) -> list[tuple[Any, ...]]:
+    """Return the findings for what cannot be resolved, ``SHA`` for the last commit's id."""
+    with pytest.raises(NpuprofError) as error:
+        npuprof.loads(text, store=npuprof.open_store()) if text else npuprof.open_store().resolve(spec)
+    return [describe_finding(finding) for finding in error.value.findings]
+
+
+@pytest.fixture
+def two(repo: Repo) -> Repo:
+    repo.commit({"base": BASE, "leaf": LEAF, "team/other": BASE})
+    for version in ("1.0.0", "1.2.0", "1.10.0"):
+        repo.release("leaf", version)
+    return repo
+
+
+NOWHERE = (None, 0, 0)
+RELEASED = "A released version is an annotated tag leaf/vX.Y.Z."
+SHOWS = "git log --oneline shows the revisions there are"
+
+#: What is asked for, and the message, why and hint of the finding.
+UNKNOWN = {
+    "leaf@nowhere": ("unknown revision 'nowhere'", "", SHOWS),
+    "leaf@mian": ("unknown revision 'mian'", "", "did you mean 'main'?"),
+    "leaf@leaf/v1.0.1": ("unknown revision 'leaf/v1.0.1'", "", "did you mean 'leaf/v1.0.0' or 'leaf/v1.10.0' or 'leaf/v1.2.0'?"),
+    "leaf@-n1": ("unknown revision '-n1'", "A revision cannot start with '-'.", SHOWS),
+    "leaf@-1": ("unknown revision '-1'", "A revision cannot start with '-'.", SHOWS),
+    "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
+    "leaf@HEAD:profiles": ("unknown revision 'HEAD:profiles'", "", SHOWS),
+    "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
+    "leaf@": ("the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),
+    "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
+    "leaf@HEAD\0": ("unknown revision 'HEAD\\x00'", "", SHOWS),
+    "leaf@12345": ("unknown revision '12345'", "", SHOWS),
+    "leaf@1.2.3.4": ("unknown revision '1.2.3.4'", "", SHOWS),
+    "leaf@3": ("leaf has no released version 3", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
+    "leaf@1.20": ("leaf has no released version 1.20", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
+    "leaf@1000.0.0": ("leaf has no released version 1000.0.0", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
+    "base@v1": (
+        "base has no released version v1", "A released version is an annotated tag base/vX.Y.Z.",
+        "none is released; npuprof release base makes the first",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", UNKNOWN)
+def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(two: Repo, asked: str) -> None:
+    message, why, hint = UNKNOWN[asked]
+    assert refuse(asked) == [("NP011", "error", message, why, hint, NOWHERE, "", ())]
+    if asked.isprintable():
+        two.write({"heir": f"[profile]\nextends = ['{asked}']\n"})
+        assert refuse("heir") == [("NP011", "error", message, why, hint, ("profiles/heir.toml", 2, 12), "profile.extends", ("heir",))]
+
+
+def test_a_repository_without_commits_says_so(repo: Repo) -> None:
+    repo.write({"leaf": BASE})
+    for revision in ("HEAD", "@", "HEAD~1"):
+        expected = f"unknown revision {revision!r}", "The repository has no commits yet.", "commit the presets first"
+        assert refuse(f"leaf@{revision}") == [("NP011", "error", *expected, NOWHERE, "", ())]
+    assert refuse("leaf@main")[0][2:5] == ("unknown revision 'main'", "", SHOWS)
+
+
+def test_a_shallow_clone_says_what_it_lacks(two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two.commit({"base": BASE.replace("1", "2")})
+    two.git("clone", "-q", "--depth", "1", "--no-tags", f"file://{two.folder}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    why = "This clone is shallow: it holds the newest commits only."
+    assert refuse("leaf@HEAD~1")[0][2:5] == ("unknown revision 'HEAD~1'", why, "fetch the rest: git fetch --unshallow")
+    assert refuse("leaf@mian")[0][2:5] == ("unknown revision 'mian'", why, "did you mean 'main'?")
+    hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+    assert refuse("leaf@1")[0][2:5] == ("leaf has no released version 1", RELEASED, hint)
+    repository = Repository("profiles")
+    with pytest.raises(NpuprofError) as error:
+        repository.find_merge_base(repository.resolve_commit("HEAD"), two.git("rev-parse", "HEAD~1"))
+    assert error.value.findings[0].hint == "this clone is shallow: git fetch --unshallow"
+
+
+#: What a spec names, as it is shown; SHA is the last commit's short id.
+NAMED = {
+    "leaf@1": "leaf@1.10.0", "leaf@v1": "leaf@1.10.0", "leaf@1.2": "leaf@1.2.0", "leaf@v1.0.0": "leaf@1.0.0", "leaf@'1.2'": "leaf@1.2.0",
+    'leaf@"HEAD"': "leaf@SHA", "leaf@leaf/v1.0.0": "leaf@SHA", "leaf@HEAD^{commit}": "leaf@SHA", "leaf@''": None, "leaf@'": None,
+    "team/other@main": "team/other@SHA", "leaf@1234": "leaf@SHA", "leaf@v9": "leaf@SHA",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", NAMED)
+def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, asked: str) -> None:
+    for branch in ("1.2", "v1", "1234", "v9"):
+        two.git("branch", branch)
+    if NAMED[asked] is None:
+        assert refuse(asked)[0][0] == "NP011"
+    else:
+        assert npuprof.open_store().resolve(asked).name == str(NAMED[asked]).replace("SHA", two.head[:7])
+
+
+def test_versions_are_annotated_tags_of_three_numbers(two: Repo) -> None:
+    two.git("tag", "leaf/v2.0.0")
+    for tag in (
+        "leaf/v2.0",
+        "leaf/v02.0.0",
+        "leaf/2.0.0",
+        "leaf/v1.0.0-rc.01",
+        "leaf/v1.0.0-rc1",
+        "leaf/x/v3.0.0",
+        "team/other/v0.1.0",
+        "x",
+    ):
+        two.git("tag", "-a", tag, "-m", f"about {tag}\n\nmore\n\nDigest: {'0a' * 32}\n")
+    repository = Repository("profiles")
+    shown = [
+        (version.name, version.number_text, version.digest, version.message.partition("\n")[0]) for version in repository.load_versions()
+    ]
+    assert shown == [
+        ("leaf", "1.0.0-rc1", "0a" * 32, "about leaf/v1.0.0-rc1"), ("leaf", "1.0.0", "", "leaf 1.0.0"),
+        ("leaf", "1.2.0", "", "leaf 1.2.0"), ("leaf", "1.10.0", "", "leaf 1.10.0"),
+        ("leaf/x", "3.0.0", "0a" * 32, "about leaf/x/v3.0.0"), ("team/other", "0.1.0", "0a" * 32, "about team/other/v0.1.0"),
+    ]  # fmt: skip
+    assert [version.number for version in repository.load_versions("leaf")] == [(1, 0, 0), (1, 0, 0), (1, 2, 0), (1, 10, 0)]
+    assert {(version.commit, version.date[:10]) for version in repository.load_versions("leaf")} == {(two.head, "2026-01-02")}
+    assert {version.tag for version in repository.load_versions("leaf/x")} == {two.git("rev-parse", "leaf/x/v3.0.0")}
+    two.git("tag", "-d", "leaf/v1.0.0")
+    assert len(repository.load_versions("leaf")) == 4
+    repository.clear_versions()
+    assert len(repository.load_versions("leaf")) == 3
+
+
+def test_commits_without_a_common_ancestor_are_told(two: Repo) -> None:
+    two.git("checkout", "-q", "--orphan", "other")
+    other = two.commit({"base": BASE})
+    repository = Repository("profiles")
+    main = repository.resolve_commit("main")
+    with pytest.raises(NpuprofError) as error:
+        repository.find_merge_base(main, other)
+    message = f"{main[:7]} and {other[:7]} have no common ancestor"
+    expected = ("NP011", "error", message, "A...B compares B with where it left A.", "compare the two tips: A..B", NOWHERE, "", ())
+    assert describe_finding(error.value.findings[0]) == expected
+    assert repository.find_merge_base(main, main) == main
+
+
+def test_the_files_of_a_store_are_those_of_its_tree(tmp_path: Path) -> None:
+    files = ["a", "x/y/z", "x/y.toml", ".hidden", "x/.hidden", ".x/a", "not a name", "ü"]
+    tree: dict[str, str] = {**dict.fromkeys(files, BASE), "link": Link("a.toml")}
+    repo = import_graph(tmp_path / "repo", [Node((), {}), Node((0,), tree)])
+    (repo.folder / "profiles" / "text.txt").write_text("")
+    (repo.folder / "profiles" / "folder.toml").mkdir()
+    (repo.folder / "profiles" / "folder.toml" / "a.toml").write_text(BASE)
+    repo.commit()
+    repository = Repository(str(repo.folder / "profiles"))
+    blob = repo.git("rev-parse", "HEAD:profiles/a.toml")
+    found = repository.list_profile_files(repo.head)
+    plain = ["a", "x/y/z", "x/y.toml", "not a name", "ü", "folder.toml/a"]
+    assert found.pop("link").is_link
+    assert found == dict.fromkeys(plain, TreeFile("100644", blob))
+    assert repository.list_profile_files(repo.git("rev-parse", "HEAD~2")) == {}
+    then = revisions.load_repository_revision(repository, repo.head)
+    assert then.names() == ["a", "folder.toml/a", "link", "x/y/z"]
+    assert then.stray_files() == ["not a name.toml", "x/y.toml.toml", "ü.toml"]
+
+
+def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    (repo.folder / "leaf.toml").write_text(BASE)
+    commit = repo.commit()
+    (repo.folder / "leaf.toml").unlink()
+    none = repo.commit()
+    repository = Repository(str(repo.folder))
+    layout = repository.find_layout("HEAD")
+    assert (layout.prefix, layout.pathspecs, layout.path_of("a/b")) == ("", (":(top)",), "a/b.toml")
+    then = revisions.load_repository_revision(repository, commit)
+    assert then.label == f"the repository at {commit[:7]}"
+    assert then.profile("leaf").document.source == "leaf.toml"
+    with pytest.raises(NpuprofError) as error:
+        revisions.load_repository_revision(repository, none).profile("leaf")
+    expected = ("NP023", "error", f"there are no profiles in the repository at {none[:7]}", "", "name a later revision", NOWHERE, "", ())
+    assert describe_finding(error.value.findings[0]) == expected
+    below = Repository(str(repo.folder / "x y"))
+    layout = below.find_layout("HEAD")
+    assert (layout.prefix, layout.pathspecs, layout.path_of("a")) == ("x y/", (":(top,literal)x y",), "x y/a.toml")
+
+
+def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
+    head = two.head
+    label = f"profiles at {head[:7]}"
+    two.commit({"not a name": BASE})
+    expected = ("NP023", "error", f"no preset 'laef' in {label}", "", "did you mean 'leaf'?", NOWHERE, "", ())
+    assert refuse(f"laef@{head}") == [expected]
+    expected = ("NP023", "error", f"no preset 'zzz' in {label}", "", "npuprof log zzz shows when it came", NOWHERE, "", ())
+    assert refuse(f"zzz@{head}") == [expected]
+    assert refuse("not a name@HEAD")[0][2] == f"no preset 'not a name' in profiles at {two.head[:7]}"
+    assert refuse("x@HEAD", '[profile]\nextends = ["bose@1"]\n')[0][2:5] == (
+        "bose has no released version 1", "A released version is an annotated tag bose/vX.Y.Z.",
+        "none is released; npuprof release bose makes the first",
+    )  # fmt: skip
+    assert refuse("", f'[profile]\nextends = ["bose@{head}"]\n') == [
+        ("NP101", "error", f"<text> extends 'bose', which is not in {label}", "Without its parent a profile has no meaning.",
+         "did you mean 'base'?", ("<text>", 2, 12), "profile.extends", ("<text>",))
+    ]  # fmt: skip
+
+
+def test_links_are_followed_within_the_store_and_not_out_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links = {"one": "base.toml", "x/two": "../one.toml", "out": "../other.toml", "ring": "ring.toml", "lost": "gone.toml", "odd": "base"}
+    chain = {f"c{number}": f"c{number + 1}.toml" for number in range(9)}
+    tree = {"base": BASE, "c9": BASE, **{name: Link(text) for name, text in {**links, **chain}.items()}}
+    repo = import_graph(tmp_path / "repo", [Node((), tree)])
+    monkeypatch.chdir(repo.folder)
+    store = npuprof.open_store()
+    for name in ("one", "x/two", "c2"):
+        assert store.resolve(f"{name}@HEAD").options == {"hccl_timeout": 1}
+    why = "A link is followed to other presets in the store's folder, and to nothing else."
+    for name, target in (("out", "../other.toml"), ("ring", "ring.toml"), ("lost", "gone.toml"), ("odd", "base"), ("c1", "c9.toml")):
+        place = f"{repo.head[:7]}:profiles/{name}.toml"
+        message = f"{place} is a link to {target}, which is not followed"
+        assert refuse(f"{name}@HEAD") == [("NP005", "error", message, why, "put the file itself there", (place, 0, 0), "", ())]
+
+
+def test_a_text_that_the_repository_lacks_is_told(two: Repo) -> None:
+    blob = two.git("rev-parse", "HEAD:profiles/base.toml")
+    (two.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    message = f"{blob} is missing from the repository"
+    assert refuse("leaf@HEAD") == [("NP022", "error", message, "", "git fsck tells more", NOWHERE, "", ())]
+
+
+def test_a_text_that_is_no_toml_is_told_at_its_revision(two: Repo) -> None:
+    two.commit({"base": "[options]\nhccl_timeout = \n"})
+    assert refuse("leaf@HEAD")[0][5] == (f"{two.head[:7]}:profiles/base.toml", 2, 16)
+
+
+def test_what_is_no_folder_has_no_revisions(two: Repo) -> None:
+    class Memory:
+        def profile(self, name: str, asked: object = None) -> Any:
+            raise AssertionError
+
+    with pytest.raises(NpuprofError) as error:
+        revisions.find_repository(Memory())
+    expected = (
+        "NP021",
+        "error",
+        "this store has no revisions",
+        "Revisions are those of a git repository.",
+        "leave out the revision",
+        NOWHERE,
+        "",
+        (),
+    )
+    assert describe_finding(error.value.findings[0]) == expected
+    folder = Folder("profiles")
+    assert revisions.find_repository(folder) is revisions.find_repository(folder)
+    then = revisions.load_revision(folder, two.head)
+    assert revisions.find_repository(then) is then.repository is folder.repository
+    assert revisions.load_revision(folder, two.head) is then
+
+
+def test_a_workspace_uses_the_store_it_is_given(two: Repo, tmp_path: Path) -> None:
+    workspace = Workspace(str(tmp_path / "nowhere"))
+    workspace.use_store(Folder("profiles"))
+    assert workspace.resolve_spec("leaf").settings == {"hccl_timeout": 1}
+    then = Workspace()
+    then.use_store(revisions.load_revision(workspace.store, two.head))
+    assert then.resolve_spec("leaf@1").name == "leaf@1.10.0"
+    with pytest.raises(NpuprofError, match="is read as it is locked"):
+        assert then.store
+
+
+#: What is asked for, and the name and revision it comes to; None where it is refused.
+SINGLE = {
+    "leaf": ("leaf", ""), "leaf@1": ("leaf", "1"), "leaf@fix+more": ("leaf", "fix+more"), "profiles/leaf.toml": ("leaf", ""),
+    "./profiles/team/other.toml": ("team/other", ""), "leaf@": ("leaf", ""), "team/other@HEAD~1": ("team/other", "HEAD~1"),
+    "leaf+base": None, "leaf+base@1": None, "-": None, "other.toml": None, "profiles/leaf.toml@1": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", SINGLE)
+def test_only_one_preset_of_the_store_has_a_history(two: Repo, asked: str) -> None:
+    (two.folder / "other.toml").write_text(BASE)
+    expected = SINGLE[asked]
+    if expected:
+        assert Workspace().split_single_spec(asked, "log") == expected
+    else:
+        with pytest.raises(NpuprofError) as error:
+            Workspace().split_single_spec(asked, "log")
+        said = f"log takes one preset of the store, not {asked!r}", "Only what git keeps under one name has a history.", "name one preset"
+        assert describe_finding(error.value.findings[0]) == ("NP024", "error", *said, NOWHERE, "", ())
+
+
+def test_a_file_of_the_store_is_the_preset_of_its_name(two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace()
+    assert workspace.profile("profiles/leaf.toml") is workspace.profile("leaf")
+    assert workspace.profile(str(two.folder / "profiles" / "team" / "other.toml")).name == "team/other"
+    assert workspace.resolve_spec("profiles/leaf.toml@1").name == "leaf@1.10.0"
+    (two.folder / "profiles" / "a b.toml").write_text(LEAF)
+    alone = workspace.profile("profiles/a b.toml")
+    assert (alone.name, alone.home) == ("profiles/a b.toml", workspace.store)
+    assert workspace.resolve_spec("profiles/a b.toml").settings == {"hccl_timeout": 1}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "alone.toml").write_text(BASE)
+    assert Workspace().profile("alone.toml").home is None
+    with pytest.raises(NpuprofError) as error:
+        Workspace(str(tmp_path / "nowhere")).profile("alone.toml")
+    assert error.value.findings[0].code == "NP010"
+
+
+#: Specs, and the parts that a + joins.
+JOINED = {
+    "leaf@1+base": ["leaf@1", "base"], "leaf@a+x+base": ["leaf@a", "x", "base"], "leaf+b": ["leaf", "b"],
+    "leaf@'a+x'+base": ["leaf@'a+x'", "base"], 'base+leaf@"a+b"': ["base", 'leaf@"a+b"'],
+    "leaf@a+base@1": ["leaf@a", "base@1"], "leaf": ["leaf"], "leaf@a+": ["leaf@a", ""],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", JOINED)
+def test_a_plus_joins_specs_unless_it_is_in_quotes(two: Repo, asked: str) -> None:
+    for branch in ("a", "a+b", "a+b+c", "a+base", "x"):
+        two.git("branch", branch)
+    assert Workspace().split_spec(asked) == JOINED[asked]

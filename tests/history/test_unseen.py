@@ -1,0 +1,83 @@
+"""What is told of revisions whose sources are not on this machine: that they are not, and where they are had; never a guess."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from support.lanes import product_at_night
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, Team
+
+
+@pytest.fixture
+def moved_on(app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository that was released with a source, and takes presets of another one now; nothing was fetched here but that."""
+    assert run("release", "--all", "--yes").code == 0
+    other = Team(tmp_path / "second")
+    other.publish({"base": BASE.format(600)}, "1.0.0")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "remove", "team", "--force").code == 0
+    assert run("source", "add", "team", other.url).code == 0
+    app.write({"job": '[profile]\nextends = ["team:base"]\n[options]\ndeterministic = 1\nhccl_timeout = 500\n'})
+    app.commit(message="another source")
+    return app
+
+
+@pytest.mark.parametrize(
+    ("words", "rev"),
+    [
+        ("release job", "job/v1.0.0"),
+        ("release --changed --yes", "job/v1.0.0"),
+        ("release --all --yes", ""),
+        ("release --all --dry-run", ""),
+    ],
+)
+def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(words: str, rev: str, moved_on: Repo, run: Run) -> None:
+    tags = moved_on.git("tag")
+    result = run(*words.split())
+    said = " ".join((result.out + result.err).split())
+    assert (result.code, "NP043" in said, "--uncompared" in said) == (2, True, True), said
+    assert f"npuprof source sync --rev {rev}" in said
+    assert moved_on.git("tag") == tags
+    for step in [rev] if rev else moved_on.git("tag", "-l", "v*").split():
+        assert run("source", "sync", "--rev", step).code == 0
+    result = run(*words.split())
+    assert (result.code, "major" in result.out + result.err) == (0, False), result.err
+
+
+def test_a_number_that_is_given_needs_no_proposal(moved_on: Repo, run: Run) -> None:
+    assert run("release", "job", "3.0.0").code == 0
+    assert "job/v3.0.0" in moved_on.git("tag")
+
+
+#: What reads a preset at a revision.
+READING = ["show job@{}", "show job@{} --origin", "diff job@{} job", "render job@{}", "explain job@{} hccl_timeout", "check job@{}"]
+
+
+@pytest.mark.parametrize(("words", "revision"), product_at_night(3, READING, ["HEAD~1", "job/v1.0.0", "1.0.0"]))
+def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(words: str, revision: str, moved_on: Repo, run: Run) -> None:
+    result = run(*words.format(revision).split())
+    said = " ".join((result.out + result.err).split())
+    assert (result.code, "NP043" in said) == (2, True), said
+    (hint,) = set(re.findall(r"npuprof (source sync(?: --rev \S+| --history)?)", said))
+    assert run(*hint.split()).code == 0
+    assert run(*words.format(revision).split()).code in (0, 1)
+
+
+def test_what_a_history_lacks_is_had_by_its_hint(moved_on: Repo, run: Run) -> None:
+    result = run("log", "job")
+    assert "npuprof source sync --history" in result.out + result.err
+    assert run("source", "sync", "--history").code == 0
+    assert "NP043" not in (again := run("log", "job")).out + again.err
+
+
+def test_todays_lock_is_named_by_no_revision(app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    for words in (("show", "job"), ("check",), ("render", "job")):
+        result = run(*words)
+        assert "npuprof source sync" in result.out + result.err
+        assert "--rev" not in result.out + result.err

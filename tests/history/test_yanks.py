@@ -1,0 +1,177 @@
+"""Versions that nobody should use any more: said by a tag beside their own, heard by ranges, checks and lists."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import npuprof
+from support.repositories import Repo
+from support.running import Run
+
+BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
+HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = 10\n'
+
+
+@pytest.fixture
+def repo(repo: Repo, run: Run) -> Repo:
+    """A base of three versions (1.0.0, 1.1.0, 2.0.0-rc.1 and the store's 5.0.0), and heirs that name them in all ways."""
+    for timeout, number in ((1836, "1.0.0"), (1904, "1.1.0"), (1972, "2.0.0-rc.1")):
+        repo.commit({"base": BASE.format(timeout)})
+        assert run("release", "base", number).code == 0
+    repo.git("tag", "-a", "v5.0.0", "-m", "5.0.0", "HEAD~1")
+    spellings = {"exact": "base@1.1.0", "range": "base@1", "store": "base@v5.0.0", "plain": "base", "commit": "base@HEAD~1"}
+    repo.commit({name: HEIR.format(parent) for name, parent in spellings.items()})
+    return repo
+
+
+def timeout(spec: str) -> object:
+    return npuprof.open_store().resolve(spec).options["hccl_timeout"]
+
+
+def warned(run: Run) -> dict[str, str]:
+    """Return who is warned of a yanked parent, and in which words."""
+    told = json.loads(run("check", "--format", "json").out)["findings"]
+    return {one["path"].removeprefix("profiles/").removesuffix(".toml"): one["message"] for one in told if one["code"] == "NP704"}
+
+
+def test_a_yank_adds_a_tag_with_the_reason_and_takes_nothing_away(repo: Repo, run: Run) -> None:
+    before = repo.git("for-each-ref")
+    done = run("yank", "base@1.1.0", "--why", "it  hangs\non A3", "--dry-run")
+    assert (done.code, repo.git("for-each-ref")) == (0, before)
+    done = run("yank", "base@1.1.0", "--why", "it  hangs\non A3")
+    assert done.out == "base/v1.1.0.yanked\n"
+    assert "1 preset extends it (NP704): exact" in done.err
+    assert "share it with git push origin base/v1.1.0.yanked" in done.err
+    assert set(before.splitlines()) < set(repo.git("for-each-ref").splitlines())
+    assert repo.git("cat-file", "tag", "base/v1.1.0.yanked").endswith("\n\nit hangs on A3")
+    assert repo.git("rev-parse", "base/v1.1.0.yanked^{commit}") == repo.git("rev-parse", "base/v1.1.0^{commit}")
+
+
+def test_a_range_takes_no_yanked_version_unless_there_is_no_other(repo: Repo, run: Run) -> None:
+    assert [timeout("base@1"), timeout("range"), timeout("exact")] == [1904, 1904, 1904]
+    assert run("yank", "base@1.1.0", "--why", "slow").code == 0
+    assert [timeout("base@1"), timeout("range"), timeout("exact"), timeout("base@1.1")] == [1836, 1836, 1904, 1904]
+    assert run("yank", "base@1.0.0", "--why", "slow").code == 0
+    assert [timeout("base@1"), timeout("range")] == [1904, 1904], "the newest of those that are yanked"
+
+
+def test_what_was_released_with_a_version_keeps_it(repo: Repo, run: Run) -> None:
+    assert run("release", "range").code == 0
+    assert run("yank", "base@1.1.0", "--why", "slow").code == 0
+    assert (timeout("range@1.0.0"), timeout("range")) == (1904, 1836)
+    assert run("verify", "--tags", "range").code == 0
+
+
+@pytest.mark.parametrize(
+    ("yanked", "told"),
+    [
+        ([], set()),
+        (["base@1.1.0"], {"exact"}),
+        (["base@1.0.0"], set()),
+        (["base@1.0.0", "base@1.1.0"], {"exact", "range"}),
+        (["@5.0.0"], {"store"}),
+        (["v5.0.0"], {"store"}),
+        (["base@2.0.0-rc.1"], set()),
+    ],
+)
+def test_heirs_of_yanked_versions_are_warned(yanked: list[str], told: set[str], repo: Repo, run: Run) -> None:
+    for version in yanked:
+        assert run("yank", version, "--why", "it is slow").code == 0
+    found = warned(run)
+    assert found.keys() == told
+    assert all(message.endswith("in a version that was yanked: it is slow") for message in found.values())
+    assert json.loads(run("list", "--format", "json").out)["presets"], "nothing but the checks speaks of it"
+
+
+def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> None:
+    for version in ("base@1.1.0", "base@2.0.0-rc.1", "@5.0.0"):
+        assert run("yank", version, "--why", "it is slow").code == 0
+    listed = run("list", "--versions").out.splitlines()
+    assert [line.split()[:2] for line in listed] == [["base", "1.0.0"], ["base", "1.1.0"], ["base", "2.0.0-rc.1"], ["@", "5.0.0"]]
+    assert [line.endswith("  yanked: it is slow") for line in listed] == [False, True, True, True]
+    rows = json.loads(run("list", "--versions", "--format", "json").out)["versions"]
+    assert [(row["name"], row["tag"], row["yanked"]) for row in rows] == [
+        ("base", "base/v1.0.0", None),
+        ("base", "base/v1.1.0", "it is slow"),
+        ("base", "base/v2.0.0-rc.1", "it is slow"),
+        (None, "v5.0.0", "it is slow"),
+    ]
+    done = run("verify", "--tags")
+    assert done.code == 0
+    assert [" ".join(line.split()[3:]) for line in done.out.splitlines()] == ["holds", *["holds yanked: it is slow"] * 2]
+    rows = json.loads(run("verify", "--tags", "--format", "json").out)["versions"]
+    assert [row["yanked"] for row in rows] == [None, "it is slow", "it is slow"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["base@1.1.0"], "Missing option '--why'"),
+        (["base@1.1.0", "--why", " "], "--why gives no reason"),
+        (["base@9.9.9", "--why", "x"], "base has no released version 9.9.9"),
+        (["base@1", "--why", "x"], "A version is yanked by its whole number"),
+        (["base", "--why", "x"], "write base@2.0.0-rc.1"),
+        (["bose@1.0.0", "--why", "x"], "bose has no released version 1.0.0"),
+        (["plain@1.0.0", "--why", "x"], "plain has no released version 1.0.0"),
+        (["@3.0.0", "--why", "x"], "released are 5.0.0"),
+        (["team:base@1.0.0", "--why", "x"], "yank takes a preset of this repository"),
+    ],
+)
+def test_what_cannot_be_yanked_is_refused(words: list[str], said: str, repo: Repo, run: Run) -> None:
+    before = repo.git("for-each-ref")
+    done = run("yank", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert repo.git("for-each-ref") == before
+
+
+def test_a_version_is_yanked_once(repo: Repo, run: Run) -> None:
+    assert run("yank", "base@1.1.0", "--why", "slow").code == 0
+    done = run("yank", "base@1.1.0", "--why", "other")
+    assert done.code == 2
+    assert "base/v1.1.0 is yanked already: slow" in done.err
+
+
+def test_a_yanked_number_is_not_given_again(repo: Repo, run: Run) -> None:
+    assert run("yank", "base@1.1.0", "--why", "slow").code == 0
+    assert "1.1.0 is released already" in run("release", "base", "1.1.0").err
+    assert "minor: 1.2.0 is next" in run("release", "base", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("yanked", "heir", "hint"),
+    [
+        (["base@1.0.0"], "old", 'write "base@1.1.0" in its place'),
+        (["base@1.1.0"], "exact", 'write "base@1.0.0" in its place'),
+        (["base@1.0.0", "base@1.1.0"], "exact", 'release base anew, or write "base" without a version'),
+        (["@5.0.0"], "store", 'write "base@v5.1.0" in its place'),
+    ],
+)
+def test_the_newest_version_that_is_not_yanked_is_named(yanked: list[str], heir: str, hint: str, repo: Repo, run: Run) -> None:
+    repo.git("tag", "-a", "v5.1.0", "-m", "5.1.0")
+    repo.commit({"old": HEIR.format("base@1.0.0")})
+    for version in yanked:
+        assert run("yank", version, "--why", "it is slow").code == 0
+    told = json.loads(run("check", heir, "--format", "json").out)["findings"]
+    assert [one["hint"] for one in told if one["code"] == "NP704"] == [hint]
+
+
+def test_whoever_builds_on_a_yanked_version_is_warned_however_far_below(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": HEIR.format("exact")})
+    assert run("release", "range").code == 0
+    repo.commit({"behind": HEIR.format("range@1.0.0"), "below": HEIR.format("behind"), "free": HEIR.format("base@1.0.0")})
+    assert run("yank", "base@1.1.0", "--why", "it is slow").code == 0
+    told = json.loads(run("check", "--format", "json").out)["findings"]
+    found = {one["message"]: (one["path"], one["profiles"]) for one in told if one["code"] == "NP704"}
+    assert found == {
+        "exact extends base@1.1.0 in a version that was yanked: it is slow": ("profiles/exact.toml", ["exact", "leaf"]),
+        "behind extends range@1.0.0, which builds on base@1 in a version that was yanked: it is slow": (
+            "profiles/behind.toml",
+            ["behind", "below"],
+        ),
+    }
+    for asked in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
+        assert [one["code"] for one in json.loads(run("check", asked, "--format", "json").out)["findings"]].count("NP704") == 1, asked
+    assert "NP704" not in run("check", "free", "base@1.0.0").out

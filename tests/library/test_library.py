@@ -1,0 +1,685 @@
+"""The library, as the contract shows it."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import enum
+import inspect
+import json
+import multiprocessing
+import os
+import pickle
+import pkgutil
+import pydoc
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof import NpuprofError
+from npuprof.catalog import find_option
+from npuprof.model import Fix, Place
+from support.building import REPOSITORY, build_store, toml
+from support.documents import PAGES, read_blocks
+from support.running import Run
+
+BASE = """
+[profile]
+description = "for all"
+scenario = "training"
+
+[options]
+hccl_timeout = 1800
+dump_path = "/tmp/dump"
+modify_mixlist = { black-list = { to-add = ["MatMul"] } }
+"""
+LEAF = """
+[profile]
+extends = ["base"]
+
+[options]
+precision_mode_v2 = "mixed_float16"
+hccl_timeout = 900
+
+[append.options.modify_mixlist]
+black-list = { to-add = ["Cast"] }
+
+[[override]]
+match = { product = "atlas-a2" }
+options = { precision_mode_v2 = "mixed_bfloat16" }
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> npuprof.Library:
+    return npuprof.open_store(str(build_store(tmp_path / "profiles", {"base": BASE, "leaf": LEAF})))
+
+
+def test_every_public_name_is_what_it_says_after_everything_was_imported() -> None:
+    for module in pkgutil.walk_packages(npuprof.__path__, "npuprof."):
+        if not module.name.endswith("__main__") and "_built" not in module.name:
+            import_module(module.name)
+    for name in npuprof.__all__:
+        found = getattr(npuprof, name)
+        assert not isinstance(found, ModuleType), f"a module hides npuprof.{name}"
+        assert name == "TARGETS" or found.__doc__, f"npuprof.{name} is not documented"
+    with pytest.raises(AttributeError):
+        npuprof.nothing  # noqa: B018
+
+
+def test_importing_the_library_costs_nothing_and_needs_no_tensorflow() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import npuprof; new = set(sys.modules) - before;"
+        "assert new <= {'npuprof', '__future__'}, new;"
+        f"config = npuprof.open_store({str(REPOSITORY / 'profiles')!r}).resolve('bert-training'); npuprof.render(config, 'session');"
+        "heavy = {'tensorflow', 'typer', 'git', 'deepdiff', 'tomlkit', 'dataclasses', 'subprocess', 'json', 'numpy'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); {code}"], check=True)
+
+
+def test_a_preset_resolves_as_the_contract_shows(library: npuprof.Library) -> None:
+    config = library.resolve("leaf", cann="9.0.0", product="atlas-a2-training", set={"hccl_timeout": 600}, unset=["dump_path"])
+    assert config.options == {
+        "precision_mode_v2": "mixed_bfloat16",
+        "modify_mixlist": {"black-list": {"to-add": ["MatMul", "Cast"]}},
+        "hccl_timeout": 600,
+    }
+    assert config.options["hccl_timeout"] == 600
+    assert [origin.profile for origin in config.origins("precision_mode_v2")] == ["leaf", "leaf"]
+    assert [origin.layer for origin in config.origins("precision_mode_v2")] == ["override 1", "values"]
+    assert [origin.line for origin in config.origins("hccl_timeout")] == [0, 7, 7]
+    assert config.scenario == "training"
+    assert len(config.digest) == 64
+    assert config.digest != library.resolve("leaf").digest
+    assert config.digest == library.resolve("leaf", product="Ascend910B2", set={"hccl_timeout": 600}, unset=["dump_path"]).digest
+
+
+def test_plain_values_are_python_values(library: npuprof.Library) -> None:
+    config = npuprof.loads(
+        'options = { a = 1979-05-27, b = [1, { c = 0.5 }], d = true }\nenv.X = "1"\natc.framework = 3\nestimator.tf_random_seed = 1'
+    )
+    assert type(config.options["d"]) is bool
+    assert config.options["b"] == [1, {"c": 0.5}]
+    assert (config.env, config.atc, config.estimator) == ({"X": "1"}, {"framework": 3}, {"tf_random_seed": 1})
+
+
+def test_changes_are_python_values_and_reach_into_tables(library: npuprof.Library) -> None:
+    config = library.resolve("leaf", set={"env.X": True, "modify_mixlist.white-list": {"to-add": ["Add"]}, "dump_step": [1, "2-3"]})
+    assert config.env == {"X": True}
+    assert config.options["modify_mixlist"]["white-list"] == {"to-add": ["Add"]}
+    assert config.options["modify_mixlist"]["black-list"] == {"to-add": ["MatMul", "Cast"]}
+    with pytest.raises(npuprof.NpuprofError, match="is not a key"):
+        library.resolve("leaf", set={"a..b": 1})
+    assert library.resolve("leaf", set={"dump_step": (1, "2-3")}).options["dump_step"] == [1, "2-3"]
+    for value in (None, b"x", object(), {1: 2}, [None], {"a": {"b": {1}}}):
+        with pytest.raises(npuprof.NpuprofError, match="NP202: hccl_timeout cannot be of the type"):
+            library.resolve("leaf", set={"hccl_timeout": value})
+
+
+FROZEN = [
+    lambda config: config.options.update(x=1),
+    lambda config: config.options.__setitem__("x", 5),
+    lambda config: config.options.pop("hccl_timeout"),
+    lambda config: config.env.setdefault("A", "1"),
+    lambda config: config.settings.clear(),
+    lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].append("Oops"),
+    lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].sort(),
+    lambda config: config["modify_mixlist"]["black-list"].__delitem__("to-add"),
+]
+
+
+@pytest.mark.parametrize("change", FROZEN)
+def test_a_config_says_that_it_does_not_change(library: npuprof.Library, change: Callable[[npuprof.Config], object]) -> None:
+    config = library.resolve("leaf")
+    before = copy.deepcopy(dict(config))
+    with pytest.raises(TypeError, match="copy it"):
+        change(config)
+    with pytest.raises(AttributeError, match="a config does not change"):
+        config.name = "other"
+    assert dict(config) == before == dict(library.resolve("leaf"))
+
+
+def test_what_is_copied_from_a_config_may_be_changed(library: npuprof.Library) -> None:
+    options = copy.deepcopy(library.resolve("leaf").options)
+    options["modify_mixlist"]["black-list"]["to-add"].append("Mine")
+    assert type(options) is dict
+    assert json.loads(json.dumps(library.resolve("leaf").options)) == library.resolve("leaf").options
+
+
+def test_a_config_is_read_as_a_mapping(library: npuprof.Library) -> None:
+    config = library.resolve("leaf", set={"env.JOB_ID": "7"})
+    assert list(config) == list(config.ordered_settings())
+    assert set(config) == {"hccl_timeout", "precision_mode_v2", "modify_mixlist", "dump_path", "env.JOB_ID"}
+    assert len(config) == 5
+    assert config["env.JOB_ID"] == "7"
+    assert config.get("deterministic", 0) == 0
+    assert "hccl_timeout" in config
+    with pytest.raises(KeyError):
+        config["deterministic"]
+    assert npuprof.loads("")
+    assert dict(npuprof.loads("")) == {}
+
+
+def test_configs_are_equal_by_what_they_say_and_for_what(library: npuprof.Library) -> None:
+    one, other = library.resolve("leaf"), library.resolve("leaf")
+    assert one == other
+    assert len({one, other, library.resolve("leaf", cann="9.0.0"), library.resolve("base")}) == 3
+    assert one != library.resolve("leaf", cann="9.0.0")
+    assert one != dict(one)
+
+
+@pytest.mark.parametrize("asked", [{}, {"product": "atlas-a2"}, {"set": {"hccl_timeout": 5, "env.A": "1"}, "unset": ["dump_path"]}])
+def test_a_config_can_be_sent_to_another_process(library: npuprof.Library, asked: dict[str, Any]) -> None:
+    config = library.resolve("leaf", **asked)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        digest, text, found, origins, again = pool.apply(describe_config, (config,))
+    assert (digest, text) == (config.digest, npuprof.render(config, "json"))
+    assert found == [str(finding) for finding in npuprof.check(config)]
+    assert origins == [str(origin) for origin in config.origins("hccl_timeout")]
+    assert again == config
+    assert pickle.loads(pickle.dumps(again)).preset_digest == config.preset_digest
+
+
+def describe_config(config: npuprof.Config) -> tuple[str, str, list[str], list[str], npuprof.Config]:
+    found = [str(finding) for finding in npuprof.check(config)]
+    return config.digest, npuprof.render(config, "json"), found, [str(origin) for origin in config.origins("hccl_timeout")], config
+
+
+def test_errors_can_be_sent_to_another_process() -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.loads("[options]\nx =\n")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.findings[0].line) == (str(caught.value), 2)
+
+
+def test_a_store_is_read_like_a_collection(library: npuprof.Library, tmp_path: Path) -> None:
+    assert list(library) == ["base", "leaf"]
+    assert len(library) == 2
+    assert "leaf" in library
+    assert "gone" not in library
+    assert list(npuprof.open_store(tmp_path / "profiles")) == ["base", "leaf"]
+
+
+def test_a_store_is_checked_as_a_whole(library: npuprof.Library, tmp_path: Path) -> None:
+    assert {finding.profiles for finding in npuprof.check(library) if finding.code == "NP303"} == {("base",)}
+    build_store(tmp_path / "profiles", {"torn": "x =", "lost": 'profile.extends = ["gone"]\n'})
+    found = npuprof.check(npuprof.open_store(tmp_path / "profiles"))
+    assert {finding.code for finding in found if finding.severity == "error"} == {"NP001", "NP101", "NP303"}
+
+
+@pytest.mark.parametrize(
+    "options", ['precision_mode_v2 = "fp17"', 'precision_mode_v2 = "fp16"\nprecision_mode = "force_fp16"', "hccl_timeot = 1"]
+)
+def test_what_is_rendered_exported_or_applied_is_checked_first(options: str) -> None:
+    config = npuprof.loads(f"[options]\n{options}\n")
+    for export in (lambda **how: npuprof.render(config, "session", **how), lambda **how: npuprof.env(config, **how)):
+        with pytest.raises(npuprof.NpuprofError):
+            export()
+    with pytest.raises(npuprof.NpuprofError):
+        npuprof.apply(config, SimpleNamespace(graph_options=None))
+    if "timeot" not in options:
+        assert "precision_mode" in npuprof.render(config, "session", check=False)
+        assert "NPUPROF_PRECISION_MODE_V2" in npuprof.env(config, check=False)
+
+
+def test_an_abstract_preset_is_not_rendered() -> None:
+    with pytest.raises(npuprof.NpuprofError, match="NP107"):
+        npuprof.render(npuprof.loads("profile.abstract = true"), "session")
+
+
+def test_a_target_gets_the_overrides_that_are_for_it() -> None:
+    text = '[options]\nhccl_timeout = 1\n[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 2 }\n'
+    config = npuprof.loads(text, set={"deterministic": 1})
+    assert json.loads(npuprof.render(config, "json"))["options"] == {"hccl_timeout": 1, "deterministic": 1}
+    assert ".i = 2" in npuprof.render(config, "session", inline=True)
+    assert ".i = 1" in npuprof.render(config, "session", inline=True)
+    with pytest.raises(npuprof.NpuprofError, match="resolved for the target keras, not for session"):
+        npuprof.render(npuprof.loads(text, target="keras"), "session")
+
+
+def test_the_environment_is_that_of_the_command(library: npuprof.Library, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = library.resolve("leaf", set={"env.HCCL_CONNECT_TIMEOUT": 600})
+    found = npuprof.env(config)
+    assert found["HCCL_CONNECT_TIMEOUT"] == "600"
+    result = run("env", "leaf", "--set", "env.HCCL_CONNECT_TIMEOUT=600", "--shell", "bash")
+    assert {line.partition("=")[0].removeprefix("export ") for line in result.out.splitlines()} == found.keys()
+    with pytest.raises(npuprof.NpuprofError, match="NP930"):
+        npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'))
+    assert npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_an_environment_for_a_command_is_without_what_the_preset_unsets(trust: bool) -> None:
+    config = npuprof.loads('profile.unset = ["env.HCCL_ALGO", "env.BASH_ENV"]\nenv.HCCL_CONNECT_TIMEOUT = 600\n')
+    outer = {"HCCL_ALGO": "x", "BASH_ENV": "/host", "HCCL_CONNECT_TIMEOUT": "1", "NPUPROF_HCCL_TIMEOUT": "1", "NPUPROF_STORE": "/s"}
+    found = npuprof.env(config, outer, trust=trust, check=False)
+    kept = {"NPUPROF_STORE": "/s"} if trust else {"NPUPROF_STORE": "/s", "BASH_ENV": "/host"}
+    assert found == npuprof.env(config, check=False) | kept
+    assert found["HCCL_CONNECT_TIMEOUT"] == "600"
+
+
+MISUSE: list[tuple[Callable[[npuprof.Library, npuprof.Config], object], str]] = [
+    (lambda store, config: npuprof.check(None), "a Config is needed"),
+    (lambda store, config: npuprof.diff(config, {}), "a Config is needed"),
+    (lambda store, config: npuprof.render("leaf", "session"), "a Config is needed"),
+    (lambda store, config: npuprof.env(store), "a Config is needed"),
+    (lambda store, config: npuprof.env(config, "PATH"), "environ must be a mapping of texts, not str"),
+    (lambda store, config: npuprof.apply(config, None), "must be a tf.compat.v1.ConfigProto, not NoneType"),
+    (lambda store, config: npuprof.apply(None, None), "a Config is needed"),
+    (lambda store, config: store.resolve("leaf", unset="dump_path"), "unset must be a list of texts, not one text"),
+    (lambda store, config: store.resolve("leaf", mixins="base"), "mixins must be a list of texts, not one text"),
+    (lambda store, config: store.resolve("leaf", unset=[1]), "unset must be a list of texts"),
+    (lambda store, config: store.resolve("leaf", set=["a=1"]), "set must be a dict"),
+    (lambda store, config: store.resolve(None), "name must be a str or a pathlib.Path, not NoneType"),
+    (lambda store, config: npuprof.loads(b""), "text must be a str, not bytes"),
+    (lambda store, config: npuprof.loads("", store="profiles"), "store must be what open_store returns"),
+    (lambda store, config: npuprof.open_store(3), "a str or a pathlib.Path"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "said"), MISUSE)
+def test_misuse_is_a_type_error_in_words(library: npuprof.Library, use: Callable[..., object], said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        use(library, library.resolve("leaf"))
+
+
+def test_help_shows_what_there_is() -> None:
+    text = pydoc.plain(pydoc.render_doc(npuprof))
+    for name in ("open_store(", "loads(", "check(", "diff(", "render(", "env(", "apply("):
+        assert f"    {name}" in text, name
+
+
+@pytest.mark.parametrize("name", ["open_store", "loads", "check", "diff", "render", "env", "apply", "Library.resolve"])
+def test_a_public_docstring_says_what_is_raised(name: str) -> None:
+    found = inspect.getdoc(attrgetter(name)(npuprof))
+    assert found
+    assert "Raises" in found
+
+
+def test_the_examples_of_the_docstrings_are_true(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    failed, tried = doctest.testmod(import_module("npuprof.library"))
+    assert failed == 0
+    assert tried == 8
+
+
+def read_snippets() -> list[str]:
+    """Return the Python of the pages, files that they show left out, and of the public docstrings."""
+    shown = [block for path in PAGES.values() for block in read_blocks(path.read_text(encoding="utf-8"))]
+    blocks = [block.text for block in shown if block.language == "python" and not block.path]
+    for name, module in (("npuprof", "npuprof.library"), ("npuprof.integrations.arguments",) * 2):
+        examples = (example.examples for example in doctest.DocTestFinder().find(import_module(module), globs={}))
+        blocks += [f"from {name} import *\n" + "".join(one.source for one in lines) for lines in examples if lines]
+    return blocks
+
+
+@pytest.fixture
+def snippets(tmp_path: Path) -> list[str]:
+    """The snippets of README, docs and docstrings, each a file beside a copy of the presets."""
+    shutil.copytree(REPOSITORY / "profiles", tmp_path / "profiles")
+    found = read_snippets()
+    assert len(found) > 6
+    for number, snippet in enumerate(found):
+        (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
+    return found
+
+
+def test_the_snippets_run(snippets: list[str], tmp_path: Path) -> None:
+    for number, snippet in enumerate(snippets):
+        if any(
+            re.search(rf"^(?:import|from) {name}\b", snippet, re.MULTILINE) and find_spec(name) is None for name in ("tensorflow", "absl")
+        ):
+            continue  # it is typed all the same
+        done = subprocess.run(
+            [sys.executable, f"snippet{number}.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nightly("library/test_library.py::test_the_snippets_run")
+def test_the_snippets_are_typed(snippets: list[str], tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
+    words += [f"snippet{number}.py" for number in range(len(snippets))]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(REPOSITORY)})
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(find_spec("pyright") is None, reason="pyright is not installed")
+def test_the_snippets_are_typed_for_pyright(tmp_path: Path) -> None:
+    for number, snippet in enumerate(read_snippets()):
+        (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
+    silent = "MissingImports MissingModuleSource UnknownMemberType UnknownVariableType UnknownArgumentType UnusedExpression"
+    silent += " WildcardImportFromLibrary"
+    asked = {"typeCheckingMode": "strict", "extraPaths": [str(REPOSITORY)], **{f"report{name}": "none" for name in silent.split()}}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(asked), encoding="utf-8")
+    words = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_findings_carry_the_fields_of_the_contract(library: npuprof.Library) -> None:
+    config = npuprof.loads("[options]\nhcom_paralel = true\n")
+    (finding,) = npuprof.check(config)
+    assert (finding.code, finding.severity, finding.key) == ("NP201", "error", "hcom_paralel")
+    assert (finding.path, finding.line, finding.column) == ("<text>", 2, 1)
+    assert finding.hint == "did you mean 'hcom_parallel'?"
+    assert finding.message
+
+
+def test_rendering_takes_every_target_it_lists(library: npuprof.Library) -> None:
+    config = npuprof.loads("options = { hccl_timeout = 600 }")
+    assert {"session", "toml", "json"} <= set(npuprof.TARGETS)
+    for target in ("session", "toml", "json"):
+        assert "hccl_timeout" in npuprof.render(config, target)
+    assert json.loads(npuprof.render(config, "json"))["options"] == {"hccl_timeout": 600}
+    with pytest.raises(npuprof.NpuprofError, match="unknown target 'sesion'"):
+        npuprof.render(config, "sesion")
+
+
+def test_the_flattened_preset_resolves_to_the_same(library: npuprof.Library) -> None:
+    config = library.resolve("leaf", product="atlas-a2")
+    assert npuprof.loads(npuprof.render(config, "toml")).digest == config.digest
+    assert toml({"options": config.options}) in toml({"options": npuprof.loads(npuprof.render(config, "toml")).options})
+
+
+def test_text_can_have_parents_in_a_store(library: npuprof.Library) -> None:
+    config = npuprof.loads('profile.extends = ["leaf"]\noptions.hccl_timeout = 1', store=library, product="atlas-a2")
+    assert config.options["precision_mode_v2"] == "mixed_bfloat16"
+    assert [profile.name for profile in config.lineage] == ["base", "leaf", "<text>"]
+
+
+def test_errors_have_places_and_repairs(library: npuprof.Library, tmp_path: Path) -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        library.resolve("laef")
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.hint) == ("NP008", "did you mean 'leaf'?")
+    with pytest.raises(npuprof.NpuprofError, match="not a folder"):
+        npuprof.open_store(str(tmp_path / "gone"))
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.loads("[options]\nx =\n")
+    assert caught.value.findings[0].place == "<text>:2:4"
+    assert "<text>:2:4: error NP001" in str(caught.value)
+
+
+def test_the_store_lists_its_names(library: npuprof.Library) -> None:
+    assert library.names() == ["base", "leaf"]
+    assert "bert-training" in npuprof.open_store("builtin:").names()
+
+
+def test_a_store_is_found_as_the_command_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(tmp_path / "a/profiles", {"x": ""})
+    build_store(tmp_path / "b", {"y": ""})
+    (tmp_path / "a/deep/er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a/deep/er")
+    assert npuprof.open_store().names() == ["x"]
+    monkeypatch.setenv("NPUPROF_STORE", str(tmp_path / "b"))
+    assert npuprof.open_store().names() == ["y"]
+
+
+def test_the_package_is_typed() -> None:
+    assert (REPOSITORY / "npuprof/py.typed").exists()
+
+
+def test_json_answers_carry_the_same_fields(library: npuprof.Library, run: Run) -> None:
+    (Path("profiles") / "bad.toml").write_text("[options]\nhcom_paralel = true\n")
+    answer = json.loads(run("check", "bad", "--format", "json").out)
+    (finding,) = answer["findings"]
+    assert finding.keys() >= {"code", "severity", "message", "path", "line", "column", "key", "hint"}
+    assert answer["schema"] == "npuprof.findings/1"
+
+
+def test_a_target_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[options]\n")
+    with pytest.raises(npuprof.NpuprofError, match=r"unknown target 'sesion'.*did you mean 'session'"):
+        npuprof.open_store(str(tmp_path)).resolve("a", target="sesion")
+
+
+OFFLINE = '[profile]\nscenario = "offline-inference"\n[options]\nprecision_mode_v2 = "fp16"\n'
+
+
+@pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name not in ("ge", "atc", "toml", "json")])
+def test_a_preset_for_the_atc_compiler_is_no_session(target: str) -> None:
+    with pytest.raises(npuprof.NpuprofError, match="NP916"):
+        npuprof.render(npuprof.loads(OFFLINE), target)
+
+
+@pytest.mark.parametrize("target", ["ge", "atc", "toml", "json"])
+def test_a_preset_for_the_atc_compiler_is_written_for_it(target: str) -> None:
+    assert "fp16" in npuprof.render(npuprof.loads(OFFLINE), target)
+
+
+def test_a_preset_for_the_atc_compiler_fills_no_config_proto() -> None:
+    with pytest.raises(npuprof.NpuprofError, match="NP916"):
+        npuprof.apply(npuprof.loads(OFFLINE), SimpleNamespace(graph_options=None))
+
+
+class Mode(str, enum.Enum):  # noqa: UP042 - as scripts write it
+    FP16 = "fp16"
+
+
+class Text(str):
+    pass
+
+
+class Seconds(enum.IntEnum):
+    LONG = 600
+
+
+class OfNumpy:
+    """A number or an array, as numpy has them: they say what they are in plain Python."""
+
+    def __init__(self, value: Any) -> None:
+        self.tolist = lambda: value
+
+
+RING: list[Any] = []
+RING.append(RING)
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [(Mode.FP16, "fp16"), (Text("a"), "a"), (Seconds.LONG, 600), (OfNumpy(3), 3), (OfNumpy(True), True), (OfNumpy([[0.5]]), [[0.5]]),
+     ((Seconds.LONG,), [600]), ({Text("a"): Mode.FP16}, {"a": "fp16"})],
+)  # fmt: skip
+def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, held: object) -> None:
+    value = npuprof.loads("", set={"x": given}).options["x"]
+    assert value == held
+    assert json.dumps(value) == json.dumps(held)
+    assert type(value) is type(held) or isinstance(value, (list, dict))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, b"x", Path("x"), {1: 2}, 1j, {1}, object(), "\ud800", ["\ud800"], {"\ud800": 1}, RING, {"a": RING}, OfNumpy(1j),
+     pytest.param(10**5000, id="huge"), pytest.param([-(10**5000)], id="small")],
+)  # fmt: skip
+def test_a_value_that_no_preset_can_hold_is_refused_by_name(given: object) -> None:
+    with pytest.raises(NpuprofError, match="NP202: x cannot be"):
+        npuprof.loads("", set={"x": given})
+
+
+@pytest.mark.parametrize(
+    ("misuse", "kind", "said"),
+    [
+        (lambda store: store.resolve("leaf", set={3: 1}), TypeError, "each key a str"),
+        (lambda store: store.resolve("leaf", cann=9.0), TypeError, "cann must be a str, not float"),
+        (lambda store: store.resolve("leaf", product=3), TypeError, "product must be a str, not int"),
+        (lambda store: store.resolve("leaf", target=["session"]), TypeError, "target must be a str, not list"),
+        (lambda store: store.resolve("leaf", cann=""), NpuprofError, "unknown CANN release ''"),
+        (lambda store: store.resolve("leaf", product=""), NpuprofError, "unknown product ''"),
+        (lambda store: store.resolve("leaf", unset=3), TypeError, "unset must be a list of texts, not int"),
+        (lambda store: store.resolve("-"), NpuprofError, "npuprof.loads"),
+        (lambda store: store.resolve("leaf+-"), NpuprofError, "npuprof.loads"),
+        (lambda store: store.resolve("leaf", mixins=["-"]), NpuprofError, "npuprof.loads"),
+        (lambda store: npuprof.open_store(b"x"), TypeError, "path must be a str or a pathlib.Path, not bytes"),  # type: ignore[arg-type]
+        (lambda store: npuprof.open_store(""), NpuprofError, "path is empty"),
+        (lambda store: npuprof.open_store("empty"), NpuprofError, "there is no preset in empty"),
+        (lambda store: npuprof.loads("a = '\ud800'"), TypeError, "half of one"),
+        (lambda store: npuprof.render(store.resolve("leaf"), ["session"]), TypeError, "target must be a str, not list"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_in_words(misuse: Callable[[Any], Any], kind: type[Exception], said: str) -> None:
+    Path("empty").mkdir()
+    build_store(Path("profiles"), {"leaf": "options.hccl_timeout = 600\n"})
+    with pytest.raises(kind, match=re.escape(said)):
+        misuse(npuprof.open_store())
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_all_that_the_library_gives_can_be_pickled(protocol: int) -> None:
+    build_store(Path("profiles"), {"leaf": "options.hccl_timeot = 600\n"})
+    store = npuprof.open_store()
+    config = store.resolve("leaf")
+    other = store.resolve("leaf", set={"hccl_timeout": 3})
+    there, again, findings, changes = pickle.loads(
+        pickle.dumps((store, config, npuprof.check(store), npuprof.diff(config, other)), protocol)
+    )
+    assert (there.names(), again) == (store.names(), config)
+    assert [str(one) for one in findings] == [str(one) for one in npuprof.check(store)]
+    assert [str(one.key) for one in changes] == ["hccl_timeout"]
+
+
+#: What the library gives that is meant as a value, by its name, of a store and two presets of it.
+VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], Any]] = {
+    "a store": lambda store, leaf, other: store,
+    "a config": lambda store, leaf, other: leaf,
+    "a finding at a key": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.origin),
+    "a finding with a fix": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.fix),
+    "a change": lambda store, leaf, other: npuprof.diff(leaf, other)[0],
+    "an origin": lambda store, leaf, other: leaf.origins("hccl_timeout")[0],
+    "an origin on a command line": lambda store, leaf, other: other.origins("hccl_timeout")[0],
+    "a claim": lambda store, leaf, other: leaf.claims["scenario"],
+    "an option": lambda store, leaf, other: find_option("hccl_timeout"),
+    "a step": lambda store, leaf, other: leaf.history("modify_mixlist")[0].step,
+    "an event": lambda store, leaf, other: leaf.history("modify_mixlist")[0],
+    "a context": lambda store, leaf, other: other.context,
+    "a place": lambda store, leaf, other: Place("a.py", 3, 1),
+    "a fix with a table": lambda store, leaf, other: Fix({"a": [1, {"b": float("nan")}]}),
+    "a document": lambda store, leaf, other: leaf.lineage[0].document,
+}
+COPIES: dict[str, Callable[[Any], Any]] = {
+    **{f"pickle {one}": lambda value, one=one: pickle.loads(pickle.dumps(value, one)) for one in (0, 2, pickle.HIGHEST_PROTOCOL)},
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: str) -> None:
+    build_store(Path("profiles"), {"base": BASE, "leaf": f"{LEAF}[env]\nHCCL_CONNECT_TIMEOUT = '1h'\n[estimator]\nnope = 1\n"})
+    store = npuprof.open_store()
+    leaf, other = store.resolve("leaf"), store.resolve("leaf", set={"hccl_timeout": 3}, cann="9.0.0")
+    value = VALUES[name](store, leaf, other)
+    shown = repr(value)
+    for way, make in COPIES.items():
+        again = make(value)
+        assert type(again) is type(value)
+        assert again == value, way
+        assert hash(again) == hash(value), way
+        assert {value: 1}[again] == 1
+        assert name == "a store" or repr(again) == shown  # which says how it was opened
+    assert value != "another kind"
+    if name not in ("a step", "a document"):  # which are made by thousands, and handed out inside of others
+        for field in (*getattr(value, "_fields", ("name",)), "nope"):
+            with pytest.raises(AttributeError):
+                setattr(value, field, 1)
+            with pytest.raises(AttributeError):
+                delattr(value, field)
+    assert repr(value) == shown
+    assert " at 0x" not in shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Fix(1), Fix(True), False),
+        (Fix(1), Fix(1.0), False),
+        (Fix([1]), Fix([True]), False),
+        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True),
+        (Fix(float("nan")), Fix(float("nan")), True),
+        (Fix(0.5), Fix(0.5), True),
+        (Fix([1]), Fix((1,)), False),
+        (Fix("1"), Fix(1), False),
+        (Place("a", 1), Place("a", 1, 0), True),
+        (Place("a", 1), Fix("a"), False),
+    ],
+)
+def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool) -> None:
+    assert (one == other) is same
+    assert not same or hash(one) == hash(other)
+
+
+def test_errors_keep_their_findings_in_a_copy() -> None:
+    with pytest.raises(NpuprofError) as caught:
+        npuprof.loads("[options]\na = [")
+    assert pickle.loads(pickle.dumps(caught.value)).findings == copy.deepcopy(caught.value).findings == caught.value.findings
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("precison_mode_v2", "did you mean 'precision_mode_v2'"),
+        ("hccl_timeot", "did you mean 'hccl_timeout'"),
+        ("HCCL_CONNECT_TIMEOUT", "write 'env.HCCL_CONNECT_TIMEOUT'"),
+        ("env.HCCL_CONNECT_TIMEOT", "did you mean 'env.HCCL_CONNECT_TIMEOUT'"),
+    ],
+)
+def test_a_misspelt_key_is_a_key_error_that_names_the_near_one(key: str, said: str) -> None:
+    config = npuprof.loads("options.hccl_timeout = 600")
+    for ask in (config.__getitem__, config.origins):
+        with pytest.raises(KeyError) as caught:
+            ask(key)
+        assert said in str(caught.value)
+        assert caught.value.args == (key,)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert config.get(key) is None
+    assert key not in config
+
+
+def test_a_known_key_that_nobody_sets_has_no_origin_and_is_said_not_to_be_set() -> None:
+    config = npuprof.loads("env.OWN = 1")
+    assert config.origins("hccl_timeout") == []
+    assert config.origins("env.ANYTHING_AT_ALL") == []
+    with pytest.raises(KeyError, match="does not set 'hccl_timeout'"):
+        config["hccl_timeout"]
+
+
+def test_a_preset_and_its_mixins_may_be_named_by_paths(tmp_path: Path) -> None:
+    (tmp_path / "it.toml").write_text("options.hccl_timeout = 7\n")
+    (tmp_path / "over.toml").write_text("options.hccl_timeout = 8\n")
+    store = npuprof.open_store("builtin:")
+    assert store.resolve(tmp_path / "it.toml")["hccl_timeout"] == 7
+    assert store.resolve(tmp_path / "it.toml", mixins=[tmp_path / "over.toml"])["hccl_timeout"] == 8
+    with pytest.raises(TypeError, match="name must be a str or a pathlib\\.Path, not int"):
+        store.resolve(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{"set": {"profile.scenario": "x"}}, {"unset": ["profile.scenario"]}])
+def test_what_a_preset_says_of_itself_is_no_setting_to_change(given: dict[str, Any]) -> None:
+    with pytest.raises(npuprof.NpuprofError, match="'profile\\.scenario' is no setting"):
+        npuprof.loads("options.hccl_timeout = 600", **given)
+
+
+def test_a_store_that_is_not_there_was_named_by_the_parameter() -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.open_store("nowhere")
+    assert caught.value.findings[0].why == "It was named by path."
+
+
+def test_a_config_lists_its_public_names() -> None:
+    listed = dir(npuprof.loads(""))
+    assert {"options", "env", "origins", "digest", "keys"} <= set(listed)
+    assert [name for name in listed if name.startswith("_") and not name.startswith("__")] == []

@@ -1,0 +1,187 @@
+"""The ATC command line, run by a real shell with a stand-in for atc that keeps its arguments."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import catalog, renderers
+from support.building import config, render_unchecked, toml
+from support.running import Run
+
+BASE = {"model": "/m.pb", "framework": 3, "output": "/o", "soc_version": "Ascend910B2"}
+_ATC = f"""#!{sys.executable} -I
+import json, os, sys
+with open(os.environ["ARGUMENTS"], "w", encoding="utf-8") as file:
+    json.dump([os.fsencode(word).decode("utf-8") for word in sys.argv[1:]], file)
+"""
+
+
+@pytest.fixture
+def atc(tmp_path: Path) -> Callable[[str], list[str]]:
+    """Run a rendered command line; return the arguments atc was given."""
+    program = tmp_path / "bin" / "atc"
+    program.parent.mkdir()
+    program.write_text(_ATC)
+    program.chmod(0o755)
+
+    def run(script: str) -> list[str]:
+        file = tmp_path / "given.json"
+        environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "ARGUMENTS": str(file)}
+        subprocess.run(["sh", "-c", script], env=environ, check=True, cwd=tmp_path)
+        found: list[str] = json.loads(file.read_text(encoding="utf-8"))
+        file.unlink()
+        return found
+
+    return run
+
+
+def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the findings of a rendering: code and severity."""
+    try:
+        rendered = renderers.load_target("atc").write(config(toml({"options": options, "atc": flags})), False)
+    except npuprof.NpuprofError as error:
+        return [(finding.code, finding.severity) for finding in error.findings]
+    return [(finding.code, finding.severity) for finding in rendered.findings]
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"precision_mode_v2": "fp16"}, "--precision_mode_v2=fp16"),
+        ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"),
+        ({"op_select_implmode": "high_performance"}, "--op_select_implmode=high_performance"),
+        ({"op_select_implmode": "high_precision_for_all"}, "--op_select_implmode=high_precision_for_all"),
+        ({"op_select_implmode": "high_performance_for_all"}, "--op_select_implmode=high_performance_for_all"),
+        ({"jit_compile": "auto"}, "--jit_compile=2"),
+        ({"jit_compile": "true"}, "--jit_compile=1"),
+        ({"jit_compile": "false"}, "--jit_compile=0"),
+        ({"external_weight": True}, "--external_weight=1"),
+        ({"external_weight": False}, "--external_weight=0"),
+        ({"oo_constant_folding": False}, "--oo_constant_folding=false"),
+        ({"deterministic": 1}, "--deterministic=1"),
+        ({"auto_multistream_parallel_mode": "cv"}, "--multi_stream_parallel_mode=cv"),
+        ({"input_shape": {"a": [1, 224, 224, 3], "b": [0]}}, "--input_shape=a:1,224,224,3;b:"),
+        ({"insert_op_file": "/a.cfg"}, "--insert_op_conf=/a.cfg"),
+    ],
+)
+def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: dict[str, Any], word: str) -> None:
+    preset = config(toml({"options": options, "atc": BASE}))
+    for inline in (False, True):
+        words = atc(render_unchecked(preset, "atc", inline=inline))
+        assert word in words
+        assert len(words) == 5
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if (o := catalog.find_option(name)) and "atc" in o.spelling])
+def test_each_flag_an_option_is_spelled_with_exists(name: str) -> None:
+    option = catalog.find_option(name)
+    assert option is not None
+    flag = catalog.find_flag(option.spelling["atc"].removeprefix("--"))
+    assert flag is not None
+    assert flag.twin == name
+    if flag.choices and option.choices:
+        written = option.surface_values.get(
+            "atc", {str(choice): str(choice) for choice in option.choices if str(choice) not in option.doubtful_values}
+        )
+        assert set(map(str, written.values())) <= set(map(str, flag.choices))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
+def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[str]], text: str) -> None:
+    preset = config(toml({"options": {"debug_dir": text}, "atc": {"log": text}}))
+    words = atc(render_unchecked(preset, "atc"))
+    assert f"--debug_dir={text}" in words
+    assert f"--log={text}" in words
+
+
+def test_an_option_without_a_flag_is_an_error() -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        render_unchecked(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 1\n"), "atc")
+    assert [finding.key for finding in caught.value.findings] == ["graph_run_mode", "iterations_per_loop"]
+
+
+@pytest.mark.parametrize("value", ["a\0b", "x" * 200_000, "é" * 70_000])
+def test_what_no_command_line_can_hold_is_refused_by_name(value: str) -> None:
+    with pytest.raises(npuprof.NpuprofError, match="debug_dir"):
+        render_unchecked(config(toml({"options": {"debug_dir": value}})), "atc")
+
+
+def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> None:
+    assert len(atc(render_unchecked(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "flags", "wanted"),
+    [
+        ({}, BASE, []),
+        ({}, {"framework": 3}, [("NP911", "info")]),
+        ({}, {"mode": 1, "soc_version": "A"}, [("NP911", "info")]),
+        ({"op_select_implmode": "high_precision"}, BASE, [("NP913", "warning")]),
+        ({"op_select_implmode": "high_precision", "optypelist_for_implmode": "Pooling"}, BASE, [("NP913", "warning")]),
+        (
+            {"op_select_implmode": "high_precision_for_all", "optypelist_for_implmode": "Pooling"},
+            BASE,
+            [("NP913", "warning"), ("NP912", "warning")],
+        ),
+    ],
+)
+def test_what_the_command_lacks_and_is_advised_is_told(
+    options: dict[str, Any], flags: dict[str, Any], wanted: list[tuple[str, str]]
+) -> None:
+    assert codes(options, flags) == wanted
+
+
+def test_the_ini_file_is_written_beside_the_command_and_found_from_anywhere(
+    atc: Callable[[str], list[str]], store: Any, run: Run, tmp_path: Path
+) -> None:
+    text = """\
+[options.op_precision_mode]
+ByOpType = { Conv2D = "high_performance", SoftmaxV2 = "high_precision" }
+[atc]
+model = "/m.pb"
+framework = 3
+output = "/o"
+soc_version = "Ascend910B2"
+"""
+    store({"offline": text})
+    result = run("render", "offline", "--to", "atc", "-o", tmp_path / "a folder")
+    assert result.code == 0
+    (word,) = [word for word in atc(f"sh '{tmp_path}/a folder/atc.sh'") if word.startswith("--op_precision_mode=")]
+    assert Path(word.partition("=")[2]).read_text() == "[ByOpType]\nConv2D=high_performance\nSoftmaxV2=high_precision\n"
+
+
+def test_advice_names_the_ini_file_to_start_from(store: Any, run: Run) -> None:
+    store({"offline": toml({"options": {"op_select_implmode": "high_precision"}, "atc": BASE})})
+    result = run("render", "offline", "--to", "atc")
+    assert result.code == 0
+    assert "high_precision_for_all.ini" in result.err
+
+
+@pytest.mark.parametrize(
+    ("option", "flag", "said"),
+    [
+        ({"external_weight": True}, {"external_weight": "2"}, True),
+        ({"external_weight": True}, {"external_weight": "1"}, False),
+        ({"precision_mode": "force_fp16"}, {"precision_mode": "force_fp32"}, True),
+    ],
+)
+def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(option: Any, flag: Any, said: bool) -> None:
+    preset = config(toml({"options": option, "atc": flag}))
+    if not said:
+        assert render_unchecked(preset, "atc").count("--external_weight=1") == 1
+        return
+    with pytest.raises(npuprof.NpuprofError, match="by atc") as caught:
+        render_unchecked(preset, "atc")
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.key) == ("NP912", f"atc.{next(iter(flag))}")

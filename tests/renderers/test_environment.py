@@ -1,0 +1,716 @@
+"""Environments, read back: by the shells themselves, and by the programs that the files are for."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof import catalog
+from npuprof.checks import check_config
+from npuprof.model import LONGEST_WORD, NpuprofError
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
+from support.building import config, examples, toml
+from support.cluster import explain_absence, run_batch
+from support.lanes import more_at_night
+from support.running import Run
+
+AWKWARD = [
+    "", " ", "  two  blanks ", "'", '"', "''", '"\'"', "\\", "\\\\", "\\'", "end\\", "$HOME", "${HOME}", "$(touch never)",
+    "`id`", "!", "!!",
+    "a!b", "^a^b", "%PATH%", "*", "?", "[a]", "~", "~root", "#", "# comment", "a #b", ";", "&& false", "| cat", "> never",
+    "<", "(", ")", "{a,b}",
+    "-n", "--help", "=", "a=b", "\t", "a\tb", "\x1b[31m", "\x7f", "\x01", "é", "日本語", "😀", "\u2028", "\ufeff",
+    "\u2019", "\u201c", "a\u0301", "\x85",
+    "\n", "a\nb", "a\n", "\na", "a\n\n", "\r", "a\r\nb", "a\r", "EOF\nx", "$$(X)", "$$",
+    "$'a'", "\\n", "a\\\nb", "'\n'", '{"a": [1, "b"]}', "x" * 100_000,
+]  # fmt: skip
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30) | st.lists(
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ", "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀"]),
+    max_size=12,
+).map("".join)
+
+
+@pytest.fixture
+def run(trusting_run: Run) -> Callable[..., Any]:
+    """Values are judged here, of variables that nobody else has."""
+    return trusting_run
+
+
+def read_back(shell: str, tmp_path: Path, found: dict[str, str], before: dict[str, str] | None = None, text: str = "") -> dict[str, str]:
+    """Let a real shell evaluate an export by the line that users type; return the environment of a program it starts."""
+    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
+    if not program:
+        pytest.skip(f"{shell} is not installed")
+    file = tmp_path / "export"
+    file.write_bytes((text or format_export_lines(SHELLS[shell], found)).encode())
+    line = SHELLS[shell].use.replace(f"npuprof env NAME --shell {shell}", f"cat '{file}'")
+    assert str(file) in line, "the line that users type asks for another shell"
+    words = [program, "-c", f"{line}; env -0"]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **(before or {})}
+    done = subprocess.run(words, env=environ, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pairs = (item.partition(b"=") for item in done.stdout.split(b"\0") if item)
+    return {name.decode(): value.decode() for name, _, value in pairs if name.startswith(b"T_")}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_gives_awkward_values_back(shell: str, tmp_path: Path) -> None:
+    values = [text for text in AWKWARD if not SHELLS[shell].refuses(text)]
+    assert len(values) > len(AWKWARD) / 2
+    found = {f"T_{index}": text for index, text in enumerate(values)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", [name for name in SHELLS if name != "pwsh"])
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Path, values: list[str]) -> None:
+    found = {f"T_{index}": text for index, text in enumerate(values) if not SHELLS[shell].refuses(text)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_undoes_an_export_leaves_nothing(shell: str, tmp_path: Path) -> None:
+    before = {"T_A": "1", "T_B": "2", "T_C": "3"}
+    assert read_back(shell, tmp_path, {}, before, format_clear_lines(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_undoes_an_export_brings_back_what_was_there(shell: str, tmp_path: Path, store: Any, run: Run, monkeypatch: Any) -> None:
+    """Exported twice, then another preset over it, and undone: the shell's own values are back."""
+    store({"leaf": "env.T_A = 5\nenv.T_NEW = 1\n", "other": "env.T_A = 6\nenv.T_LATER = 1\n"})
+    before = {"T_A": 'it\'s "mine" $HOME !', "T_KEPT": "é"}
+    for name, text in before.items():
+        monkeypatch.setenv(name, text)
+    for name in ("leaf", "leaf", "other"):
+        result = run("env", name)
+        assert result.code == 0, result.err
+        for pair in read_variables(result.out).items():
+            monkeypatch.setenv(*pair)
+    assert os.environ["T_A"] == "6"
+    assert not any("BEFORE" in line for line in run("env", "other", "--diff").out.splitlines())
+    undo = run("env", "other", "--shell", shell, "--unset").out
+    now = {name: text for name, text in os.environ.items() if name.startswith("T_")}
+    assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
+
+
+UNSETTING = {
+    "base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\nenv.T_A = 1\n',
+    "leaf": '[profile]\nextends = ["base"]\nunset = ["env.HCCL_ALGO", "env.T_A"]\n',
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_export_removes_what_the_preset_unsets_and_undoing_restores_it(
+    shell: str, tmp_path: Path, store: Any, run: Run, monkeypatch: Any
+) -> None:
+    store(UNSETTING)
+    monkeypatch.setenv("T_A", "host")
+    exported = run("env", "leaf", "--shell", shell, "--trust")
+    assert (exported.code, exported.err) == (0, "")
+    assert read_back(shell, tmp_path, {}, {"T_A": "host", "T_B": "2"}, exported.out) == {"T_B": "2"}
+    for name, text in read_variables(run("env", "leaf", "--trust").out).items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.delenv("T_A")
+    assert read_back(shell, tmp_path, {}, {}, run("env", "leaf", "--shell", shell, "--unset").out) == {"T_A": "host"}
+
+
+@pytest.mark.parametrize("name", ["slurm", "slurm-job", "slurm-array"])
+def test_a_script_for_slurm_unsets_what_the_preset_unsets(name: str, store: Any, run: Run) -> None:
+    store(UNSETTING)
+    assert "unset HCCL_ALGO" in run("env", "leaf", "--format", name).out.splitlines()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_block_unsets_what_the_preset_unsets_but_for_what_needs_trust(shell: str, tmp_path: Path, store: Any, run: Run) -> None:
+    store(UNSETTING)
+    script = tmp_path / f"launch{SHELLS[shell].endings[0]}"
+    script.write_text("env\n")
+    assert "left out: unset of T_A: npuprof run --trust removes it" in run("inject", str(script), "leaf").err
+    for flags in ((), ("--trust",)):
+        assert run("inject", "--check", str(script), *flags).code == 0
+    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
+    if not program:
+        pytest.skip(f"{shell} is not installed")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HCCL_ALGO": "level0:NA;level1:H-D_R", "T_A": "host"}
+    lines = subprocess.run([program, str(script)], env=environ, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert "T_A=host" in lines
+    assert "NPUPROF_PROFILE=leaf" in lines
+    assert not [line for line in lines if line.startswith("HCCL_ALGO=")]
+
+
+@pytest.mark.parametrize("name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json"])
+def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(name: str, store: Any, run: Run) -> None:
+    store(UNSETTING)
+    assert f"--format {name} cannot unset HCCL_ALGO" in run("env", "leaf", "--format", name).err
+
+
+def read_variables(text: str) -> dict[str, str]:
+    """Return what an export for bash sets, as bash reads it."""
+    done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
+    pairs = (item.decode().partition("=") for item in done.stdout.split(b"\0") if item)
+    return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
+
+
+@pytest.mark.parametrize("kept", ["", "{", "[1]", '{"a b": "1"}', '{"T_A": 1}', "9" * 5000, "[" * 100_000])
+def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Any, run: Run, monkeypatch: Any) -> None:
+    store({"leaf": "env.T_A = 5\n"})
+    monkeypatch.setenv("NPUPROF_BEFORE", kept)
+    result = run("env", "leaf", "--unset")
+    assert result.code == 0
+    assert result.out.splitlines()[0] == "unset T_A"
+    assert "export" not in result.out
+
+
+def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(store: Any, run: Run, monkeypatch: Any) -> None:
+    store({"leaf": "env.T_A = 5\n"})
+    monkeypatch.setenv("NPUPROF_BEFORE", '{"T_A": "a\\nb"}')
+    result = run("env", "leaf", "--unset", "--shell", "tcsh")
+    assert "unsetenv T_A;" in result.out
+    assert "T_A is unset, not restored: tcsh cannot take a line end" in result.err
+
+
+def test_tcsh_refuses_line_ends_and_says_so(store: Any, run: Run) -> None:
+    store({"leaf": '[options]\ndebug_dir = "a\\nb"\n'})
+    result = run("env", "leaf", "--shell", "tcsh", "--no-check")
+    assert (result.code, result.out) == (2, "")
+    assert "NPUPROF_DEBUG_DIR" in result.err
+    assert "profiles/leaf.toml:2:1" in result.err
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def dotenv(text: str) -> dict[str, str | None]:
+    import dotenv as library
+
+    return library.dotenv_values(stream=io.StringIO(text, newline=""))
+
+
+def dotenv_file(text: str, tmp_path: Path) -> dict[str, str | None]:
+    import dotenv as library
+
+    path = tmp_path / ".env"
+    path.write_bytes(text.encode())
+    return library.dotenv_values(path)
+
+
+def docker(text: str) -> dict[str, str]:
+    """Read as docker does: lines, blanks before them cut, comments and empty lines passed over, no quotes."""
+    found = {}
+    for line in text.encode().split(b"\n"):
+        assert len(line) < 65_536
+        line = line.removesuffix(b"\r").lstrip(b" \t").decode()
+        if line and not line.startswith("#"):
+            name, equals, value = line.partition("=")
+            assert equals
+            found[name] = value
+    return found
+
+
+def github(text: str) -> dict[str, str]:
+    """Read as the runner does: NAME=value, or NAME<<MARK with the lines up to the mark."""
+    found = {}
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if not line:
+            continue
+        equals, heredoc = line.find("="), line.find("<<")
+        if equals >= 0 and (heredoc < 0 or equals < heredoc):
+            found[line[:equals]] = line[equals + 1 :]
+            continue
+        body = []
+        for inner in lines:
+            if inner == line[heredoc + 2 :]:
+                break
+            body.append(inner)
+        else:
+            raise AssertionError("no end mark")
+        found[line[:heredoc]] = "\n".join(body)
+    return found
+
+
+def systemd(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read by systemd's own parser."""
+    libraries = glob.glob("/usr/lib/*/systemd/libsystemd-shared-*.so") + glob.glob("/usr/lib/systemd/libsystemd-shared-*.so")
+    if not libraries:
+        pytest.skip("systemd is not installed")
+    path = tmp_path / "environment"
+    path.write_bytes(text.encode())
+    library = ctypes.CDLL(libraries[0])
+    found = ctypes.POINTER(ctypes.c_char_p)()
+    load = library.load_env_file
+    load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p))]
+    assert load(None, os.fsencode(path), ctypes.byref(found)) >= 0
+    pairs = []
+    index = 0
+    while found and (item := found[index]) is not None:
+        pairs.append(item.decode().partition("="))
+        index += 1
+    return {name: value for name, _, value in pairs}
+
+
+def configmap(text: str) -> dict[str, str]:
+    import yaml
+
+    (document,) = yaml.safe_load_all(text)
+    assert (document["apiVersion"], document["kind"], document["immutable"]) == ("v1", "ConfigMap", True)
+    found: dict[str, str] = document["data"]
+    assert all(isinstance(value, str) for value in found.values())
+    return found
+
+
+def kubernetes(text: str) -> dict[str, str]:
+    """Read the env block as the kubelet does: $$ is $, $(NAME) is replaced."""
+    import yaml
+
+    found: dict[str, str] = {}
+    for entry in yaml.safe_load(text)["env"]:
+        assert set(entry) == {"name", "value"}
+        found[entry["name"]] = _expanded(entry["value"], found)
+    return found
+
+
+def _expanded(text: str, known: dict[str, str]) -> str:
+    shown = []
+    position = 0
+    while position < len(text):
+        if text[position] == "$" and position + 1 < len(text):
+            after = text[position + 1]
+            if after == "$":
+                shown.append("$")
+                position += 2
+                continue
+            if after == "(":
+                end = text.find(")", position)
+                assert end < 0, "a reference is left in the value"
+            shown.append(f"${after}")
+            position += 2
+            continue
+        shown.append(text[position])
+        position += 1
+    return "".join(shown)
+
+
+def slurm(text: str, tmp_path: Path) -> dict[str, str]:
+    return read_back("bash", tmp_path, {}, text=text)
+
+
+def slurm_job(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read what is exported before the tasks are started."""
+    return read_back("bash", tmp_path, {}, text=text[text.index("\nexport ") : text.index("# Each task asks")])
+
+
+READERS: dict[str, Callable[[str, Path], Any]] = {
+    "dotenv": dotenv_file,
+    "docker": lambda text, _: docker(text),
+    "systemd": systemd,
+    "github": lambda text, _: github(text),
+    "k8s-configmap": lambda text, _: configmap(text),
+    "k8s-env": lambda text, _: kubernetes(text),
+    "slurm": slurm,
+    "slurm-job": slurm_job,
+    "slurm-array": slurm_job,
+    "ray": lambda text, _: json.loads(text)["env_vars"],
+    "json": lambda text, _: json.loads(text)["env"],
+}
+PRESET = config("[options]\ndeterministic = 1\n")
+
+
+def test_every_format_has_a_reader() -> None:
+    assert set(READERS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_gives_awkward_values_back(name: str, tmp_path: Path) -> None:
+    form = FORMATS[name]
+    values = [text for text in AWKWARD if not form.refuses("T_0", text)]
+    assert len(values) > len(AWKWARD) / 2
+    found = {f"T_{index}": text for index, text in enumerate(values)}
+    assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_file_gives_any_value_back_or_it_is_refused(name: str, tmp_path: Path, values: list[str]) -> None:
+    form = FORMATS[name]
+    found = {f"T_{index}": text for index, text in enumerate(values) if not form.refuses("T_0", text)}
+    if found or name not in ("k8s-configmap", "k8s-env"):
+        assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
+
+
+def npm_dotenv(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read by npm's dotenv."""
+    modules = Path(__file__).parents[2] / ".venv" / "node_modules"
+    if not shutil.which("node") or not (modules / "dotenv").is_dir():
+        pytest.skip("npm's dotenv is not installed")
+    path = tmp_path / ".env"
+    path.write_bytes(text.encode())
+    words = ["node", "-e", "console.log(JSON.stringify(require('dotenv').parse(require('fs').readFileSync(process.argv[1]))))", path]
+    done = subprocess.run(words, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def sourced(text: str, tmp_path: Path) -> dict[str, str]:
+    return read_back("sh", tmp_path, {}, text=f"set -a\n{text}")
+
+
+@pytest.mark.parametrize("read", [npm_dotenv, sourced, dotenv_file], ids=lambda read: read.__name__)
+@examples(20)
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path, values: list[str]) -> None:
+    form = FORMATS["dotenv"]
+    plain = [text for text in (*values, *AWKWARD) if not form.refuses("T_0", text) and not form.doubt("T_0", text)]
+    found = {f"T_{index}": text for index, text in enumerate(plain)}
+    assert read(form.write(PRESET, found, {}), tmp_path) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a'b", False), ('a"b', False), ("a\\b", False), ("a\nb", False), ("$HOME", False), ("it's 5 #1", False), ('{"a": [1]}', False),
+        ("it's $5", True), ("'a\"", True), ("a\\\\b", True), ("a\\", True), ("a\rb", True),
+    ],
+)  # fmt: skip
+def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(text: str, told: bool, store: Any, run: Run) -> None:
+    store({"leaf": toml({"env": {"MINE": text}})})
+    result = run("env", "leaf", "--format", "dotenv")
+    assert dotenv(result.out)["MINE"] == text
+    assert ("npm's dotenv" in result.err) == told
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_refuses_a_plain_value(name: str) -> None:
+    for text in (
+        "",
+        "fp16",
+        "a b",
+        "/data/a-b_c.json",
+        '{"output":"/tmp","training_trace":"on"}',
+        "fast|step|0.9",
+        "data:1,-1;mask:2",
+        "日本",
+    ):
+        assert not FORMATS[name].refuses("T_0", text)
+
+
+def test_github_keeps_its_own_names() -> None:
+    assert FORMATS["github"].refuses("GITHUB_TOKEN", "a")
+    assert FORMATS["github"].refuses("NODE_OPTIONS", "a")
+
+
+# -- which variables ---------------------------------------------------------------------------------------------------
+
+
+def exported(text: str, told: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
+    return collect_env_variables(config(text), None if told is None else told.get, "/cache", trusting=True)
+
+
+def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
+    preset = config('[options]\naoe_mode = "2"\nenable_dump = true\n[env]\nHCCL_EXEC_TIMEOUT = 1800\nPROFILING_MODE = true\n')
+    found, notes = collect_env_variables(preset, {}.get, "/cache")
+    assert found == {
+        "HCCL_EXEC_TIMEOUT": "1800",
+        "PROFILING_MODE": "true",
+        "NPUPROF_ENABLE_DUMP": "1",
+        "AOE_MODE": "2",
+        "NPUPROF_AOE_MODE": "2",
+        "NPUPROF_PROFILE": preset.name,
+        "NPUPROF_DIGEST": preset.digest,
+        "NPUPROF_PRESET_DIGEST": preset.preset_digest,
+        "NPUPROF_CONTEXT": "any",
+    }
+    assert notes == []
+
+
+def test_where_a_variable_and_an_option_meet_the_precedence_is_said() -> None:
+    found, notes = exported('[options]\naoe_mode = "2"\n[env]\nAOE_MODE = 1\n')
+    assert found["AOE_MODE"] == "1"
+    (note,) = notes
+    assert "aoe_mode > AOE_MODE" in note
+
+
+def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() -> None:
+    text = '[env]\nRANK_ID = { launcher = "rank" }\n'
+    assert exported(text, {"rank": "3"})[0]["RANK_ID"] == "3"
+    found, notes = exported(text, {})
+    assert "RANK_ID" not in found
+    assert "no launcher" in notes[0]
+    found, notes = exported(text)
+    assert "RANK_ID" not in found
+    assert "npuprof run" in notes[0]
+
+
+def test_sidecar_files_are_exported_by_their_path() -> None:
+    found, _ = exported('[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n')
+    assert found["NPUPROF_MODIFY_MIXLIST"] == "/cache/ops_info.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
+        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
+        ('[env]\n"A B" = 1\n', "A B"),
+        ('[env]\n"" = 1\n', "is no name"),
+        ('[env]\n"A;touch x" = 1\n', "A;touch x"),
+        ('[env]\n"é" = 1\n', "is no name"),
+        ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
+    ],
+)
+def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -> None:
+    with pytest.raises(NpuprofError) as caught:
+        exported(text, {})
+    assert name in caught.value.findings[0].message
+    assert caught.value.findings[0].code == "NP903"
+
+
+@pytest.mark.parametrize("text", ["dump_step = [1, []]", "precision_mode_v2 = { a = 1 }", "op_precision_mode = { ByOpType = 1 }"])
+def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
+    with pytest.raises(NpuprofError, match="cannot be carried"):
+        exported(f"[options]\n{text}\n", {})
+
+
+def test_no_two_options_share_a_variable() -> None:
+    names = [name.upper() for name in catalog.record_names()]
+    assert len(set(names)) == len(names)
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_env_writes_each_format(form: str, store: Any, run: Run, tmp_path: Path) -> None:
+    store({"leaf": '[options]\naoe_mode = "2"\n'})
+    result = run("env", "leaf", "--format", form)
+    assert result.code == 0
+    if not form.startswith("slurm"):
+        assert READERS[form](result.out, tmp_path)["NPUPROF_AOE_MODE"] == "2"
+    assert run("env", "leaf", "--format", form, "-o", tmp_path / "file").out == ""
+    assert (tmp_path / "file").read_text() == result.out
+
+
+def test_a_config_map_carries_the_sidecar_files(store: Any, run: Run) -> None:
+    import yaml
+
+    store({"team/Mixed": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n'})
+    result = run("env", "team/Mixed", "--format", "k8s-configmap")
+    settings, files = yaml.safe_load_all(result.out)
+    assert json.loads(files["data"]["ops_info.json"]) == {"black-list": {"to-add": ["Cast"]}}
+    assert settings["data"]["NPUPROF_MODIFY_MIXLIST"] == "/etc/npuprof/ops_info.json"
+    assert settings["metadata"]["name"].startswith("npuprof-team-mixed-")
+    assert settings["metadata"]["annotations"]["npuprof/preset"] == "team/Mixed"
+    assert "ops_info.json must be at /etc/npuprof in the container: mount the second ConfigMap there\n" in result.err
+    assert "npuprof env --format k8s-configmap writes a ConfigMap of them" in run("env", "team/Mixed", "--format", "k8s-env").err
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("leaf", "leaf"),
+        ("team/Mixed_1", "team.Mixed_1"),
+        ("team/" + "long" * 30, ("team." + "long" * 30)[:63]),
+        ("a" * 61 + "/_b", "a" * 61),
+        ("./über stufe.toml", "ber.stufe.toml"),
+    ],
+)
+def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(
+    name: str, label: str, store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kubernetes_validate
+    import yaml
+
+    monkeypatch.chdir(store({"leaf": "", "team/Mixed_1": "", "team/" + "long" * 30: "", "a" * 61 + "/_b": ""}).parent)
+    Path("über stufe.toml").write_text("")
+    names = set()
+    for value in (0, 1):
+        asked = ("--set", f"deterministic={value}")
+        digest = json.loads(run("show", name, "--format", "json", *asked).out)["digest"]
+        document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked).out)
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+        said = document["metadata"]
+        assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
+        assert all(re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", text) for text in said["labels"].values())
+        assert said["annotations"] == {"npuprof/preset": name, "npuprof/digest": digest, "npuprof/context": "any"}
+        assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", said["name"])
+        names.add(said["name"])
+        names.add(yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked, "--cann", "9.0.0").out)["metadata"]["name"])
+    assert len(names) == 4  # what was asked for is in it, too
+
+
+#: Starts two tasks as srun would, without a cluster.
+SRUN = """#!/bin/bash
+while [ "${1#--}" != "$1" ]; do shift; done
+for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 SLURM_JOB_ID=77 "$@" || exit; done
+"""
+
+
+@pytest.mark.parametrize("form", ["slurm-job", "slurm-array"])
+def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str, store: Any, run: Run, tmp_path: Path) -> None:
+    facts = ("rank", "local-rank", "world-size", "node-rank", "job", "node-ip")
+    asked = "".join(f'F{number} = {{ launcher = "{fact}" }}\n' for number, fact in enumerate(facts))
+    store({"it's $(touch x)": "", "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}'})
+    result = run("env", "leaf", "--format", form, "--no-check")
+    assert result.code == 0
+    assert "F5 is left out" in result.err
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    (tmp_path / "job.sh").write_text(result.out)
+    show = "import os, sys; print([os.environ.get(f'F{n}') for n in range(6)], repr(os.environ['ODD']), sys.argv[1:])"
+    done = subprocess.run(
+        ["bash", "job.sh", sys.executable, "-c", show, "a b", "$HOME"],
+        cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    wanted = [[str(task), str(task), "2", "0", "77", None] for task in range(2)]
+    assert done.stdout.splitlines() == [f"{facts} {chr(34)}a'$(touch y)\\n{chr(34)} ['a b', '$HOME']" for facts in wanted]
+    digest = json.loads(run("show", "leaf", "--format", "json").out)["digest"]
+    assert done.stderr == f"npuprof: leaf {digest}\n"
+    assert not (tmp_path / "y").exists()
+    words = ["bash", "job.sh"]
+    nothing = subprocess.run(words, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False)
+    assert (nothing.returncode, nothing.stdout, nothing.stderr[:9]) == (2, "", "npuprof: ")
+
+
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+@pytest.mark.parametrize("exported", more_at_night(["NONE"], ["ALL", "FOO=1"]))
+def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(
+    exported: str, store: Any, run: Run, tmp_path: Path, slurm: None
+) -> None:
+    store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
+    (tmp_path / "job.sh").write_text(run("env", "leaf", "--format", "slurm-job", "--no-check").out)
+    show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
+    run_batch("-n", "2", f"--export={exported}", "job.sh", sys.executable, "-c", show, folder=tmp_path)
+    said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
+    assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
+
+
+def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: Any, run: Run) -> None:
+    store({"leaf": "[env]\n'A;touch x' = { launcher = 'rank' }\n"})
+    done = run("env", "leaf", "--format", "slurm-job", "--no-check")
+    assert (done.code, done.out) == (2, "")
+
+
+@pytest.mark.parametrize("key", ["ab.a=1", '"a b".a=1', '"a.b"=[1]', "'\"'={}"])
+def test_a_value_that_no_variable_holds_is_refused_whatever_its_key_is_made_of(key: str, store: Any, run: Run) -> None:
+    store({"leaf": ""})
+    done = run("env", "leaf", "--set", key, "--no-check")
+    assert (done.code, "NP901" in done.err) == (2, True), done.err
+
+
+def test_kubernetes_takes_both_forms_by_its_published_schema(store: Any, run: Run) -> None:
+    import kubernetes_validate
+    import yaml
+
+    store(
+        {"team/Mixed": '[options]\nhccl_timeout = 600\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'}
+    )
+    release = kubernetes_validate.latest_version()
+    for document in yaml.safe_load_all(run("env", "team/Mixed", "--format", "k8s-configmap").out):
+        kubernetes_validate.validate(document, release, strict=True)
+    block = yaml.safe_load(run("env", "team/Mixed", "--format", "k8s-env").out)
+    container = {"name": "train", "image": "image", **block}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": {"containers": [container]}}
+    kubernetes_validate.validate(pod, release, strict=True)
+    container["env"][0]["value"] = 600
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, release, strict=True)
+
+
+def test_diff_tells_what_would_change(store: Any, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"leaf": '[options]\naoe_mode = "2"\nhccl_timeout = 600\n'})
+    monkeypatch.setenv("NPUPROF_HCCL_TIMEOUT", "1800")
+    monkeypatch.setenv("NPUPROF_AOE_MODE", "2")
+    monkeypatch.setenv("NPUPROF_DUMP_PATH", "\x1b[2J\udcff")
+    result = run("env", "leaf", "--diff")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert '+ AOE_MODE = "2"' in lines
+    assert '~ NPUPROF_HCCL_TIMEOUT = "1800" -> "600"' in lines
+    assert any(line.startswith("- NPUPROF_DUMP_PATH") for line in lines)
+    assert not any("NPUPROF_AOE_MODE" in line for line in lines)
+    assert "\x1b" not in result.out
+    rows = json.loads(run("env", "leaf", "--diff", "--format", "json").out)["changes"]
+    assert {"change": "changed", "name": "NPUPROF_HCCL_TIMEOUT", "before": "1800", "after": "600"} in rows
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--format", "yaml"), ("--shell", "csh"), ("--format", "json", "--shell", "bash"), ("--format", "json", "--unset"),
+        ("--diff", "--unset"), ("--diff", "--format", "docker"),
+    ],
+)  # fmt: skip
+def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], store: Any, run: Run) -> None:
+    store({"leaf": "[options]\ndeterministic = 1\n"})
+    result = run("env", "leaf", *words)
+    assert (result.code, result.out) == (2, "")
+
+
+def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Any, run: Run) -> None:
+    from test_renderers_targets import READ, expected, record, sample
+
+    from support.recorders import adapter, execute, parameter_map
+
+    sample_of = {name: sample(name) for name in READ if not record(name).structure or isinstance(sample(name), str)}
+    store({"all": toml({"options": sample_of})})
+    environ = json.loads(run("env", "all", "--format", "json", "--no-check").out)["env"]
+    source = run("render", "all", "--to", "env-loader", "--no-check").out
+    with adapter(tensorflow):
+        load = execute(source)["session_config"]
+        assert parameter_map(load(environ=environ)) == expected(config(toml({"options": sample_of})))
+        with pytest.warns(UserWarning, match="NPUPROF_PRECISION_MOD$"):
+            found = load(environ={"NPUPROF_PRECISION_MOD": "1", "NPUPROF_STORE": "x", "NPUPROF_HCCL_TIMEOUT": "600"})
+        assert parameter_map(found) == {"hccl_timeout": ("i", 600)}
+        for name, text in (("NPUPROF_HCCL_TIMEOUT", "long"), ("NPUPROF_ENABLE_DUMP", "2"), ("NPUPROF_ENABLE_DUMP", "")):
+            with pytest.raises(ValueError, match=name):
+                load(environ={name: text})
+
+
+def test_an_export_holds_nothing_that_the_checks_call_an_error_beside_an_option() -> None:
+    for name, twins in catalog.load_env_twins().items():
+        for twin in twins:
+            option, variable = catalog.find_option(name), catalog.find_variable(twin)
+            assert option is not None
+            assert variable is not None
+            example = True if option.field == "b" else option.choices[-1] if option.choices else None
+            value = example if example is not None else catalog.find_record_texts("options", name)["example"]
+            exported, _ = collect_env_variables(config(toml({"options": {name: value}})), None, "")
+            both = config(toml({"options": {name: value}, "env": {twin: exported[twin]}}))
+            assert [str(finding) for finding in check_config(both) if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("text", ["it's `", "it's $(", "it's ${", "it's $((", "a(b\\", "a\\"])
+def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, store: Any, run: Run, tmp_path: Path) -> None:
+    store({"leaf": toml({"env": {"MINE": text, "OTHER": "x"}})})
+    result = run("env", "leaf", "--format", "dotenv")
+    assert dotenv(result.out)["MINE"] == text
+    path = tmp_path / "file.env"
+    path.write_text(result.out)
+    done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
+    assert done.stdout != "x" or text == "a\\"
+    assert "or lose lines after it" in " ".join(result.err.split())
+
+
+@pytest.mark.parametrize("name", ["NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null", "_", "A1", "NO_PROXY"])
+def test_yaml_reads_every_name_as_the_text_that_it_is(name: str, store: Callable[..., Path], run: Run) -> None:
+    store({"p": f'[env]\n{name} = "1"\n'})
+    for form, read in (("k8s-configmap", configmap), ("k8s-env", kubernetes)):
+        said = run("env", "p", "--format", form)
+        assert (said.code, read(said.out)[name]) == (0, "1"), said.err
+        assert (f'"{name}"' in said.out) == (name in ("NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null"))

@@ -1,0 +1,572 @@
+"""Rendered code, executed: against TensorFlow's own ConfigProto and stand-ins that take what the adapter takes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import catalog, renderers
+from npuprof.catalog import Option
+from npuprof.renderers.common import encode_field_value
+from npuprof.resolve.config import Config
+from support import recorders
+from support.building import config, render_unchecked, toml
+from support.recorders import ADAPTERS_OWN, LEAVES, RefusedError, adapter, execute, parameter_map, written
+from support.running import Run
+
+PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
+#: The targets whose ``session_config`` sets every option.
+WHOLE = ["session", "session-migrated", "init-resource", "estimator-migrated", "keras"]
+READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
+
+
+def record(name: str) -> Option:
+    option = catalog.find_option(name)
+    assert option is not None
+    return option
+
+
+def sample(name: str) -> Any:
+    """Return a value that an option is documented to take."""
+    option = record(name)
+    if option.choices:
+        return option.choices[0]
+    if option.surface_values and option.field != "b":
+        words = next(iter(option.surface_values.values()))
+        return int(next(iter(words))) if option.field == "i" else next(iter(words))
+    example = catalog.find_record_texts("options", name).get("example")
+    if example is not None:
+        return example
+    return {"b": True, "i": max(1, option.minimum or 0), "s": "some text"}[option.field or "b"]
+
+
+def values(option: Option) -> st.SearchStrategy[Any]:
+    """Return values of the type an option takes, sensible or not."""
+    if option.field == "b":
+        return st.booleans()
+    if option.field == "i":
+        return st.integers(-(2**63), 2**63 - 1)
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=120) | st.just(str(sample(option.name)))
+
+
+settings = st.lists(st.sampled_from(READ), unique=True, max_size=8).flatmap(
+    lambda names: st.fixed_dictionaries({name: values(record(name)) for name in names})
+)
+
+
+def expected(preset: Config) -> dict[str, tuple[str, Any]]:
+    """Return the parameter map that a preset without sidecar files stands for."""
+    found = {}
+    for name, value in preset.options.items():
+        field = record(name).field
+        assert field is not None
+        stored = encode_field_value(name, value)
+        found[name] = (field, stored.encode() if field == "s" else stored)
+    return found
+
+
+def formatted(source: str) -> str:
+    import black
+
+    return black.format_str(source, mode=black.FileMode())
+
+
+@pytest.mark.parametrize("target", PYTHON)
+def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str) -> None:
+    names = [name for name in READ if record(name).spelling.get("run_config" if target == "estimator" else "global_options")]
+    if target not in ("estimator", "global-options"):
+        names = READ
+    lost = ("job", "task_index", "use_off_line", "compress_weight_conf", "graph_slice") if target == "estimator" else ()
+    preset = config(toml({"options": {name: sample(name) for name in names if name not in lost}}))
+    for inline in (False, True):
+        source = render_unchecked(preset, target, inline=inline)
+        ast.parse(source, feature_version=(3, 7))
+        assert formatted(source) == source
+
+
+@given(settings)
+def test_any_text_leaves_rendered_code_as_black_writes_it(options: dict[str, Any]) -> None:
+    preset = config(toml({"options": options}))
+    for target in ("session", "keras"):
+        source = render_unchecked(preset, target)
+        assert formatted(source) == source
+        ast.parse(source, feature_version=(3, 7))
+    bare = render_unchecked(preset, "session", inline=True)
+    assert formatted(bare) == bare
+
+
+@given(settings)
+def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(tensorflow: Any, options: dict[str, Any]) -> None:
+    preset = config(toml({"options": options}))
+    for target in WHOLE:
+        with adapter(tensorflow):
+            found = execute(render_unchecked(preset, target))["session_config"]()
+        assert parameter_map(found) == expected(preset)
+        rewrite = found.graph_options.rewrite_options
+        assert (rewrite.remapping, rewrite.memory_optimization) == (2, 2)
+
+
+@given(settings)
+def test_bare_lines_set_the_same(tensorflow: Any, options: dict[str, Any]) -> None:
+    preset = config(toml({"options": options}))
+    from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+    proto = tensorflow.compat.v1.ConfigProto()
+    execute(render_unchecked(preset, "session", inline=True), names={"config": proto, "tf": tensorflow, "RewriterConfig": RewriterConfig})
+    assert parameter_map(proto) == expected(preset)
+
+
+def test_a_config_at_hand_keeps_what_it_had_and_gets_one_optimizer(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"hccl_timeout": 600}}))
+    proto = tensorflow.compat.v1.ConfigProto(allow_soft_placement=True)
+    entry = proto.graph_options.rewrite_options.custom_optimizers.add()
+    entry.name = "NpuOptimizer"
+    entry.parameter_map["precision_mode"].s = b"force_fp32"
+    with adapter(tensorflow):
+        found = execute(render_unchecked(preset, "session"))["session_config"](proto)
+    assert found is proto
+    assert found.allow_soft_placement
+    assert parameter_map(found) == {"precision_mode": ("s", b"force_fp32"), "hccl_timeout": ("i", 600)}
+    assert len(found.graph_options.rewrite_options.custom_optimizers) == 1
+
+
+def test_migrated_targets_hand_their_config_to_the_adapter(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"precision_mode": "allow_mix_precision"}}))
+    wanted = {"precision_mode": ("s", b"allow_mix_precision")}
+    with adapter(tensorflow) as journal:
+        found = execute(render_unchecked(preset, "session-migrated"))["session_config"]()
+        assert journal.names() == ["npu_config_proto"]
+        assert parameter_map(found) == wanted
+        assert found.allow_soft_placement
+    with adapter(tensorflow) as journal:
+        session = execute(render_unchecked(preset, "keras"))["keras_session"]()
+        assert journal.names()[0] == "set_keras_session_npu_config"
+        assert parameter_map(session.config) == wanted
+        assert session.config.graph_options.rewrite_options.memory_optimization == 2
+    with adapter(tensorflow) as journal:
+        module = execute(render_unchecked(preset, "init-resource"))
+        with pytest.raises(SystemExit), module["npu_resource"]():
+            raise SystemExit(0)  # as app.run does
+        assert journal.names() == ["init_resource", "shutdown_resource", "close_session"] or journal.names()[-2:] == [
+            "shutdown_resource",
+            "close_session",
+        ]
+        assert parameter_map(journal.last("init_resource")) == wanted
+
+
+def test_bare_lines_of_init_resource_shut_down_although_app_run_exits(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"precision_mode": "allow_mix_precision"}}))
+    from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+    with adapter(tensorflow) as journal:
+        import sys
+
+        bridge = vars(sys.modules["npu_bridge.npu_init"])
+        tf = sys.modules["tensorflow"]
+        names = {**bridge, "tf": tf, "RewriterConfig": RewriterConfig, "config": tensorflow.compat.v1.ConfigProto()}
+        with pytest.raises(SystemExit):
+            execute(render_unchecked(preset, "init-resource", inline=True), names=names)
+    assert journal.names()[-2:] == ["shutdown_resource", "close_session"]
+
+
+def test_the_migrated_estimator_gets_a_run_config(tensorflow: Any) -> None:
+    text = {"options": {"precision_mode": "allow_mix_precision"}, "estimator": {"model_dir": "/m", "save_checkpoints_steps": 1000}}
+    preset = config(toml(text))
+    with adapter(tensorflow) as journal:
+        run_config = execute(render_unchecked(preset, "estimator-migrated"))["run_config"]()
+        assert "npu_run_config_init" in journal.names()
+    assert parameter_map(run_config.session_config) == expected(preset)
+    assert {name: value for name, value in run_config.given.items() if name != "session_config"} == text["estimator"]
+
+
+def test_the_migrated_estimator_refuses_an_argument_run_config_has_not() -> None:
+    preset = config(toml({"estimator": {"horovod_mode": True}}))
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        render_unchecked(preset, "estimator-migrated")
+    assert [finding.key for finding in caught.value.findings] == ["estimator.horovod_mode"]
+
+
+def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: Any) -> None:
+    options = {
+        "precision_mode": "allow_mix_precision", "enable_dump": True, "dump_path": "/d", "deterministic": 1,
+        "hcom_parallel": True, "iterations_per_loop": 10, "modify_mixlist": "/m.json",
+    }  # fmt: skip
+    preset = config(toml({"options": options}))
+    with adapter(tensorflow) as journal:
+        module = execute(render_unchecked(preset, "initialize-system"))
+        session, shutdown = module["initialize_system"]()
+        session.run(shutdown)
+        session.close()
+        assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+        assert set(parameter_map(session.config)) == {"precision_mode", "enable_dump", "dump_path", "deterministic"}
+    with adapter(tensorflow) as journal:
+        module = execute(render_unchecked(preset, "initialize-system"))
+        with pytest.raises(KeyError), module["initialized_system"]():
+            raise KeyError
+        assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+    rendered = renderers.load_target("initialize-system").write(preset, False)
+    assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
+
+
+def test_the_vendors_example_of_initialize_system(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"use_off_line": True}}))
+    with adapter(tensorflow) as journal:
+        session, shutdown = execute(render_unchecked(preset, "initialize-system"))["initialize_system"]()
+        session.run(shutdown)
+        session.close()
+    assert parameter_map(session.config) == {"use_off_line": ("b", True)}
+    assert (session.config.graph_options.rewrite_options.remapping, shutdown) == (2, "shutdown")
+    assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+    with adapter(tensorflow) as journal:
+        import sys
+
+        from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+        names = {**vars(sys.modules["npu_bridge.npu_init"]), "tf": sys.modules["tensorflow"], "RewriterConfig": RewriterConfig}
+        execute(render_unchecked(preset, "initialize-system", inline=True), names={**names, "config": tensorflow.compat.v1.ConfigProto()})
+    assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+
+
+# -- estimator ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "run_config" in record(name).spelling])
+def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, name: str) -> None:
+    option = record(name)
+    for value in option.choices or (sample(name),):
+        options = {name: value}
+        if option.spelling["run_config"].startswith("dynamic_input_config"):
+            options = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1, **options}
+        if name == "profiling_options":
+            options["profiling_mode"] = True
+        if name in ("work_path", "distribute_config"):
+            options["aoe_mode"] = "2"
+        preset = config(toml({"options": options}))
+        if name == "compress_weight_conf":
+            with pytest.raises(npuprof.NpuprofError, match="cannot be carried"):
+                render_unchecked(preset, "estimator")
+            continue
+        source = render_unchecked(preset, "estimator")
+        assert formatted(source) == source
+        with adapter(tensorflow):
+            found = written(execute(source)["run_config"]())
+        if "dynamic_dims" in found:
+            options.setdefault("compile_hybrid_mode", 0)
+        assert {key: (type(item), item) for key, item in found.items()} == {key: (type(item), item) for key, item in options.items()}
+
+
+def test_the_first_release_had_options_for_the_ends_of_an_iteration(tensorflow: Any) -> None:
+    preset = npuprof.loads(toml({"options": {"profiling_mode": True, "fp_point": "conv1", "bp_point": "grad"}}), cann="20.1")
+    assert not [finding for finding in npuprof.check(preset) if finding.severity == "error"]
+    for name in ("session", "initialize-system"):
+        with adapter(tensorflow):
+            made = execute(render_unchecked(preset, name))["session_config"]()
+        assert parameter_map(made) == {"profiling_mode": ("b", True), "fp_point": ("s", b"conv1"), "bp_point": ("s", b"grad")}
+
+
+SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
+
+
+@pytest.mark.parametrize(
+    ("cann", "named", "given", "told"),
+    [
+        ("7.0.0", ">=6.0", False, False),
+        (None, "<=7.0.RC1", False, False),
+        ("9.0.0", ">=7.0", True, False),
+        (None, ">=9.0", True, False),
+        (None, ">=8.0", True, True),
+        ("8.0.0", ">=8.0", True, True),
+    ],
+)
+def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: str | None, named: str, given: bool, told: bool) -> None:
+    preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
+    rendered = renderers.load_target("estimator").write(preset, False)
+    assert ("compile_hybrid_mode=0" in rendered.text) is given
+    assert any("compile_hybrid_mode" in finding.message for finding in rendered.findings) is told
+
+
+@given(settings)
+def test_the_estimator_carries_a_preset_or_names_what_it_loses(tensorflow: Any, options: dict[str, Any]) -> None:
+    preset = config(toml({"options": options}))
+    try:
+        source = render_unchecked(preset, "estimator")
+    except npuprof.NpuprofError as error:
+        named = {finding.key for finding in error.findings}
+        assert named <= set(options)
+        return
+    assert formatted(source) == source
+    ast.parse(source, feature_version=(3, 7))
+    with adapter(tensorflow):
+        try:
+            made = execute(source)["run_config"]()
+        except (TypeError, ValueError):
+            return  # a value the class refuses, which check names
+        beside = {key: value for key, (_, value) in parameter_map(made.session_config).items()}
+        try:
+            found = written(made)
+        except RefusedError:
+            pytest.fail("the estimator would not go on")
+    carried = {**found, **{key: value.decode() if isinstance(value, bytes) else value for key, value in beside.items()}}
+    lost = set(options) - set(carried)
+    assert lost <= {"profiling_options", "work_path", "distribute_config"}  # warned of by NP363 and NP373
+    assert all(carried[name] == value for name, value in options.items() if name not in lost)
+
+
+def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_nothing_unused() -> None:
+    rendered = renderers.load_target("estimator").write(config("options.compile_hybrid_mode = 0\n"), False)
+    assert 'custom_op.parameter_map["compile_hybrid_mode"].i = 0' in rendered.text
+    assert "DynamicInputConfig" not in rendered.text
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"use_off_line": False}, "use_off_line"),
+        ({"job": "worker"}, "job"),
+        ({"task_index": 1}, "task_index"),
+        ({"compress_weight_conf": "/c"}, "compress_weight_conf"),
+        ({"input_shape": "data:1,-1"}, "input_shape"),
+        ({"compile_hybrid_mode": 1}, "compile_hybrid_mode"),
+    ],
+)
+def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key: str) -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        render_unchecked(config(toml({"options": options})), "estimator")
+    (finding,) = caught.value.findings
+    assert (finding.severity, finding.key) == ("error", key)
+    assert finding.why
+
+
+def test_options_without_an_argument_go_through_the_session_config(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"in_out_pair": "[[['a'],['b']]]", "const_input": "a", "hccl_timeout": 9}}))
+    with adapter(tensorflow):
+        made = execute(render_unchecked(preset, "estimator"))["run_config"]()
+    assert parameter_map(made.session_config) == {"in_out_pair": ("s", b"[[['a'],['b']]]"), "const_input": ("s", b"a")}
+    assert written(made) == {"hccl_timeout": 9}
+
+
+def test_more_arguments_can_be_given_in_the_script_but_none_twice(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"hccl_timeout": 9}, "estimator": {"save_checkpoints_steps": 100}}))
+    with adapter(tensorflow):
+        run_config = execute(render_unchecked(preset, "estimator"))["run_config"]
+        made = run_config(model_dir="/m")
+        assert (made.model_dir, made.save_checkpoints_steps) == ("/m", 100)
+        with pytest.raises(TypeError):
+            run_config(hccl_timeout=1)
+
+
+# -- TF 2 --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "global_options" in record(name).spelling])
+def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, name: str) -> None:
+    path = record(name).spelling["global_options"]
+    choices = LEAVES[path][0]
+    carried = 0
+    for value in record(name).choices or (sample(name),):
+        preset = config(toml({"options": {name: value}}))
+        try:
+            source = render_unchecked(preset, "global-options")
+        except npuprof.NpuprofError:
+            assert choices is not None
+            assert str(value) not in map(str, choices)
+            continue
+        with adapter(tensorflow) as journal:
+            execute(source)["open_npu"](3)
+            assert journal.names() == ["open", "as_default"]
+            (assigned,) = journal.last("open").items()
+        assert assigned[0] == path
+        carried += 1
+    assert carried
+
+
+def test_every_leaf_with_a_twin_in_tf_1_is_spelled() -> None:
+    spelled = {record(name).spelling.get("global_options") for name in catalog.record_names()}
+    only_there = {"overflow_flag", "execute_times", "experimental.graph_memory_optimize_config.recompute"}
+    assert ADAPTERS_OWN[1] - spelled == only_there
+
+
+def test_every_argument_of_the_estimator_is_spelled_or_holds_others() -> None:
+    spelled = {record(name).spelling.get("run_config", "").rpartition(".")[2] for name in catalog.record_names()}
+    spelled |= set(catalog.record_names("estimator"))
+    left = {argument for _, argument in ADAPTERS_OWN[0] if argument not in spelled}
+    assert left == {*recorders.NESTED, "train_distribute", "eval_distribute", "recompute"}
+
+
+def test_the_last_switch_is_closed_for_the_adapter_of_tf_2(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"optimization_switch": "A:on;B:off"}}))
+    with adapter(tensorflow) as journal:
+        execute(render_unchecked(preset, "global-options"))["open_npu"]()
+    assert journal.last("open") == {"optimization_switch": "A:on;B:off;"}
+
+
+def test_an_option_without_a_place_names_the_targets_that_have_one() -> None:
+    preset = config(toml({"options": {"iterations_per_loop": 10, "in_out_pair_flag": False}}))
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        render_unchecked(preset, "global-options")
+    assert [finding.key for finding in caught.value.findings] == ["in_out_pair_flag", "iterations_per_loop"]
+    assert "session" in caught.value.findings[0].hint
+    assert "estimator" in caught.value.findings[1].hint
+    assert "set_npu_loop_size" in caught.value.findings[1].why
+
+
+# -- what has no place in a target ---------------------------------------------------------------------------------------
+
+EVERYTHING = """
+[options]
+precision_mode_v2 = "fp16"
+[env]
+HCCL_CONNECT_TIMEOUT = 1800
+[estimator]
+save_checkpoints_steps = 1000
+[atc]
+soc_version = "Ascend910B2"
+framework = 3
+model = "a.pb"
+output = "a"
+"""
+
+
+@pytest.mark.parametrize("target", renderers.MODULES)
+def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Any, run: Run) -> None:
+    store({"all": EVERYTHING})
+    result = run("render", "all", "--to", target, "--no-check")
+    assert result.code == 0, result.err
+    values = {"env": "HCCL_CONNECT_TIMEOUT", "estimator": "save_checkpoints_steps", "atc": "soc_version"}
+    for section, name in values.items():
+        read_by_the_code = (target, section) == ("env-loader", "env")
+        assert (name in result.out or read_by_the_code) != (f"left out: [{section}] (" in result.err), section
+    left_out = "left out: [" in result.err
+    strict = run("render", "all", "--to", target, "--no-check", "--strict")
+    assert (strict.code, "NP917" in strict.err) == ((2, True) if left_out else (0, False))
+    rendered = renderers.load_target(target).render(config(EVERYTHING))
+    assert bool(rendered.left_out) == left_out
+
+
+def test_what_an_environment_and_a_block_leave_out_is_said(store: Any, run: Run, tmp_path: Path) -> None:
+    store({"all": EVERYTHING})
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/bash\n")
+    for words in (("env", "all"), ("env", "all", "--format", "json"), ("inject", script, "all")):
+        result = run(*words, *(["--no-check"] if words[0] == "env" else []))
+        assert result.code == 0, result.err
+        assert "left out: [estimator] (save_checkpoints_steps) is for npuprof render --to estimator" in result.err
+        assert "left out: [env]" not in result.err
+    for words in (("env", "all"), ("run", "all")):
+        strict = run(*words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else []))
+        assert (strict.code, strict.err.count("NP917")) == (2, 2)
+
+
+# -- sidecar files, notes, headers -------------------------------------------------------------------------------------
+
+MIXLIST = """\
+[options]
+precision_mode_v2 = "mixed_float16"
+[options.modify_mixlist]
+black-list = { to-add = ["MatMul", "Cast"] }
+"""
+
+
+@pytest.mark.parametrize("target", [name for name in PYTHON if name not in ("env-loader", "initialize-system", "torch-npu")])
+def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str, store: Any, run: Run, tmp_path: Path) -> None:
+    import json
+
+    store({"mixed": MIXLIST})
+    assert run("render", "mixed", "--to", target, "-o", tmp_path / "out").code == 0
+    file = tmp_path / "out" / renderers.load_target(target).file
+    source = file.read_text()
+    assert formatted(source) == source
+    with adapter(tensorflow) as journal:
+        module = execute(source, str(file))
+        if target == "estimator":
+            path = written(module["run_config"]())["modify_mixlist"]
+        elif target == "global-options":
+            module["open_npu"]()
+            path = journal.last("open")["modify_mixlist"]
+        else:
+            path = parameter_map(module["session_config"]())["modify_mixlist"][1].decode()
+    assert json.loads(Path(path).read_text()) == {"black-list": {"to-add": ["MatMul", "Cast"]}}
+    assert run("render", "mixed", "--to", target, "--check", file).code == 0
+    (tmp_path / "out" / "ops_info.json").write_text("{}")
+    assert run("render", "mixed", "--to", target, "--check", file).code == 1
+
+
+def test_a_hook_that_the_script_must_add_is_said_in_the_code_and_as_a_finding() -> None:
+    preset = config(toml({"options": {"experimental_accelerate_train_mode": "fast|loss|1.05", "iterations_per_loop": 10}}))
+    for target in ("session", "estimator", "estimator-migrated", "keras"):
+        rendered = renderers.load_target(target).write(preset, False)
+        assert "TellMeStepOrLossHook(loss=..., final_loss=...)" in rendered.text
+        assert "NP905" in [finding.code for finding in rendered.findings]
+    codes = [finding.code for finding in renderers.load_target("session").write(preset, False).findings]
+    assert codes == ["NP905", "NP906"]
+
+
+def test_the_vendors_example_of_experimental_config(tensorflow: Any) -> None:
+    preset = config(
+        toml({"options": {"experimental_accelerate_train_mode": "fast|step|0.9", "graph_compiler_cache_dir": "/root/build_cache_dir"}})
+    )
+    with adapter(tensorflow):
+        made = execute(render_unchecked(preset, "estimator"))["run_config"]()
+    assert made.experimental_config.given == {"accelerate_train_mode": "fast|step|0.9", "graph_compiler_cache_dir": "/root/build_cache_dir"}
+
+
+def test_a_value_of_the_wrong_type_is_refused_everywhere() -> None:
+    preset = config('[options]\nhccl_timeout = "600"\nenable_dump = 1\n')
+    for target in (*WHOLE, "estimator"):
+        with pytest.raises(npuprof.NpuprofError, match="cannot be carried"):
+            render_unchecked(preset, target)
+
+
+@pytest.mark.parametrize("target", [*PYTHON, "toml"])
+def test_the_header_names_preset_and_digest(target: str) -> None:
+    preset = config("[options]\ndeterministic = 1\n")
+    head = render_unchecked(preset, target).splitlines()[:8]
+    assert all(line.startswith("# ") for line in head)
+    said = [f"# digest: sha256:{preset.digest} (form 2)", f"# preset digest: sha256:{preset.preset_digest} (form 2)"]
+    assert head[4:7] == ["# context: any", *said]
+    assert f"# target: {target}" in head
+
+
+@pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name != "env-loader"])
+def test_check_tells_stale_from_edited(target: str, store: Any, run: Run, tmp_path: Path) -> None:
+    section = {"torch-npu": "torch_npu", "vllm": "vllm"}.get(target, "options")
+    name = "set_deterministic_level" if section == "torch_npu" else "deterministic"
+    folder = store({"leaf": f"[{section}]\n{name} = 1\n"})
+    file = tmp_path / "out.txt"
+    command = ("render", "leaf", "--to", target, "--no-check")
+    assert run(*command, "-o", file).code == 0
+    assert run(*command, "--check", file) == (0, "", "")
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert run(*command, "--check", file).code == 0  # a checkout with other line ends
+    assert run(*command, "-o", file).code == 0
+    file.write_text(file.read_text().replace("deterministic", "determinist1c"))
+    edited = run(*command, "--check", file)
+    assert (edited.code, "by hand" in edited.err, "out of date" in edited.err) == (1, True, False)
+    assert run(*command, "-o", file).code == 2
+    assert "determinist1c" in file.read_text()
+    assert run(*command, "-o", file, "--force").code == 0
+    (folder / "leaf.toml").write_text(f"[{section}]\n{name} = 0\n")
+    stale = run(*command, "--check", file)
+    assert (stale.code, "by hand" in stale.err, "out of date" in stale.err) == (1, False, True)
+    if target not in ("json", "ge"):  # they have no header, of which one part is as it was
+        file.write_text(file.read_text().replace("deterministic", "determinist1c"))
+        both = run(*command, "--check", file)
+        assert (both.code, "by hand" in both.err, "out of date" in both.err) == (1, True, True)
+    file.write_text("something else\n")
+    assert run(*command, "--check", file).code == 1
+    assert run(*command, "--check", tmp_path / "missing").code == 2
+
+
+def test_the_loader_does_not_depend_on_the_preset(store: Any, run: Run, tmp_path: Path) -> None:
+    store({"a": "[options]\ndeterministic = 1\n", "b": "[options]\ndeterministic = 0\n"})
+    file = tmp_path / "loader.py"
+    assert run("render", "a", "--to", "env-loader", "-o", file).code == 0
+    assert run("render", "b", "--to", "env-loader", "--check", file).code == 0
+    file.write_text(file.read_text() + "# mine\n")
+    assert run("render", "a", "--to", "env-loader", "--check", file).code == 1

@@ -1,0 +1,133 @@
+# ruff: noqa: RUF001 (marks of other scripts are what is tested)
+"""Every reading verb on a terminal of 80 and of 120 columns, with long names, long values and Chinese words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from npuprof.report.text import measure_width
+from npuprof.report.wrapping import fit_excerpt, wrap_lines
+from support.captured import capture, strip_colours
+from support.lanes import product_at_night
+from support.repositories import Repo
+
+LONG = "a-preset-of-a-name-that-nobody-would-type/" * 2 + "end"
+WORDS = "所有训练任务共用的基础配置：混合精度、通信超时以及日志级别，由平台组维护，修改前请先与负责人沟通。"
+STORE = {
+    "base": f'[profile]\ndescription = "{WORDS * 2}"\nscenario = "training"\nowner = "平台组"\n[options]\nhccl_timeout = 600\n'
+    '[env]\nHCCL_CONNECT_TIMEOUT = "300"\n',
+    LONG: f'[profile]\nextends = ["base"]\ndescription = "{"a description that goes on and on " * 8}"\n[options]\nhccl_timeout = 7\n'
+    f'enable_dump = true\ndump_path = "/{"deep/" * 40}x"\nnosuch_option_{"x" * 70} = 1\n',
+    "nlp/gpt": '[profile]\nextends = ["base"]\n[options.modify_mixlist]\n'
+    f"black-list = {{ to-add = {[f'算子{number}' for number in range(30)]} }}\n",
+}
+SCRIPT = "import npu_bridge\nc = DumpConfig(enable_dump=True, dump_path='" + "/long" * 20 + "', dump_pth='" + "x" * 90 + "')\n"
+#: What stands on a line that is too wide, to be copied as it is: one word; a path, a key, a command or a patch.
+WHOLE = re.compile(r"\s*(?:[|`] *-- )?\S+$| {4}[$>] |[-+ @](?![- ])|diff --git|[a-z_.-]+ = ")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repo = Repo(tmp_path_factory.mktemp("terminal") / "repo")
+    repo.commit(STORE, WORDS)
+    repo.release("base", "1.0.0")
+    repo.commit({"base": STORE["base"].replace("600", "900")}, "a subject of many words " * 8)
+    (repo.folder / "train.py").write_text(SCRIPT)
+    return repo.folder
+
+
+#: What is typed at the terminal.
+TYPED = [
+    ["list"], ["list", "--tree"], ["list", "--versions"], ["list", "--origin"], ["list", "--unused"],
+    ["list", "--where", "hccl_timeout > 1"],
+    ["show", "base"], ["show", LONG], ["show", "nlp/gpt", "--origin"], ["explain", "nlp/gpt", "modify_mixlist"],
+    ["explain", LONG, "dump_path"],
+    ["check"], ["check", "--severity", "info"], ["diff", "base", "nlp/gpt"], ["diff", "base", LONG, "nlp/gpt"],
+    ["diff", "base@1.0.0", "base"],
+    ["diff", "--rev", "HEAD~1"], ["log", "base"], ["log", LONG], ["log", "base", "hccl_timeout"], ["blame", "base"], ["blame", LONG],
+    ["review"], ["options", "dump"], ["options", "--deprecated"], ["options", "--risk", "numerics"], ["option", "modify_mixlist"],
+    ["rule", "NP202"], ["scan", "train.py"], ["import", "train.py"], ["verify", "--tags"], ["doctor"], ["git", "status"],
+    ["source", "list"],
+    ["whatran", LONG], ["trust"], ["migrate", "--all", "--cann", "9.0.0", "--dry-run"], ["release", "--all", "--dry-run"], [],
+    ["help"], ["help", "usage"], ["help", "versions"], ["help", "recipes"], ["--help"], ["check", "--help"],
+    ["show", "bse"], ["explain", "base", "hccl_timeuot"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "columns"), product_at_night(2, TYPED, [80, 120]))
+def test_no_row_of_a_table_and_no_sentence_is_wider_than_the_terminal(world: Path, typed: list[str], columns: int) -> None:
+    shown = strip_colours(capture(typed, columns, world, NO_COLOR="1", LANG="C.UTF-8", XDG_STATE_HOME=str(world.parent / "state")))
+    assert shown.strip()
+    assert [line for line in shown.splitlines() if measure_width(line) > columns and not WHOLE.match(line)] == []
+
+
+def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(world: Path) -> None:
+    from npuprof import docs
+    from npuprof.report.tables import Markdown
+
+    text = f"```console\n$ npuprof show {LONG}{LONG} \\\n>   --origin {LONG}{LONG}\n{'some words ' * 20}\n```\n"
+    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "60")
+        lines = page.format_terminal(False).splitlines()
+    assert lines[:2] == [f"    $ npuprof show {LONG}{LONG} \\", f"    >   --origin {LONG}{LONG}"]
+    assert len(lines) > 5
+    assert all(measure_width(line) <= 60 for line in lines[2:])
+
+
+def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
+    from npuprof import docs
+    from npuprof.report.tables import Markdown
+
+    remark = "words of a remark that goes on and on"
+    text = (
+        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {remark}\n  a = "x  # {remark} y"\n# {remark} {remark}\n```\n'
+    )
+    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "48")
+        shown = page.format_terminal(False)
+        patch.setenv("COLUMNS", "90")
+        assert 'locked = ["hccl_timeout"]        # words' in page.format_terminal(False)
+    lines = [line.removeprefix("    ") for line in shown.splitlines()]
+    assert lines[:3] == ["[options]     # near", f"# {remark}", 'locked = ["hccl_timeout"]']
+    assert f"# {remark} {remark}" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "width", "shown"),
+    [
+        ("abcdefghij" * 3, 2, 40, None),
+        ("abcdefghij" * 5, 2, 36, ("  7 | abcdefghijabcdefghijabcdefg...", "    |   ^")),
+        ("abcdefghij" * 9, 45, 36, ("  7 | ...defghijabcdefghijabcdefg...", "    |                ^")),
+        ("abcdefghij" * 9, 89, 36, ("  7 | ...hijabcdefghij", "    |                ^")),
+        ("算子" * 30, 60, 36, None),
+    ],
+)
+def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(text: str, at: int, width: int, shown: tuple[str, str] | None) -> None:
+    given = (f"  7 | {text}", f"    | {' ' * at}^")
+    assert fit_excerpt(*given, width) == shown if shown else wrap_lines("\n".join(given), width) == "\n".join(given)
+    if shown:
+        assert wrap_lines("\n".join((*given, "  why: it is so")), width).split("\n") == [*shown, "  why: it is so"]
+        assert max(map(measure_width, shown)) <= width
+
+
+@pytest.mark.parametrize("below", ["", "  8 | and more", "    | ~~~", "  why: it is so"])
+def test_a_line_of_a_file_without_a_caret_is_whole(below: str) -> None:
+    text = f"  7 | {'words ' * 20}\n{below}"
+    assert wrap_lines(text, 40) == text
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+@pytest.mark.parametrize("letters", ["abcdefg"])
+def test_the_caret_stays_below_the_character_that_it_is_below(letters: str, width: int) -> None:
+    text = (letters * 200)[:200]
+    for at in range(0, 200, 7):
+        line, below = fit_excerpt(f"  7 | {text}", f"    | \033[31m{' ' * measure_width(text[:at])}^\033[0m", width)
+        column = measure_width(re.sub(r"\033\[[0-9]*m", "", below)[:-1])
+        found = next(char for place, char in enumerate(line) if measure_width(line[:place]) == column)
+        assert found == text[at]
+        assert measure_width(line) <= max(width, 30)

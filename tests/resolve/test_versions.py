@@ -1,0 +1,324 @@
+"""Releases of frameworks beside CANN: the data, ranges in both numberings, claims, contexts, and variables that a release does not read."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog import releases
+from npuprof.catalog.releases import find_release, find_releases_in_range, parse_framework_version
+from npuprof.catalog.schema import build_profile_schema
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.view import Scope
+from npuprof.store import spec
+from support.building import REPOSITORY, build_store
+from support.running import Run
+
+SOURCE = tomllib.loads((REPOSITORY / "npuprof/catalog/frameworks.toml").read_text())
+DATED = [
+    (name, record) for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and (record.since or record.until)
+]
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_names(name: str) -> None:
+    listed, packages = SOURCE[name]["releases"], SOURCE[name].get("packages", {})
+    for names in (listed, *packages.values()):
+        versions = [parse_framework_version(text) for text in names]
+        assert None not in versions
+        assert versions == sorted(set(versions))  # type: ignore[type-var]
+    assert all(find_release(text, name) == text and find_releases_in_range(text, name) == (text,) for text in listed)
+    assert all(find_release(text, name) == release for release, names in packages.items() for text in names)
+    assert not packages or list(packages) == listed
+    assert {"title", "releases", "source"} <= SOURCE[name].keys() <= {"title", "releases", "source", "packages", "documented"}
+
+
+@pytest.mark.parametrize(("name", "record"), DATED, ids=[name for name, _ in DATED])
+def test_a_variable_is_reported_exactly_for_the_releases_that_do_not_read_it(name: str, record: catalog.Variable) -> None:
+    known = releases.load_releases(record.framework)
+    code = "NP405" if SOURCE[record.framework].get("documented") else "NP404"
+    since, until = parse_framework_version(record.since or "0"), parse_framework_version(record.until or "999")
+    assert since is not None
+    assert until is not None
+    assert since <= until
+    assert not record.until or record.until in known
+    for release in known:
+        version = parse_framework_version(release)
+        assert version is not None
+        faults = list(find_scope_faults(Scope(None, (), (), "", ((record.framework, (release,)),)), f"env.{name}", "1"))
+        assert [fault.code for fault in faults if fault.code in ("NP404", "NP405", "NP502")] == [] if since <= version <= until else [code]
+        assert not find_scope_faults_of_release(name) or record.dead
+
+
+def find_scope_faults_of_release(name: str) -> list[str]:
+    return [fault.code for fault in find_scope_faults(Scope(None, (), ()), f"env.{name}", "1") if fault.code in ("NP404", "NP405", "NP502")]
+
+
+@pytest.mark.parametrize(
+    ("axis", "text", "first", "last"),
+    [
+        ("torch_npu", ">=7.1", "7.1.0", "26.1.0"),
+        ("torch_npu", ">=7.1,<10", "7.1.0", "7.3.0"),
+        ("torch_npu", "<26", "5.0.0", "7.3.0"),
+        ("torch_npu", "6.0.rc2", "6.0.RC2", "6.0.RC2"),
+        ("torch_npu", "2.9.0", "7.3.0", "7.3.0"),
+        ("torch_npu", "2.9", "7.3.0", "7.3.0"),
+        ("torch_npu", "==2.9.0.post2", "26.0.0", "26.0.0"),
+        ("torch_npu", ">=2.9", "7.3.0", "26.1.0"),
+        ("torch_npu", ">=2.7,<2.8", "7.2.0", "26.1.0"),  # 2.7.1 has a package in each
+        ("torch_npu", ">=2.7,<2.8,<26", "7.2.0", "7.3.0"),
+        ("torch_npu", "<2.14", "5.0.0", "26.1.0"),
+        ("vllm_ascend", ">=0.9.1,<0.11", "0.9.1", "0.11.0rc3"),
+        ("vllm_ascend", ">=v0.11.0", "0.11.0", "0.30.0rc2"),
+        ("mindspore", ">2.4.1,<=2.5", "2.4.10", "2.5.0"),
+    ],
+)
+def test_a_range_holds_the_releases_between_its_ends(axis: str, text: str, first: str, last: str) -> None:
+    found, known = find_releases_in_range(text, axis), list(releases.load_releases(axis))
+    assert found == tuple(known[known.index(first) : known.index(last) + 1])
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "said"),
+    [
+        ('versions.torch_npu = ">=3.0"', "NP402", ("no range of releases", "26.1.0", "2.12.0")),
+        ('versions.torch_npu = "7.x"', "NP402", ("no range of releases", '">=7,<8"')),
+        ('versions.torch_npu = "7.4"', "NP402", ("holds no known release", "26.1.0", "2.12.0")),
+        ('versions.torchnpu = ">=7.1"', "NP006", ("unknown key 'torchnpu' in versions", "write torch_npu")),
+        ('versions.vllm = ">=0.9"', "NP006", ("unknown key 'vllm' in versions", "vllm_ascend")),
+        ("versions.torch_npu = 7.1", "NP007", ("'torch_npu' in versions must be text", '">=7.1"')),
+        ('versions = ">=7.1"', "NP007", ("'versions' must be a table",)),
+        ('cann = ">=8.0"\nversions.cann = ">=9.0"', "NP007", ('cann = ">=8.0"', 'versions.cann = ">=9.0"', "remove one")),
+        ('verions = { torch_npu = ">=7.1" }', "NP006", ("unknown key 'verions' in [profile]", "'versions'")),
+    ],
+)  # fmt: skip
+def test_what_is_no_release_of_a_framework_is_reported_with_what_to_write(
+    tmp_path: Path, head: str, code: str, said: tuple[str, ...]
+) -> None:
+    store = npuprof.open_store(build_store(tmp_path, {"p": f"[profile]\n{head}\n"}))
+    (finding,) = [finding for finding in npuprof.check(store) if finding.code == code]
+    shown = f"{finding.message} {finding.hint}"
+    assert all(text in shown for text in said), shown
+    assert finding.line > 1
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({"torch_npu": "7.4"}, ("unknown torch_npu release '7.4'", "26.1.0", "2.12.0")),
+        ({"torch_npu": "3.0"}, ("unknown torch_npu release '3.0'",)),
+        ({"torchnpu": "7.3"}, ("unknown framework 'torchnpu'", "'torch_npu'")),
+        ({"cann": "99"}, ("unknown CANN release '99'",)),
+    ],
+)
+def test_what_is_asked_for_has_to_be_a_release(versions: dict[str, str], said: tuple[str, ...]) -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.loads("", versions=versions)
+    assert all(text in str(caught.value) for text in said)
+
+
+def test_two_releases_of_one_framework_are_not_selected_together() -> None:
+    with pytest.raises(npuprof.NpuprofError, match=r"torch_npu is asked for twice: 7\.3\.0 and 7\.1\.0"):
+        spec.build_context(versions=["torch_npu=7.3", "torch_npu=7.1"])
+    assert spec.build_context("9.0.0", versions={"cann": "9.0.0", "torch_npu": "2.9.0"}).versions == (("torch_npu", "7.3.0"),)
+    with pytest.raises(npuprof.NpuprofError, match="cann is asked for twice"):
+        spec.build_context("9.0.0", versions={"cann": "8.0.0"})
+    with pytest.raises(TypeError, match="versions must be a dict"):
+        npuprof.loads("", versions={"torch_npu": 7})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("heads", "expected"),
+    [
+        ({"a": 'versions = { torch_npu = ">=7.1", cann = ">=8.1" }'}, (">=8.1", {"torch_npu": ">=7.1"})),
+        ({"a": 'cann = ">=8.1"\nversions.cann = ">=8.1"'}, (">=8.1", {})),
+        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]'}, (None, {"torch_npu": ">=7.1"})),
+        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]\nversions.vllm_ascend = "0.11.0"'},
+         (None, {"torch_npu": ">=7.1", "vllm_ascend": "0.11.0"})),
+        ({"b": 'versions.torch_npu = ">=7.1"', "c": 'versions.torch_npu = "<26"', "a": 'extends = ["b", "c"]'},
+         (None, {"torch_npu": ">=7.1,<26"})),
+        ({"b": 'versions.torch_npu = ">=7.1"', "c": 'versions.torch_npu = ">=7.3"', "a": 'extends = ["b", "c"]'},
+         (None, {"torch_npu": ">=7.3"})),
+        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]\nversions.torch_npu = ">=6.0.0"'}, (None, {"torch_npu": ">=6.0.0"})),
+    ],
+)  # fmt: skip
+def test_a_preset_is_for_the_releases_that_all_it_builds_on_leave_over(tmp_path: Path, heads: dict[str, str], expected: Any) -> None:
+    config = spec.Workspace(str(build_store(tmp_path, {name: f"[profile]\n{head}\n" for name, head in heads.items()}))).resolve_spec("a")
+    assert (config.cann, dict(config.versions)) == expected
+
+
+@pytest.mark.parametrize("sides", [("<7.1", ">=7.3"), ("<2.8", ">=2.9"), ("6.0.0", "2.9.0")])
+def test_parents_that_leave_no_release_are_both_named(tmp_path: Path, sides: tuple[str, str]) -> None:
+    texts = {name: f'[profile]\nversions.torch_npu = "{side}"\n' for name, side in zip("bc", sides, strict=True)}
+    store = npuprof.open_store(build_store(tmp_path, {**texts, "a": '[profile]\nextends = ["b", "c"]\n'}))
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        store.resolve("a")
+    (finding,) = caught.value.findings
+    assert finding.code == "NP108"
+    assert "no release of torch_npu" in finding.message
+    assert all(f"by {name}" in finding.message for name in "bc")
+
+
+BLOCK = "\n[[override]]\nmatch = {{ {} }}\n{}\n"
+NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[env]\nPER_STREAM_QUEUE = 1", []),  # no range: nothing is judged
+        ('[profile]\nversions.torch_npu = ">=7.3"\n[env]\nPER_STREAM_QUEUE = 1', []),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.1.0 to 7.2.0"]),
+        ('[profile]\nversions.torch_npu = ">=2.8"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.2.0"]),
+        ('[profile]\nversions.vllm_ascend = ">=0.9"\n[env]\nPER_STREAM_QUEUE = 1', []),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER, []),
+        (NEWER, []),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('torch_npu = ">=7.2"', "env.PER_STREAM_QUEUE = 1"),
+         ["error NP404 7.2.0"]),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('product = "atlas-a3"', "env.PER_STREAM_QUEUE = 1"),
+         ["error NP404 7.1.0 to 7.2.0"]),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1'
+         + BLOCK.format('torch_npu = "<7.3"', 'unset = ["env.PER_STREAM_QUEUE"]'), []),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('torch_npu = "<7.1"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
+        (BLOCK.format('torch_npu = ">=99"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
+        (BLOCK.format('torch_npu = "4.0"', "env.TASK_QUEUE_ENABLE = 1"), ["error NP402"]),
+        ('[profile]\nversions.vllm_ascend = ">=0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1', ["error NP404 0.12.0rc1 to 0.30.0rc2"]),
+        ('[profile]\nversions.vllm_ascend = "0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1', []),
+        ("[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"]),
+        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1', ["warning NP404 7.1.0 to 26.1.0"]),  # others read it too
+        ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"', ["warning NP405 2.2.0 to 2.3.1"]),
+    ],
+)  # fmt: skip
+def test_a_variable_is_judged_at_each_release_that_the_preset_is_meant_for(text: str, expected: list[str]) -> None:
+    found = [finding for finding in npuprof.check(npuprof.loads(text)) if finding.severity != "info"]
+    shown = [f"{finding.severity} {finding.code} {finding.message}" for finding in found]
+    assert len(found) == len(expected), shown
+    for line, parts in zip(shown, expected, strict=True):
+        assert all(part in line for part in parts.split(" ", 2)), line
+
+
+def test_an_override_on_a_release_takes_part_only_where_it_is_selected() -> None:
+    text = '[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER
+    assert [npuprof.loads(text, versions=versions).env for versions in (None, {"torch_npu": "7.2"})] == [{}, {}]
+    config = npuprof.loads(text, versions={"torch_npu": "2.9.0.post2"})
+    assert config.env == {"PER_STREAM_QUEUE": 1}
+    assert config.context.describe() == "torch_npu 26.0.0"
+    assert config != npuprof.loads(text, versions={"torch_npu": "7.3"})
+
+
+def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that_they_had(tmp_path: Path) -> None:
+    plain = npuprof.loads('[profile]\ncann = ">=8.0"\n[options]\nhccl_timeout = 600\n')
+    spelled = npuprof.loads('[profile.versions]\ncann = ">=8.0"\n[options]\nhccl_timeout = 600\n')
+    dated = npuprof.loads('[profile]\ncann = ">=8.0"\nversions.torch_npu = ">=7.1"\n[options]\nhccl_timeout = 600\n')
+    assert plain.preset_digest == spelled.preset_digest == "f7258fc9612ef4e9f0865faa70c26a3fbcef5584a2ead39ff14db12d98409410"
+    assert plain.digest == dated.digest
+    assert plain.preset_digest != dated.preset_digest
+    assert "versions" not in npuprof.render(plain, "json") + npuprof.render(plain, "toml")
+    assert 'versions = { torch_npu = ">=7.1" }' in npuprof.render(dated, "toml")
+
+
+def test_many_overrides_on_releases_do_not_multiply_the_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.resolve.contexts import ContextMap
+
+    names = ("torch_npu", "vllm_ascend", "mindspore")
+    blocks = [BLOCK.format(f'{name} = ">={release}"', f"env.{name.upper()}_X = {place}")
+              for name in names for place, release in enumerate(releases.load_releases(name)[::4])]  # fmt: skip
+    here = ContextMap(npuprof.loads("".join(blocks)))
+    assert [len(here.find_regions([f"env.{name.upper()}_X"])) for name in names] == [
+        len(releases.load_releases(name)[::4]) + 1 for name in names
+    ]  # fmt: skip
+
+
+#: The example of a preset file, without what it inherits.
+EXAMPLE = """
+[profile]
+description = "BERT-large pre-training, mixed precision, 8 devices"
+scenario = "training"
+cann = ">=8.0,<10"
+products = ["atlas-a2-training", "atlas-a3"]
+owner = "nlp-team"
+locked = ["iterations_per_loop"]
+
+[options]
+precision_mode_v2 = "mixed_float16"
+iterations_per_loop = 100
+profiling_options = { output = "/tmp/profiling", training_trace = "on" }
+
+[env]
+HCCL_EXEC_TIMEOUT = 1800
+RANK_ID = { launcher = "rank" }
+
+[estimator]
+save_checkpoints_steps = 1000
+
+[profile.versions]
+torch_npu = ">=7.1"
+
+[[override]]
+match = { product = "atlas-a3" }
+options = { precision_mode_v2 = "mixed_bfloat16" }
+
+[[override]]
+match = { torch_npu = ">=7.3" }
+env = { PER_STREAM_QUEUE = 1 }
+"""
+
+
+def test_the_example_of_a_preset_has_no_errors_and_resolves_for_a_release() -> None:
+    assert [str(finding) for finding in npuprof.check(npuprof.loads(EXAMPLE)) if finding.severity == "error"] == []
+    config = npuprof.loads(EXAMPLE, cann="9.0.0", product="atlas-a3", versions={"torch_npu": "7.3"})
+    assert (config["precision_mode_v2"], config["env.PER_STREAM_QUEUE"]) == ("mixed_bfloat16", 1)
+    assert config.context.describe() == "cann 9.0.0, product atlas-a3, torch_npu 7.3.0"
+
+
+@pytest.mark.parametrize(
+    ("head", "is_valid"),
+    [
+        ({"versions": {"torch_npu": ">=7.1,<26", "vllm_ascend": "0.9.1rc2", "cann": ">=8.0"}}, True),
+        ({"versions": {"torch_npu": "2.7.1.post8", "mindspore": "v2.5.0"}}, True),
+        ({"versions": {"torch_npu": "6.0.RC1"}}, True),
+        ({"versions": {"torch_npu": "7.x"}}, False),
+        ({"versions": {"torch_npu": 7.1}}, False),
+        ({"versions": {"torchnpu": ">=7.1"}}, False),
+        ({"versions": ">=7.1"}, False),
+    ],
+)
+def test_editors_know_the_releases_of_frameworks(head: dict[str, Any], is_valid: bool) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft7Validator(build_profile_schema())
+    match = {name: spec for name, spec in head["versions"].items() if name != "cann"} if isinstance(head["versions"], dict) else {"cann": 8}
+    assert validator.is_valid({"profile": head}) is is_valid
+    assert validator.is_valid({"override": [{"match": match}]}) is is_valid
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["show", "p", "--framework", "torch_npu=7.3"], "PER_STREAM_QUEUE = 1"),
+        (["env", "p", "--framework=torch_npu=2.9.0"], "export NPUPROF_CONTEXT='torch_npu 7.3.0'"),
+        (["render", "p", "--to", "toml", "--framework", "torch_npu=7.3", "--cann", "9.0.0"], "# context: cann 9.0.0, torch_npu 7.3.0"),
+        (["explain", "p", "profile.versions.torch_npu"], 'profile.versions.torch_npu = ">=7.1"'),
+        (["check", "p", "--cann", "9.0.0", "--cann", "8.5.0", "--framework", "torch_npu=7.3"], "9.0.0 torch_npu 7.3.0"),
+        (["diff", "p", "q"], '~ profile.versions.torch_npu ">=7.1" → ">=7.3"'),
+        (["diff", "p", "q", "p", "--all"], "profile.versions.torch_npu"),
+        (["set", "p", "profile.versions.torch_npu=>=7.2", "--dry-run"], '+torch_npu = ">=7.2"'),
+        (["migrate", "p", "--cann", "8.0.0", "--dry-run"], 'profile.cann ">=8.5" → ">=8.0.0"'),
+        (["scan", "job.sh", "--framework", "torch_npu=7.2"], "env.PER_STREAM_QUEUE is not read in torch_npu 7.2.0"),
+        (["inject", "job.sh", "p", "--framework", "torch_npu=7.3", "--dry-run"], "# framework: torch_npu=7.3"),
+        (["check", "q", "--framework", "torch_npu=7.2"], "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0"),
+    ],
+)
+def test_commands_take_releases_of_frameworks(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: str
+) -> None:
+    texts = {"p": '[profile.versions]\ncann = ">=8.5"\ntorch_npu = ">=7.1"\n' + NEWER, "q": '[profile.versions]\ntorch_npu = ">=7.3"\n'}
+    build_store(tmp_path / "profiles", texts)
+    (tmp_path / "job.sh").write_text("export PER_STREAM_QUEUE=1\npython train.py\n")
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert expected in done.out + done.err

@@ -1,0 +1,144 @@
+"""What proves that a setting never arrived, and what only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+from support.logged import INIT, SESSION, write_block, write_engine_line, write_line
+from support.logged import write_run as write_least
+
+SKIPPED = write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
+OF_RESOURCE = {"ge.exec.opWaitTimeout": "None"}
+#: What nobody set, beside that of every run here.
+WAITS = {"ge.exec.opWaitTimeout": "", "op_wait_timeout": ""}
+UNSET = {
+    "ge.externalWeight": "", "external_weight": "", "ge.topoSortingMode": "", "topo_sorting_mode": "", "ge.exec.variable_acc": "",
+    "ge.graphSliceMode": "",
+}  # fmt: skip
+SET = {"ge.externalWeight": "1", "external_weight": "1"}
+
+
+def write_run(init: Mapping[str, str] = {}, session: Mapping[str, str] = {}, pid: int = 100) -> str:
+    return write_least({**WAITS, **init}, {**UNSET, **session}, pid=pid)
+
+
+def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str]]:
+    for number, text in enumerate(texts):
+        (folder / f"{number}.log").write_text(text)
+    (process,) = read_evidence([str(folder)]).processes
+    return {verdict.setting: (verdict.state, verdict.note) for verdict in judge_process(options, process)}
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "value", "state"),
+    [
+        (write_run(), "external_weight", True, "absent"),
+        (write_run(), "external_weight", False, "absent"),
+        (write_run(), "topo_sorting_mode", 1, "absent"),
+        (write_run(), "hccl_timeout", 7, "absent"),
+        (write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}), "topo_sorting_mode", 1, "changed"),
+        (write_run() + write_run({}, SET), "external_weight", True, "changed"),  # it came at another start
+        (write_run(), "op_wait_timeout", 7, "changed"),  # it may have come when the engine was running
+        (write_run(), "graph_slice", "x", "changed"),  # it may have come empty, or as a number
+        (write_run(), "dump_path", "/d", "changed"),  # it may not have been read
+        (write_run(), "deterministic", 1, "changed"),
+        (write_run() + SKIPPED + write_run(), "external_weight", True, "absent"),
+        (write_run(OF_RESOURCE), "external_weight", True, "absent"),
+    ],
+)
+def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_came(
+    tmp_path: Path, text: str, setting: str, value: Any, state: str
+) -> None:
+    assert judge(tmp_path, text, **{setting: value})[setting][0] == state
+
+
+def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:
+    """A mode of training gives its graphs a precision of its own."""
+    graph = write_block("Graph options: ", {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"}, file="geop_npu.cc")
+    assert judge(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    start = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+    found = judge(tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start has no line of it"
+    found = judge(tmp_path, start + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
+
+
+def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Path) -> None:
+    both = {"ge.exec.precision_mode": "force_fp16", "ge.exec.precision_mode_v2": "fp16"}
+    lines = [write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in both.items()]
+    assert judge(tmp_path, "".join(lines), precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    assert judge(tmp_path, write_run(both), precision_mode="force_fp16")["precision_mode"][0] == "changed"
+
+
+EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
+STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+BEGUN = write_line("[GEOP] Begin GeOp initialize.", "geop_npu.cc")
+ALREADY = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
+
+
+def write_operator(started: str, deterministic: str) -> str:
+    return started + write_block("init options: ", {**INIT, "ge.deterministic": deterministic}, file="geop_npu.cc")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 1, "in force"),
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
+        (STARTED + EARLY, 1, "in force"),
+        (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "cannot tell"),  # whether it started the engine only lines before it say
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "cannot tell"),
+        (EARLY + STARTED, 1, "cannot tell"),  # the block of its operator may follow
+        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
+        (EARLY + BEGUN + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
+        (STARTED + EARLY + write_operator("", "0"), 1, "cannot tell"),
+        (EARLY + STARTED + BEGUN + write_operator("", "0"), 1, "cannot tell"),
+        (STARTED + BEGUN + write_operator("", "0"), 0, "cannot tell"),  # somebody started it before this operator
+        (BEGUN + write_operator(STARTED, "0"), 0, "default or set"),
+        (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
+        (EARLY, 1, "cannot tell"),
+    ],
+)
+def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: Path, text: str, value: int, state: str) -> None:
+    (tmp_path / "plog-100_1.log").write_text(text)
+    found = read_evidence([str(tmp_path)]).processes
+    assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
+
+
+@pytest.mark.parametrize(
+    ("after", "state"),
+    [
+        ("", "changed"),
+        (write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc"), "changed"),  # another graph of the same session
+        (ALREADY + write_block("Session options: ", SESSION, file="session_manager.cc"), "too late"),
+        (write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"), "too late"),
+    ],
+)
+def test_a_value_is_too_late_where_a_session_came_that_did_not_start_the_engine(tmp_path: Path, after: str, state: str) -> None:
+    (tmp_path / "plog-100_1.log").write_text(write_least({"ge.deterministic": "0"}) + after)
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({"deterministic": 1}, process)[0].state == state
+
+
+def test_what_the_engine_and_sessions_get_is_not_proven_by_the_engine_alone(tmp_path: Path) -> None:
+    texts = {"ge.exec.hcclExecuteTimeOut": "700"}
+    start = write_block("Init options: ", {**INIT, **texts})
+    for text, state in ((start, "cannot tell"), (start + write_block("Session options: ", {**SESSION, **texts}), "in force")):
+        (tmp_path / "plog-100_1.log").write_text(text)
+        (process,) = read_evidence([str(tmp_path)]).processes
+        assert judge_process({"hccl_timeout": 700}, process)[0].state == state
+
+
+def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(tmp_path: Path) -> None:
+    start = write_block("Init options: ", {"ge.deterministic": "None", "ge.exec.dumpData": "None"})
+    (tmp_path / "plog-100_1.log").write_text(start + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    found = judge_process({"deterministic": 0, "dump_data": "stats"}, process)
+    assert [one.state for one in found] == ["cannot tell", "too late"]

@@ -1,0 +1,326 @@
+"""Evidence as it comes: mixed, rotated, cut, growing, with junk in it; what is read of it, and that nothing is claimed that was not."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.model import NpuprofError
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+from support.growth import count_calls
+from support.logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
+
+
+def judge_all(paths: list[Path], **options: Any) -> dict[str, dict[str, str]]:
+    """Return the states of settings by process."""
+    found = read_evidence([str(path) for path in paths]).processes
+    return {
+        str(process.pid or f"{process.number}"): {verdict.setting: verdict.state for verdict in judge_process(options, process)}
+        for process in found
+    }
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogateescape"))
+    return path
+
+
+MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
+ON, OFF = write_run({"ge.deterministic": "1"}, pid=1), write_run({}, pid=2)
+
+
+def test_packed_logs_are_read_as_far_as_they_go(tmp_path: Path) -> None:
+    write(tmp_path / "plog-1_20260304050607008.log.gz", gzip.compress(ON.encode()))
+    write(tmp_path / "run.err.gz", gzip.compress(OFF.encode()))
+    write(tmp_path / "data.tar.gz", gzip.compress(b"no log"))
+    assert judge_all([tmp_path], deterministic=1) == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
+    rng = random.Random(1)
+    noise = bytes(rng.randrange(32, 127) for _ in range(300_000))
+    whole = gzip.compress(noise + b"\n" + ON.encode() + noise)
+    assert judge_all([write(tmp_path / "cut.log.gz", whole[:-100_000])], deterministic=1) == {"1": {"deterministic": "in force"}}
+    assert judge_all([write(tmp_path / "short.log.gz", whole[:200_000])], deterministic=1) == {}
+    for name, content in (("plain.log.gz", ON.encode()), ("packed.log", gzip.compress(ON.encode()))):  # by what it is, not by its name
+        assert judge_all([write(tmp_path / name, content)], deterministic=1) == {"1": {"deterministic": "in force"}}
+
+
+def test_processes_that_write_to_one_screen_are_kept_apart(tmp_path: Path) -> None:
+    lines = [line for pair in zip(ON.splitlines(True), OFF.splitlines(True), strict=True) for line in pair]
+    path = write(tmp_path / "screen.log", "".join(lines))
+    assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
+
+
+def test_threads_of_one_process_are_kept_apart(tmp_path: Path) -> None:
+    one = write_block("Session options: ", {**SESSION, "ge.hcomParallel": "0"}, thread="7").splitlines(True)
+    two = write_block("Session options: ", {**SESSION, "ge.hcomParallel": "0", "dump_layer": "a"}, thread="8").splitlines(True)
+    path = write(
+        tmp_path / "a.log", write_run({}, {"ge.hcomParallel": "0"}) + "".join(line for pair in zip(one, two, strict=True) for line in pair)
+    )
+    assert judge_all([path], hcom_parallel=False)["100"] == {"hcom_parallel": "in force"}
+
+
+def test_what_launchers_put_before_lines_is_left_out(tmp_path: Path) -> None:
+    for mark in ("[1,0]<stderr>:", "0: ", "worker-0: ", "[rank0] "):
+        path = write(tmp_path / "a.log", "".join(mark + line for line in ON.splitlines(True)))
+        assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}}, mark
+    blocks = [write_tf2_block({"ge.deterministic": text, "ge.graphRunMode": "1"}).splitlines(True) for text in "01"]
+    mixed = [f"[1,{rank}]<stderr>:{line}" for lines in zip(*blocks, strict=True) for rank, line in enumerate(lines)]
+    found = read_evidence([str(write(tmp_path / "b.log", "".join(mixed)))]).processes
+    assert [judge_process({"deterministic": 1}, process)[0].state for process in found] == ["changed", "in force"]
+
+
+def test_a_folder_of_logs_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
+    first, second = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "x", "ge.exec.dumpLayer": "x"}, pid=5).split(
+        write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", 5)
+    )
+    late = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", 5)
+    write(tmp_path / "log/debug/plog/plog-5_20260101000000001.log", first)
+    write(tmp_path / "log/debug/plog/plog-5_20260101000000002.log", late + second)
+    line = "OMPartition subgraph_0 begin. mix_compile_mode is False, iterations_per_loop is 9, input_shape: , dynamic_dims: "
+    write(tmp_path / "log/run/plog/plog-5_20260101000000001.log", write_line(line, "om_partition_subgraphs_pass.cc", 5))
+    states = judge_all([tmp_path / "log"], deterministic=1, iterations_per_loop=9, dump_layer="x", graph_run_mode=0)
+    assert states == {
+        "5": {"deterministic": "in force", "iterations_per_loop": "in force", "dump_layer": "in force", "graph_run_mode": "changed"}
+    }
+    (tmp_path / "log/debug/plog/plog-5_20260101000000001.log").unlink()  # the oldest is deleted first, with the start in it
+    assert judge_all([tmp_path / "log"], deterministic=1, dump_layer="x") == {
+        "5": {"deterministic": "cannot tell", "dump_layer": "in force"}
+    }
+
+
+def test_processes_of_two_machines_may_have_one_number(tmp_path: Path) -> None:
+    write(tmp_path / "a/log/debug/plog/plog-1_2026.log", ON)
+    write(tmp_path / "b/log/debug/plog/plog-1_2026.log", write_run(pid=1))
+    states = [judge_process({"deterministic": 1}, process)[0].state for process in read_evidence([str(tmp_path)]).processes]
+    assert states == ["in force", "changed"]
+
+
+def test_a_block_does_not_go_on_in_the_next_file(tmp_path: Path) -> None:
+    """One between them may be missing, and the rest be of another block."""
+    lines = write_block("Init options: ", {**INIT, "ge.deterministic": "0"}, 5).splitlines(True)
+    cut = next(number for number, line in enumerate(lines) if "ge.deterministic" in line)
+    write(tmp_path / "plog-5_1.log", "".join(lines[:cut]))
+    write(tmp_path / "plog-5_2.log", write_line("ge.deterministic: 1", pid=5))
+    assert judge_all([tmp_path], deterministic=1) in ({}, {"5": {"deterministic": "cannot tell"}})
+
+
+LONG = "é" * 600
+
+
+@pytest.mark.parametrize(
+    ("value", "state"), [(LONG, "cannot tell"), (LONG[:300], "cannot tell"), ("x", "changed"), (LONG + "é", "cannot tell")]
+)
+def test_a_cut_text_proves_only_that_another_value_was_there(tmp_path: Path, value: str, state: str) -> None:
+    path = write(tmp_path / "a.log", write_run({}, {"dump_layer": LONG, "ge.exec.dumpLayer": LONG}))
+    assert judge_all([path], dump_layer=value)["100"] == {"dump_layer": state}
+
+
+def test_a_line_without_its_end_may_go_on(tmp_path: Path) -> None:
+    text = write_run({"ge.deterministic": "1"})
+    for cut in range(len(text) - 1):
+        path = write(tmp_path / "a.log", text[:cut])
+        for process in read_evidence([str(path)]).processes:
+            states = [verdict.state for verdict in judge_process({"deterministic": 11, "hccl_timeout": 5}, process)]
+            assert "in force" not in states
+            assert judge_process({"deterministic": 1}, process)[0].state in ("in force", "cannot tell")
+
+
+@pytest.mark.parametrize(
+    ("more", "value", "state"),
+    [
+        ("\n second line", "first\n second line", "cannot tell"),
+        ("\n second line", "first", "cannot tell"),
+        ("\n second line", "first\n another", "cannot tell"),
+        ("\n second line", "other", "changed"),
+        ("", "first", "in force"),
+    ],
+)
+def test_lines_without_a_head_may_be_part_of_a_text(tmp_path: Path, more: str, value: str, state: str) -> None:
+    path = write(tmp_path / "a.log", write_run({}, {"dump_layer": f"first{more}", "ge.exec.dumpLayer": f"first{more}"}))
+    assert judge_all([path], dump_layer=value)["100"] == {"dump_layer": state}
+
+
+def test_a_number_is_whole_whatever_another_program_says_next(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.log", "".join(f"{line}step 1: loss 2.5\n" for line in ON.splitlines(True)))
+    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
+
+
+def test_a_number_that_a_log_ends_with_is_whole_and_a_text_may_go_on(tmp_path: Path) -> None:
+    text = write_line("Graph options: ", "geop_npu.cc") + write_line("ge.inputShape: a:1") + write_line("iterations_per_loop: 10")
+    path = write(tmp_path / "a.log", text)
+    assert judge_all([path], iterations_per_loop=10, input_shape="a:1")["100"] == {
+        "iterations_per_loop": "in force",
+        "input_shape": "in force",
+    }
+    path = write(tmp_path / "a.log", text.replace(write_line("iterations_per_loop: 10"), ""))
+    assert judge_all([path], input_shape="a:1")["100"] == {"input_shape": "cannot tell"}
+
+
+def test_a_line_that_begins_in_another_ends_its_text(tmp_path: Path) -> None:
+    text = write_run({"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
+    torn = text.replace("op_debug_config: /a\n", "op_debug_config: /a").replace("opDebugConfig: /a\n", "opDebugConfig: /a")
+    path = write(tmp_path / "a.log", torn)
+    assert judge_all([path], op_debug_config="/a")["100"] == {"op_debug_config": "cannot tell"}
+    assert judge_all([path], op_debug_config="/b")["100"] == {"op_debug_config": "cannot tell"}
+
+
+def test_junk_between_lines_and_lines_without_end_are_passed_over(tmp_path: Path) -> None:
+    junk = bytes(random.Random(1).randrange(256) for _ in range(5000)).replace(b"\n", b"")
+    data = junk + b"\n" + ON.encode() + b"x" * 3_000_000 + b"\n" + OFF.encode() + junk
+    states = judge_all([write(tmp_path / "a.log", data)], deterministic=1)
+    assert states == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
+
+
+def test_lines_may_end_as_on_other_systems(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.log", ON.replace("\n", "\r\n"))
+    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
+
+
+def test_times_say_nothing_of_the_order(tmp_path: Path) -> None:
+    lines = ON.splitlines(True)
+    path = write(
+        tmp_path / "a.log", "".join(line.replace("2026-03-04-05", f"19{70 + number % 29}-01-01-00") for number, line in enumerate(lines))
+    )
+    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
+
+
+def test_logs_of_programs_that_have_nothing_to_do_with_it_are_no_evidence(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.log", "[INFO] HCCL(5,python3.7):2026-03-04-05:06:07.008.009 [a.cc:1]5 Init options: \noption\nGePlugin\n")
+    assert judge_all([path], deterministic=1) == {}
+
+
+@pytest.mark.parametrize("name", ["missing.log", "empty"])
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NpuprofError) as caught:
+        read_evidence([str(tmp_path / name)])
+    assert caught.value.findings[0].code == "NP003"
+
+
+def test_what_is_kept_of_a_process_is_bounded(tmp_path: Path) -> None:
+    """Graphs are added by the thousand."""
+    graphs = "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(500))
+    (process,) = read_evidence([str(write(tmp_path / "a.log", write_run({}) + graphs))]).processes
+    assert all(len(maps) <= 64 for epoch in process.epochs for maps in epoch.maps.values())
+    assert judge_process({"dynamic_dims": "7"}, process)[0].state != "in force"
+
+
+SETTINGS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
+    "precision_mode": ("s", {"init": {"ge.exec.precision_mode": "-", "precision_mode": "-"}}),
+    "deterministic": ("i", {"init": {"ge.deterministic": "0"}}),
+    "op_debug_config": ("s", {"init": {"ge.exec.opDebugConfig": "", "op_debug_config": ""}}),
+    "hccl_timeout": ("i", {"init": {"ge.exec.hcclExecuteTimeOut": ""}, "session": {"ge.exec.hcclExecuteTimeOut": ""}}),
+    "graph_memory_max_size": ("s", {"session": {"ge.graphMemoryMaxSize": "-"}}),
+    "dump_layer": ("s", {"session": {"dump_layer": "", "ge.exec.dumpLayer": ""}}),
+    "enable_small_channel": ("i", {"session": {"ge.enableSmallChannel": "0"}}),
+}
+VALUES: dict[str, list[Any]] = {"s": ["", "alpha", "alpha,beta", "alpha\nbeta", "é" * 700], "i": [None, 0, 1, 12]}
+
+
+def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
+    """Return the log of a run, and the value that each setting had in force; None or an empty text where nobody set it."""
+    truth = {name: chance.choice(VALUES[field]) for name, (field, _) in SETTINGS.items()}
+    stages: dict[str, dict[str, str]] = {"init": {}, "session": {}}
+    for name, (_, keys) in SETTINGS.items():
+        for stage, unset in keys.items():
+            for key, text in unset.items():
+                if truth[name] in (None, ""):
+                    stages[stage].update({key: text} if text != "-" else {})
+                else:
+                    stages[stage][key] = str(truth[name])
+    return write_run(stages["init"], stages["session"], pid=pid), truth
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Path, seed: int) -> None:
+    """Lines are lost, cut, torn and mixed with others; what was not in force is never called so, nor what was there absent."""
+    chance = random.Random(seed)
+    runs = [_write_truth(chance, pid) for pid in range(1, chance.randint(2, 4))]
+    lines = [re.split(r"(?m)^(?=\[)", text)[1:] for text, _ in runs]  # a text of several lines is written at once
+    screen: list[str] = []
+    while any(lines):
+        some = chance.choice([one for one in lines if one])
+        screen += some[: (count := chance.randint(1, 12))]
+        del some[:count]
+    lost = chance.choice([0.0, 0.02, 0.2])
+    screen = [line for line in screen if chance.random() >= lost]
+    noise = ["step 3\n", "\n", "Init options: \n", write_engine_line("GE option: broken", "GEInitializeImpl", 9), "\x00\xff\n"]
+    for _ in range(chance.randint(0, 6)):
+        screen.insert(chance.randint(0, len(screen)), chance.choice(noise))
+    data = "".join(screen).encode(errors="surrogateescape")
+    data = data[: chance.choice([len(data), chance.randint(0, len(data))])]
+    path = write(tmp_path / "a.log", data)
+    for process in read_evidence([str(path)]).processes:
+        if process.pid is None or process.pid > len(runs):
+            continue
+        truth = runs[process.pid - 1][1]
+        for name, (field, _) in SETTINGS.items():
+            for value in VALUES[field]:
+                if value in (None, ""):
+                    continue
+                (verdict,) = judge_process({name: value}, process)
+                if verdict.state == "in force":
+                    assert truth[name] == value, (name, value)
+                if verdict.state in ("changed", "too late", "absent"):
+                    assert truth[name] != value, (name, value)
+
+
+@pytest.mark.parametrize("make", [
+    lambda count: write_run(MODES) * count,
+    lambda count: "".join(write_run(MODES, pid=pid) for pid in range(1, count + 1)),
+    lambda count: "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(8 * count)),
+    lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
+    lambda count: write_block("Init options: ", {f"k{number:06}": "x" for number in range(60 * count)}),
+    lambda count: "option" * 20_000 * count,
+])  # fmt: skip
+def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], str], tmp_path: Path) -> None:
+    def read(count: int) -> Callable[[], object]:
+        path = write(tmp_path / f"{count}.log", make(count))
+        return lambda: judge_all([path], precision_mode="force_fp16")
+
+    small, large = count_calls(read(10)), count_calls(read(40))
+    assert large <= 10 * small
+
+
+ENGINE = write_engine_line("step done, cost 12 us", "Run", 42)
+TALK = {
+    "the engine": ENGINE,
+    "the engine of others": ENGINE.replace("42", "77"),
+    "the engine, of options": write_engine_line("option cache hit, optional inputs: 3", "Run", 42),
+    "the adapter of others": write_line("[GEOP] RunGraphAsync begin, inputs: 3", "geop_npu.cc", 77),
+    "nobody": "step 12 of 100, loss 0.5\n",
+    "others": ENGINE.replace("GE(", "HCCL("),
+}
+
+
+@pytest.mark.parametrize("talk", [*TALK.values(), "".join(TALK.values())], ids=[*TALK, "all"])
+def test_what_others_say_behind_a_block_that_never_ends_costs_little(talk: str, tmp_path: Path) -> None:
+    def build_reading(number: int) -> Callable[[], object]:
+        path = tmp_path / f"{number}.log"
+        path.write_text(write_line("Init options: ", "ge_plugin.cc", 42) + talk * (number // talk.count("\n")))
+        return lambda: read_evidence([str(path)])
+
+    counts = [count_calls(build_reading(number)) for number in (40_000, 100_000)]
+    assert (counts[1] - counts[0]) / 60_000 < 60, "calls for a line"
+
+
+@pytest.mark.parametrize("gap", [0, 1, 249, 251, 3000, 15_000])
+@pytest.mark.parametrize("old", [False, True])
+def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool, gap: int, tmp_path: Path) -> None:
+    talk = list(TALK.values())
+    lines = write_run({"ge.deterministic": "1"}, {"ge.hcomParallel": "0"}, pid=42).splitlines(True)
+    if old:
+        lines = [*write_block("init options: ", {**INIT, "ge.deterministic": "1"}, 42, old=True).splitlines(True), *lines[len(INIT) + 2 :]]
+    for place in range(1, len(lines), 5):
+        meanwhile = "".join(talk[number % len(talk)] for number in range(gap))
+        path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))
+        assert judge_all([path], deterministic=1, hcom_parallel=False) == judge_all(
+            [write(tmp_path / "b.log", "".join(lines))], deterministic=1, hcom_parallel=False
+        ), lines[place]

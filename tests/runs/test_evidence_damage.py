@@ -1,0 +1,299 @@
+"""What programs between a process and a file make of its lines: never a verdict that the whole lines would not give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from npuprof.catalog.wire import list_standing_keys, list_tf2_standing_keys, load_generations
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+from support.logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
+
+LONG = "/data/model_zoo/bert/configs/fusion_switch_bert_large.cfg"
+RUN = write_run(
+    {"op_debug_config": LONG, "ge.exec.opDebugConfig": LONG, "ge.exec.hcclExecuteTimeOut": "700", "ge.deterministic": "1"},
+    {"ge.streamMaxParallelNum": LONG, "dump_layer": LONG, "ge.exec.dumpLayer": LONG, "ge.graphMemoryMaxSize": "31*1024*1024*1024"},
+)
+CUT = len(write_line("ge.streamMaxParallelNum: /data/model_zoo")) - 1
+
+
+def judge(folder: Path, raw: str | bytes, **options: object) -> list[str]:
+    path = folder / "run.log"
+    path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    (process,) = read_evidence([str(path)]).processes
+    return [verdict.state for verdict in judge_process(options, process)]
+
+
+def write_engine_run(init: dict[str, str]) -> str:
+    """Return what the engine alone writes down."""
+    return "".join(
+        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **init}.items())
+    )
+
+
+def edit(change: Callable[[str], str]) -> str:
+    return "".join(f"{change(line)}\n" for line in RUN.splitlines())
+
+
+SHORTENED = [
+    ("cut", lambda line: line[:CUT]),
+    ("marked with dots", lambda line: line if len(line) <= CUT else line[: CUT - 3] + "..."),
+    ("marked with one character", lambda line: line if len(line) <= CUT else line[: CUT - 1] + "…"),
+    ("marked in words", lambda line: line if len(line) <= CUT else line[:CUT] + " [truncated]"),
+    ("shortened in the middle", lambda line: line if len(line) <= CUT else line[: CUT - 5] + "..." + line[-8:]),
+    ("labelled before", lambda line: f"rank0| {line}"[:CUT]),
+    ("wrapped", lambda line: "\n".join(line[place : place + CUT] for place in range(0, len(line), CUT))),
+]
+
+
+@pytest.mark.parametrize(("how", "change"), SHORTENED)
+def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(tmp_path: Path, how: str, change: Callable[[str], str]) -> None:
+    text = edit(change)
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1) == ["cannot tell"] * 2 + ["in force"]
+    is_marked = "marked" in how or "middle" in how  # what the mark stands for is not known
+    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["cannot tell" if is_marked else "changed", "changed"]
+
+
+@pytest.mark.parametrize(("end", "state"), [(len(LONG), "in force"), (len("/data/model_zoo"), "cannot tell")])
+def test_a_text_is_whole_unless_the_wanted_one_begins_with_it(tmp_path: Path, end: int, state: str) -> None:
+    text = write_run({}, {"ge.streamMaxParallelNum": LONG[:end]})
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG[:end]) == ["in force"]
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG) == ["in force" if end == len(LONG) else "cannot tell"]
+    longer = text + write_line("[GEOP] " + "x" * 100, "geop_npu.cc")
+    longer += write_block("Graph options: ", {"ge.inputShape": LONG * 2}, file="geop_npu.cc")
+    assert judge(tmp_path, longer, stream_max_parallel_num=LONG) == [state]
+
+
+SPOILT = [
+    (lambda raw: raw.replace(b"/bert/", b"/be\0t/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/be\xc8t/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/be\rEpoch 1\rrt/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", "/be\ufffdt/".encode()), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/gpt/"), "changed"),
+]
+
+
+@pytest.mark.parametrize(("change", "state"), SPOILT)
+def test_what_cannot_be_read_of_a_text_is_no_other_text(tmp_path: Path, change: Callable[[bytes], bytes], state: str) -> None:
+    assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [state, "in force"]
+
+
+def test_dots_that_stand_for_the_rest_of_a_line_of_the_engine_are_no_text(tmp_path: Path) -> None:
+    """It ends each line with a full stop, of which three are left two for the text."""
+    text = write_engine_line("GE option: ge.exec.opDebugConfig, value: /data/model...", "GEInitializeImpl")
+    assert judge(tmp_path, text + write_engine_line("PreRun begin " + "x" * 90, "PreRun"), op_debug_config=LONG) == ["cannot tell"]
+
+
+@pytest.mark.parametrize("spelt", ["/cache/???/a", "/cache/?/a", "/cache/\ufffd\ufffd\ufffd/a", "/cache/å±\x82/a", "/cache/#345#261#202/a"])
+def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: str) -> None:
+    text = write_run({}, {"ge.streamMaxParallelNum": spelt})
+    assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/a") == ["cannot tell"]
+    assert judge(tmp_path, text, stream_max_parallel_num="/data/层/a") == ["cannot tell" if "\ufffd" in spelt else "changed"]
+
+
+#: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern, GNU parallel, cat -n, grep -n.
+LABELS = [
+    "[default3]:", "[rank3]: ", "[pod/bert-0/main] 2026-03-04T05:06:07.008Z ", "Wed Mar  4 05:06:07 2026[1,3]<stdout>:",
+    "[prterun-node7-2@1,3]<stdout>: ", "Mar 04 05:06:07 ", "2026-03-04 05:06:07 ", "[2026-03-04 05:06:07] ", "1772600767.008009 ",
+    "trainer-0  | 2026-03-04T05:06:07.008009010Z ", "bert-0 main ", "node7\t", "    12\t", "plog/plog-77_1.log:12:", "3: [default3]:",
+]  # fmt: skip
+
+
+DRESSED = [
+    lambda line: f"\x1b[32m{line}\x1b[0m",
+    lambda line: line.replace("ge.", "\x1b[01;31m\x1b[Kge.\x1b[m\x1b[K"),
+    lambda line: f"{line}\r\r",
+    lambda line: f"2026-03-04T05:06:07.008009010Z stdout F {line}",
+    lambda line: f"2026-03-04T05:06:07.008+08:00 {line}",
+    lambda line: f"Mar  4 05:06:07 node7 python[77]: {line}",
+    lambda line: f"(worker pid=77, ip=10.0.0.1) {line}",
+    lambda line: f"worker-0  | {line}",
+    lambda line: f"    {line}",
+    lambda line: f"[1,3]<stdout>: 05:06:07 {line}",
+    *(lambda line, label=label: f"{label}{line}" for label in LABELS),
+]
+
+
+@pytest.mark.parametrize("change", DRESSED)
+def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[str], str]) -> None:
+    assert judge(tmp_path, edit(change), stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=False) == [
+        "in force",
+        "in force",
+        "changed",
+    ]
+
+
+@pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", *LABELS])
+@pytest.mark.parametrize("write", [write_run, write_engine_run])
+def test_a_text_before_a_line_without_a_head_may_go_on_in_that(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
+    text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
+    labelled = "".join(f"{label}{line}\n" for line in text.splitlines())
+    assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["cannot tell"]
+    assert judge(tmp_path, labelled, op_debug_config="a") == ["cannot tell"]
+    assert judge(tmp_path, labelled, op_debug_config="b") in (["changed"], ["cannot tell"])  # a label may be the rest of a line
+
+
+def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(tmp_path: Path) -> None:
+    text = write_engine_run({}) + write_engine_line("GE option: ge.variableMemoryMaxSize, value: 31.", "CreateSession")
+    assert judge(tmp_path, text, variable_memory_max_size="31") == ["in force"]
+    assert judge(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == ["cannot tell"]
+
+
+@pytest.mark.parametrize("rest", ["[INFO] ", "[INFO] FMK(100,python3.7):2026-03-04-05:", "[x.cc:7][TF_ADAPTER] ", "2026-03-04 "])
+def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest: str) -> None:
+    lost = write_line("ge.exec.enableDump: 0")
+    for value in ("/other", LONG[:20]):
+        assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=value) == ["cannot tell"]
+
+
+def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> None:
+    longer = {"ge.bufferOptimize": LONG * 2, "ge.streamMaxParallelNum": "/data/model", "ge.variableMemoryMaxSize": LONG * 2}
+    short = write_run({"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer)
+    assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["cannot tell"]
+    assert judge(tmp_path, short, stream_max_parallel_num="/other") == ["changed"]
+    head = write_line("ge.exec.enableDump: 0")
+    for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
+        torn = short.replace(head, rest + "\n")
+        assert judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b") == ["cannot tell"] * 2, rest
+        assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], rest
+
+
+def test_what_begins_as_that_the_engine_runs_is_no_start_of_it(tmp_path: Path) -> None:
+    """Until 2023 each operator wrote the init options it would have liked: that they came too late one line says."""
+
+    def write_operator(start: str, texts: dict[str, str]) -> str:
+        return write_line(start, "ge_plugin.cc") + write_block("init options: ", {**INIT, **texts}, file="geop_npu.cc")
+
+    first = write_operator("[GePlugin] device id : 0", {"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
+    for start in (
+        "[GePlugin] Ge has already initialized",
+        "[GePlugin] Ge has alr",
+        "[GePlugin] Ge has already inDump: ",
+        "[GePlugin] Ge h",
+    ):
+        text = first + write_operator(start, {}) + write_block("session options: ", SESSION, file="geop_npu.cc")
+        (state,) = judge(tmp_path, text, op_debug_config="/a")
+        assert state == ("in force" if "already" in start else "cannot tell"), start
+
+
+def test_a_byte_that_is_no_text_in_a_key_of_the_engine_stops_nobody(tmp_path: Path) -> None:
+    line = b"[INFO] GE(100,python3.7):2026-03-04-05:06:07.008.009 [ge_api.cc:250]100 GEInitializeImpl:GE option: \xc8x, value: 1.\n"
+    assert judge(tmp_path, RUN.encode() + line, deterministic=1) == ["in force"]
+
+
+def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp_path: Path) -> None:
+    """Of two sessions the second has another value: what is left of its block says so, though not of what it is."""
+    run = write_run(
+        {}, {"ge.streamMaxParallelNum": "/a", "ge.hcomParallel": "0"}, {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"}
+    )
+    title = write_line("Session options: ", "session_manager.cc")
+    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    head, first, second = run.split(title)
+    for text in (head + title + first + second, head + first + second):  # the second title is lost, or both
+        assert judge(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "cannot tell"]
+
+
+def test_a_block_that_goes_on_in_another_proves_nothing_of_what_may_be_of_that(tmp_path: Path) -> None:
+    newest = load_generations()[0].name
+    texts = {stage: dict.fromkeys(list_standing_keys(newest, stage), "") for stage in ("init", "session")}
+    init = write_block("Init options: ", texts["init"]).splitlines(True)
+    session = write_block(
+        "Session options: ", {**texts["session"], "ge.exec.op_precision_mode": "/b"}, file="session_manager.cc"
+    ).splitlines(True)
+    last = next(place for place, line in enumerate(init) if "ge.exec.modify_mixlist: " in line)
+    first = next(place for place, line in enumerate(session) if "ge.exec.op_precision_mode: " in line)
+    path = tmp_path / "run.log"
+    path.write_text("".join(init[:last] + session[first:]))
+    path.write_text("".join(init[:last] + session[first:]) + "".join(session))
+    (process,) = read_evidence([str(path)]).processes
+    assert {"ge.exec.dumpData", "ge.exec.op_precision_mode"} <= process.orphaned
+    assert judge_process({"op_precision_mode": "/b"}, process)[0].state == "cannot tell"
+
+
+def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path) -> None:
+    one, two = {"ge.streamMaxParallelNum": "/a"}, {"ge.streamMaxParallelNum": ""}
+    path = tmp_path / "run.log"
+    path.write_text(write_run({}, one) + write_run({}, one, two))
+    (process,) = read_evidence([str(path)]).processes
+    (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
+    assert (verdict.state, verdict.note) == (
+        "in force",
+        "at start 2 of 2 of the engine: not in all of its sessions; the others have what nobody set",
+    )
+
+
+TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one in load_generations() if one.tf2)), "0"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace("  ge.graphRunMode:0", "  ge.graphRu"),
+        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode:0", "wrap"),
+        lambda line: line[30:] if "ge.graphRunMode" in line else line,
+        lambda line: line * 2 if "ge.graphRunMode" in line else line,
+        lambda line: line.replace("ge.graphRunMode:0", "ge.graphRunMode:\0"),
+        lambda line: "2026-03-04 05:0" if "ge.graphRunMode" in line else line,
+    ],
+)
+def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, change: Callable[[str], str]) -> None:
+    """Each setting has one line there, and none where nobody set it: where lines are spoilt, that one may be."""
+    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
+    assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
+    assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("line", "shape"),
+    [
+        ("input_shape: x:1, dynamic_dims:", "in force"),
+        ("input_shape: x:1, dynamic_di", "cannot tell"),
+        ("input_shape: y:1, dyn", "changed"),
+    ],
+)
+def test_a_line_that_ends_within_a_field_says_what_stands_before_it(tmp_path: Path, line: str, shape: str) -> None:
+    text = write_line(
+        f"OMPartition subgraph_0 begin. mix_compile_mode is True, iterations_per_loop is 10, {line}", "om_partition_subgraphs_pass.cc"
+    )
+    assert judge(tmp_path, text, input_shape="x:1", mix_compile_mode=True, iterations_per_loop=10) == [shape, "in force", "in force"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
+        lambda line: "2026" if "ge.graphRunMode" in line else line,
+        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode", "wr\0\0\0"),
+    ],
+)
+def test_a_line_of_tf2_that_nobody_can_read_is_a_line_that_is_lost(tmp_path: Path, change: Callable[[str], str]) -> None:
+    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
+    assert judge(tmp_path, spoilt, op_debug_config="/a") == ["cannot tell"]
+
+
+def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path) -> None:
+    lines = TF2.splitlines(keepends=True)
+    moved = next(line for line in lines if "ge.graphRunMode" in line)
+    text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
+    assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]
+
+
+@pytest.mark.parametrize(
+    ("left", "spoilt", "state"),
+    [
+        ("/data/of/a/run/mixed.jsan", False, "changed"),
+        ("/data/of/a/run/mixed.jsan", True, "cannot tell"),  # other lines of it are spoilt, too
+        ("/data/of/a/ruin/fixed.bson", True, "cannot tell"),
+    ],
+)
+def test_a_long_text_with_a_byte_that_is_another_may_be_the_wanted_one(tmp_path: Path, left: str, spoilt: bool, state: str) -> None:
+    text = write_block("Init options: ", INIT) + write_block("Session options: ", {**SESSION, "ge.streamMaxParallelNum": left})
+    torn = write_line("ge.exec.a", "npu_attrs.cc")[:-3] + write_line("of a line", "geop_npu.cc") if spoilt else ""
+    (tmp_path / "a.log").write_text(text + torn)
+    (process,) = read_evidence([str(tmp_path / "a.log")]).processes
+    assert process.spoilt is spoilt
+    assert judge_process({"stream_max_parallel_num": "/data/of/a/run/mixed.json"}, process)[0].state == state

@@ -1,0 +1,156 @@
+"""Graph dumps, of which only the nodes that carry options are read: with the outcome of reading each line, and at less cost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.catalog.wire import load_attribute_names
+from npuprof.runs.evidence import graph_dump, scanning
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+from support.growth import count_calls
+from support.logged import write_dump
+
+#: What most nodes of a graph are like: some text in them looks like the end of a node, or like an option.
+PLAIN = """node {
+  name: "layer_7/dense/MatMul"
+  op: "MatMul"
+  input: "layer_7/x"
+  attr {
+    key: "_output_shapes"
+    value {
+      list {
+        shape {
+        }
+      }
+    }
+  }
+  attr {
+    key: "_class"
+    value {
+      s: "a\\n}\\nnode {\\n _graph_run_mode \\"_job\\""
+    }
+  }
+}
+"""
+
+
+def write_options(rng: random.Random) -> str:
+    """Return the part of a dump that is a node with options: all of them, or too few."""
+    names = sorted(load_attribute_names())
+    chosen = rng.sample(names, rng.choice([3, 60, len(names)]))
+    texts = {name: rng.choice(["0", "1", "a\\n}\\nb", "x" * 300]) for name in {*chosen, "_graph_run_mode"}}
+    nodes = write_dump(texts, rng.choice(["Add", "GeOp"]), end="")
+    return nodes[nodes.index("node {", 1) : nodes.rindex("node {")]
+
+
+def draw_parts(rng: random.Random) -> Iterator[str]:
+    for _ in range(rng.randint(1, 30)):
+        kind = rng.choice(["plain"] * 6 + ["options"] * 2 + ["library", "long"])
+        if kind == "options":
+            yield write_options(rng)
+        elif kind == "library":
+            yield 'library {\n  function {\n    node_def {\n      name: "a"\n    }\n  }\n}\n'
+        elif kind == "long":
+            yield PLAIN.replace("layer_7/x", "y" * rng.choice([2_000, 90_000]))
+        else:
+            yield PLAIN
+    yield rng.choice(["versions {\n  producer: 134\n}\n", "versions {\n  producer: 134\n}", ""])
+
+
+def tell(path: Path) -> list[Any]:
+    return [process.dumps for process in read_evidence([str(path)]).processes]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_dump_says_the_same_in_pieces_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    rng, found = random.Random(seed), 0
+    for number in range(30):
+        text = "".join(draw_parts(rng))
+        path = tmp_path / f"{number}.pbtxt"
+        path.write_text(text[: rng.randrange(len(text))] if rng.random() < 0.4 else text)
+        monkeypatch.setattr(scanning, "_PIECE", 1 << 24)
+        at_once = tell(path)
+        monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 8, 1 << 12, 1 << 17]))
+        assert at_once == tell(path), f"seed {seed}, dump {number}"
+        found += sum(map(len, at_once))
+    assert found > 10
+
+
+def test_a_block_that_is_too_long_ends_and_what_follows_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_dump, "_LONGEST_BLOCK", 5_000)
+    monkeypatch.setattr(scanning, "_PIECE", 700)
+    options = write_dump(dict.fromkeys(["_graph_run_mode", *sorted(load_attribute_names())[:40]], "1"), end="")
+    weights = PLAIN.replace("layer_7/x", "y" * 20_000)
+    path = tmp_path / "a.pbtxt"
+    for text, whole in ((PLAIN + weights + options + weights, True), (weights + options + weights[:-5], False)):
+        path.write_text(text)
+        ((dump,),) = tell(path)
+        assert (len(dump[1].values), dump[1].whole) == (41, whole)
+
+
+def test_a_node_without_options_costs_next_to_nothing(tmp_path: Path) -> None:
+    def build_reading(number: int) -> Callable[[], object]:
+        path = tmp_path / f"{number}.pbtxt"
+        path.write_text(PLAIN * number + write_dump({"_graph_run_mode": "1"}))
+        return lambda: read_evidence([str(path)])
+
+    assert (count_calls(build_reading(5_000)) - count_calls(build_reading(1_000))) / 4_000 < 4
+
+
+NAMES = ["_graph_run_mode", *sorted(load_attribute_names())[:29]]
+
+
+@pytest.mark.parametrize(
+    "lost", ["  attr {\n", f'    key: "{NAMES[9]}"\n', "    value {\n", '      s: "text9"\n', f'    key: "{NAMES[9]}"\n    value {{\n']
+)
+def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(tmp_path: Path, lost: str) -> None:
+    text = write_dump({name: f"text{number}" for number, name in enumerate(NAMES)})
+    (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(text)
+    assert judge_process({"no_such_key": 1}, read_evidence([str(tmp_path)]).processes[0])[0].state == "absent"
+    first, rest = text[: text.index(NAMES[9]) - 20], text[text.index(NAMES[9]) - 20 :]
+    (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(first + rest.replace(lost, "", 1))
+    for process in read_evidence([str(tmp_path)]).processes:
+        assert judge_process({"no_such_key": 1}, process)[0].state == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "texts", "state"),
+    [
+        ("variable_placement", "Device", {"_variable_location": ""}, "changed"),  # it came in another field of the map
+        ("local_device_list", "", {"_local_device_list": ""}, "default or set"),
+        ("dump_mode", "output", {"_dump_mode": "", "_enable_dump": "1"}, "changed"),
+        ("dump_mode", "output", {"_dump_mode": "", "_enable_dump": "0"}, "default or set"),  # it is not read then
+    ],
+)
+def test_attributes_are_what_the_adapter_made_of_a_value(
+    tmp_path: Path, setting: str, value: str, texts: dict[str, str], state: str
+) -> None:
+    (tmp_path / "AfterSubGraph_1.pbtxt").write_text(write_dump({**dict.fromkeys(NAMES, "x"), **texts}, "GeOp"))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({setting: value}, process)[0].state == state
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('_dump_step"\n    value {\n      s: "0|5"', '_dump_step"\n    value {\n      s: "0"5"'),  # a byte became a quotation mark
+        (
+            '_dump_step"\n    value {\n      s: "0|5"\n    }\n  }\n  attr {\n    key: "_dump_z',
+            '_dump_step"\n    value {\n    }\n  }\n  attr {\n    "_dump_z',
+        ),
+    ],
+)
+def test_a_text_is_of_its_own_attribute_and_whole(tmp_path: Path, old: str, new: str) -> None:
+    texts = {**dict.fromkeys(NAMES, "x"), "_enable_dump": "1", "_dump_step": "0|5", "_dump_z": "0"}
+    text = write_dump(dict(sorted(texts.items())))
+    assert old in text
+    for content, state in ((text, "in force"), (text.replace(old, new), "cannot tell")):
+        (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(content)
+        (process,) = read_evidence([str(tmp_path)]).processes
+        assert judge_process({"dump_step": "0|5"}, process)[0].state == state

@@ -1,0 +1,456 @@
+"""``whatran``: digests of both kinds, and whatever says one, traced to presets, commits and versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.resolve.digests import load_sha256
+from npuprof.runs import index
+from npuprof.runs.fingerprints import read_clues
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.repository import Repository
+from support.adapterlogs import files, wire
+from support.adapterlogs.process import play
+from support.adapterlogs.stage import Epoch, Plan, Session
+from support.growth import measure_growth
+from support.repositories import Repo, fast_import
+from support.running import Run
+from support.waiting import wait_for
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+BASE = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = {}\n'
+HEIR = '[profile]\nextends = ["base"]\n[options]\niterations_per_loop = 10\n'
+OVERRIDDEN = HEIR + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode_v2 = "mixed_bfloat16" }\n'
+
+
+def digests_of(run: Run, *words: str) -> tuple[str, str]:
+    shown = json.loads(run("show", *words, "--format", "json").out)
+    return shown["digest"], shown["preset_digest"]
+
+
+def found(run: Run, *words: str) -> list[dict[str, Any]]:
+    done = run("whatran", *words, "--format", "json")
+    assert done.code in (0, 1), done.err
+    rows: list[dict[str, Any]] = [match for one in json.loads(done.out)["found"] for match in one["presets"]]
+    assert (done.code == 0) is bool(rows)
+    return rows
+
+
+def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_it(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": HEIR}, "make it")
+    digest, preset = digests_of(run, "bert")
+    repo.commit({"other": "[options]\nhccl_timeout = 5\n"})
+    last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    repo.commit({"base": BASE.format(700)}, "raise it")
+    for wanted, kind in ((digest, "resolved"), (preset, "preset"), (digest[:8], "resolved"), (f"sha256:{preset}", "preset")):
+        (match,) = found(run, wanted)
+        assert (match["name"], match["matched"], match["commits"]) == ("bert", kind, 3)
+        assert (match["first"]["commit"], match["newest"]["commit"]) == (first, last)
+        assert (match["first"]["author"], match["first"]["subject"]) == ("Ada Lovelace", "make it")
+        assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+    done = run("whatran", digest)
+    assert done.code == 0
+    assert "hccl_timeout 600 → 700" in done.out
+
+
+def test_a_digest_in_the_form_of_an_older_npuprof_is_found(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
+    for product, word in ((), "mixed_float16"), (("--product", "atlas-a3"), "mixed_bfloat16"):
+        said = json.dumps({"hccl_timeout": 600, "iterations_per_loop": 10, "precision_mode_v2": word}, separators=(",", ":"))
+        old = str(load_sha256()(said.encode()).hexdigest())
+        repo.write({"base": BASE.format(600)})
+        assert [one["work_tree"] for one in found(run, old)] == [True], product
+        repo.write({"base": BASE.format(700)})
+        assert [one["newest"]["commit"] for one in found(run, old)] == [first], product
+
+
+def test_what_was_resolved_for_a_product_is_found_with_its_context(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
+    digest, _ = digests_of(run, "bert", "--product", "atlas-a3")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, digest)
+    assert (match["name"], match["context"]) == ("bert", {"product": "atlas-a3"})
+
+
+def test_a_version_is_named(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.release("bert", "1.2.0")
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"base": BASE.format(700)})
+    assert found(run, digest)[0]["versions"] == ["1.2.0"]
+    assert "bert@1.2.0" in run("whatran", digest).out
+
+
+def test_a_branch_that_is_not_checked_out_and_a_merge_are_looked_at(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.git("checkout", "-q", "-b", "side")
+    there = repo.commit({"base": BASE.format(650)})
+    digest, _ = digests_of(run, "bert")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, digest)
+    assert match["newest"]["commit"] == there
+
+
+def test_a_preset_that_is_gone_or_renamed_or_in_a_store_that_was_moved_is_found(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR, "gone": "[options]\nhccl_timeout = 9\n"})
+    digest, _ = digests_of(run, "bert")
+    gone, _ = digests_of(run, "gone")
+    repo.commit({"gone": None})
+    repo.git("mv", "profiles", "elsewhere")
+    repo.git("commit", "-qm", "move")
+    os.rename("elsewhere", "presets")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "move again")
+    assert found(run, digest, "--store", "presets")[0]["commits"] == 4
+    assert [(one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")] == [("gone", None)]
+
+
+def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    digest, _ = digests_of(run, "bert")
+    repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
+    repo.git("commit", "-qm", "rename")
+    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (moved["renamed_to"], moved["changes_since"]) == ("large", [])
+    assert "now      renamed to large, the same" in run("whatran", digest).out
+    repo.commit({"base": BASE.format(700)})
+    repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
+    repo.git("commit", "-qm", "rename again")
+    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (moved["renamed_to"], len(moved["changes_since"])) == ("huge", 1)
+    repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
+    other = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), "a name that is there again is the name that is meant"
+
+
+def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.write({"base": BASE.format(650)})
+    digest, _ = digests_of(run, "bert")
+    (match,) = found(run, digest)
+    assert (match["work_tree"], match["commits"]) == (True, 0)
+    done = run("whatran", "0" * 64)
+    assert done.code == 1
+    assert "not committed" in done.out
+
+
+def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Any, run: Run) -> None:
+    store({"base": BASE.format(600)})
+    digest, _ = digests_of(run, "base")
+    done = run("whatran", digest)
+    assert (done.code, "no git repository" in done.err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "render bert --to session -o out", "render bert --to session --inline -o x.py", "render bert --to toml -o x.toml",
+        "render bert --to json -o x.json", "render bert --to estimator -o out",
+        *(f"env bert --shell {shell} -o x.sh" for shell in ("bash", "fish", "tcsh", "pwsh")),
+        *(f"env bert --format {form} -o x" for form in ("dotenv", "docker", "systemd", "k8s-configmap", "k8s-env", "json", "slurm")),
+    ],
+)  # fmt: skip
+def test_what_is_rendered_or_exported_says_what_it_was_made_of(words: str, repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    done = run(*words.split())
+    assert done.code == 0, done.err
+    made = next(path for path in Path().rglob("*") if path.is_file() and path.parts[0] in ("out", "x", "x.py", "x.toml", "x.json", "x.sh"))
+    clues = read_clues(str(made), [])
+    if "--inline" in words and "NPUPROF" not in made.read_text() and not clues:
+        pytest.skip("bare lines say nothing")
+    assert {match["name"] for match in found(run, str(made))} == {"bert"}
+
+
+def edit_record(path: Path) -> None:
+    fields = json.loads(path.read_text())
+    next(one for one in fields["settings"] if one["key"] == "hccl_timeout")["value"] = 999
+    path.write_text(json.dumps(fields))
+
+
+def test_that_a_version_is_not_reachable_costs_no_process_for_each_commit(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the clone is shallow was asked anew for every preset at every commit whose range no version met."""
+    repo.commit({"base": BASE.format(600), "bert": '[profile]\nextends = ["base@1"]\n'})
+    for number in range(6):
+        repo.commit({"base": BASE.format(700 + number)})
+    repo.release("base", "1.0.0")
+    asked: list[tuple[str, ...]] = []
+    plain = Git.run_command
+
+    def count(self: Git, *words: str, **more: Any) -> bytes:
+        asked.append(words)
+        return plain(self, *words, **more)
+
+    monkeypatch.setattr(Git, "run_command", count)
+    assert run("whatran", "fedcba987654").code == 1
+    assert len([words for words in asked if "--is-shallow-repository" in words]) <= 2  # once for the errors, once for the doubts
+
+
+def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    assert run("render", "bert", "-o", "x.py").code == 0
+    for path, edit in ((Path("x.py"), lambda path: path.write_text(path.read_text() + "# mine\n")), (Path(record()), edit_record)):
+        assert "edited it" not in run("whatran", path).err
+        edit(path)
+        result = run("whatran", path)
+        assert (result.code, "bert" in result.out, "somebody edited it" in result.err) == (0, True, True), path
+
+
+def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    Path("train.py").write_text("import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n")
+    assert run("inject", "train.py", "bert").code == 0
+    assert {match["name"] for match in found(run, "train.py")} == {"bert"}
+
+
+OVER = "[options]\nstream_sync_timeout = 7000000\n"
+
+
+@pytest.mark.parametrize("over", ["over", "over+more", "over@first"])
+@pytest.mark.parametrize("product", ["", " --product atlas-a3"])
+def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(over: str, product: str, repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN, "over": OVER, "more": "[options]\ndeterministic = 1\n"})
+    repo.git("tag", "first")
+    assert run(*f"env bert+{over}{product} --format slurm-job -o job.sh".split()).code == 0
+    last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    (match,) = found(run, "job.sh")
+    assert (match["name"], match["work_tree"]) == (f"bert+{over}", True)
+    assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (2, first, last)
+    repo.commit({"base": BASE.format(700)}, "raise it")
+    (match,) = found(run, "job.sh")
+    assert (match["commits"], match["newest"]["commit"], match["work_tree"]) == (2, last, False)
+    assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+    repo.commit({"over": OVER.replace("7", "8")}, "wait longer")
+    assert [one["newest"]["commit"] for one in found(run, "job.sh")] == [last]
+
+
+def test_of_a_composition_with_more_set_the_layers_are_found(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR, "over": OVER})
+    assert run("env", "bert+over", "--set", "hccl_timeout=5", "--format", "slurm", "-o", "job.sh").code == 0
+    assert [(match["name"], match["matched"]) for match in found(run, "job.sh")] == [("bert+over", "preset")]
+    repo.commit({"over": OVER.replace("7", "8")})
+    repo.git("checkout", "-q", "--orphan", "other")
+    repo.commit({"base": BASE.format(1), "bert": HEIR, "over": OVER})
+    repo.git("branch", "-D", "main")
+    assert found(run, "job.sh") == []
+
+
+def test_a_live_process_says_what_it_was_given(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:
+        wait_for(lambda: b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes())
+        assert [one["name"] for one in found(run, "--pid", str(process.pid))] == ["bert"]
+        assert [one["name"] for one in found(run, f"/proc/{process.pid}/environ")] == ["bert"]
+        process.kill()
+    assert run("whatran", "--pid", str(process.pid)).code == 2
+    assert run("whatran", "--pid", str(os.getpid())).code == 2
+
+
+def record(*flags: str) -> str:
+    subprocess.run([*NPUPROF, "run", "bert", "--record", "out", *flags, "--", "true"], check=True, capture_output=True)
+    return "out/bert.0.run.json"
+
+
+def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": HEIR, "mix": "[options]\nenable_data_pre_proc = true\n"})
+    path = record("--set", "hccl_timeout=650", "--with", "mix")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, path)
+    assert (match["name"], match["asked"], match["newest"]["commit"]) == ("bert", ["--with mix", "--set hccl_timeout=650"], first)
+    assert {one["key"] for one in match["changes_since"]} == {"hccl_timeout", "enable_data_pre_proc"}
+
+
+def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(store: Any, run: Run) -> None:
+    store({"bert": BASE.format(600)})
+    record("--set", "hccl_timeout=5")
+    (match,) = found(run, "out/bert.0.run.json")
+    assert (match["matched"], match["asked"], match["work_tree"]) == ("preset", ["--set hccl_timeout=5"], True)
+    assert "bert --set hccl_timeout=5" in run("whatran", "out/bert.0.run.json").out
+
+
+def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.write({"base": BASE.format(650)})
+    path = record()
+    repo.write({"base": BASE.format(600)})
+    assert run("whatran", path).code == 1
+    repo.git("branch", "kept")
+    late = repo.commit({"base": BASE.format(650)})
+    assert found(run, path)[0]["newest"]["commit"] == late
+    assert [one["name"] for one in found(run, "out")] == ["bert"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("nothing here\n", "says no digest"), ("", "says no digest"), ("NPUPROF_DIGEST=12\n", "says no digest"),
+     ("\0\0NPUPROF_X=1\0", "no NPUPROF_DIGEST")],
+)  # fmt: skip
+def test_what_says_nothing_is_told(text: str, said: str, repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600)})
+    Path("x").write_text(text)
+    done = run("whatran", "x")
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("words", [(), ("abcdef0", "--pid", "1"), ("zzz",), ("abc",)])
+def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600)})
+    assert run("whatran", *words).code == 2
+
+
+# -- evidence ----------------------------------------------------------------------------------------------------------
+
+
+def write_log(path: Path, used: Mapping[str, object]) -> None:
+    known = wire.list_options()
+    session = Session({name: (known[name].field, value) for name, value in used.items()})
+    played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
+    process = files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))
+    files.write_folder(path, [process], files.Damage(), random.Random(0))
+
+
+def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_against_nowhere(repo: Repo, run: Run) -> None:
+    base = "[options]\nprecision_mode = {}\nhccl_timeout = {}\n"
+    first = repo.commit({
+        "base": base.format('"force_fp32"', 1700),
+        "bert": '[profile]\nextends = ["base"]\n[options]\nstream_max_parallel_num = "DNN_V100:10"\n',
+        "less": "[options]\nhccl_timeout = 1700\n",
+        "other": base.format('"force_fp16"', 1700),
+    })  # fmt: skip
+    repo.commit({"base": base.format('"force_fp32"', 1900)})
+    write_log(Path("logs"), {"precision_mode": "force_fp32", "hccl_timeout": 1700, "stream_max_parallel_num": "DNN_V100:10"})
+    (match,) = found(run, "logs")
+    assert (match["name"], match["matched"], match["in_force"], match["newest"]["commit"]) == ("bert", "fits", 3, first)
+    assert [one["key"] for one in match["changes_since"]] == ["hccl_timeout"]
+    # The options stand in the debug log; the order in which a file system lists a folder is its own.
+    log = next(Path("logs/debug").rglob("plog-42_*"))
+    said = run("whatran", str(log))
+    assert (said.code, "3 of 3 options in force" in said.out) == (0, True)
+    write_log(Path("strange"), {"precision_mode": "allow_fp32_to_fp16", "hccl_timeout": 5})
+    assert run("whatran", "strange").code == 1
+    shown = subprocess.run(["bash", "-c", f"{' '.join(NPUPROF)} show <(cat {log})"], capture_output=True, text=True, check=False)
+    assert "precision_mode" in shown.stdout, shown.stderr
+
+
+def test_while_a_log_is_compared_with_a_long_history_few_of_its_states_are_in_memory(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        repo.commit({"bert": f"[options]\nhccl_timeout = {1700 + number}\n"})
+    write_log(Path("logs"), {"hccl_timeout": 1703})
+    counts: list[int] = []
+    read = Repository.list_profile_files
+    monkeypatch.setattr("npuprof.store.gitstore.repository._REVISIONS", 2)
+    monkeypatch.setattr(Repository, "list_profile_files", lambda self, *asked: (counts.append(len(self.revisions)), read(self, *asked))[1])
+    assert [one["commits"] for one in found(run, "logs")] == [1]
+    assert (len(counts) > 12, max(counts) <= 3) == (True, True)
+
+
+# -- the index ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def load(repo: Repo) -> index.Index:
+    repository = Repository(str(repo.folder / "profiles"))
+    return index.load_index(repository, index.list_commits(repository))
+
+
+def test_a_range_that_a_new_tag_moves_is_looked_at_again(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR.replace('"base"', '"base@1"')})
+    repo.release("base", "1.0.0")
+    repo.commit({"base": BASE.format(700)})
+    old, _ = digests_of(run, "bert")
+    assert found(run, old)
+    repo.release("base", "1.1.0")
+    new, _ = digests_of(run, "bert")
+    assert new != old
+    repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    repo.write({"bert": "[options]\nhccl_timeout = 1\n"})
+    assert [one["name"] for one in found(run, new)] == ["bert"]
+    assert [one["name"] for one in found(run, old)] == ["bert"]
+
+
+def test_a_pinned_parent_builds_on_what_its_own_parents_were_then(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(600), "mid": HEIR})
+    repo.release("mid", "1.0.0")
+    repo.commit({"base": None, "mid": None, "root": BASE.format(700), "bert": HEIR.replace('"base"', '"mid@1.0.0"')})
+    digest, preset = digests_of(run, "bert")
+    repo.commit({"bert": "[options]\nhccl_timeout = 1\n"})
+    assert [one["name"] for one in found(run, digest)] == ["bert", "mid"]
+    assert [one["name"] for one in found(run, preset)] == ["bert"]
+
+
+def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600)})
+    repo.commit({"base": BASE.format(700), "bert": HEIR.replace('"base"', '"base@1.0.0"'), "mine": HEIR.replace('"base"', '"bert"')})
+    repo.commit({"bert": None, "mine": None})
+    assert not found(run, "f" * 64)
+    repo.release("base", "1.0.0", first)
+    for name in ("bert", "mine"):
+        digest, _ = digests_of(run, f"{name}@HEAD~1")
+        assert name in [one["name"] for one in found(run, digest)]
+
+
+def test_a_range_counts_for_commits_whose_presets_nobody_has_any_more(repo: Repo, run: Run) -> None:
+    first = repo.commit({"base": BASE.format(600)})
+    repo.release("base", "1.0.0", first)
+    second = repo.commit({"base": BASE.format(700), "bert": HEIR.replace('"base"', '"base@1"')})
+    repo.commit({"bert": None})
+    assert not found(run, "f" * 64)
+    repo.release("base", "1.1.0", second)
+    digest, _ = digests_of(run, f"bert@{second}")
+    assert [one["name"] for one in found(run, digest)] == ["bert"]
+
+
+def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(repo: Repo, run: Run, tmp_path: Path) -> None:
+    repo.commit({"bert": BASE.format(600)})
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"bert": BASE.format(700)})
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.folder}", str(tmp_path / "partial"))
+    there = ("whatran", digest, "--store", str(tmp_path / "partial" / "profiles"))
+    told = run(*there)
+    assert (told.code, "git fetch --refetch" in told.err) == (1, True), told
+    repo.git("-C", str(tmp_path / "partial"), "fetch", "-q", "--refetch", "--no-filter")
+    assert run(*there).code == 0
+
+
+def test_in_a_bare_repository_now_is_the_last_commit(repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"bert": BASE.format(600)})
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"bert": BASE.format(700)})
+    repo.git("clone", "-q", "--bare", str(repo.folder), str(tmp_path / "bare"))
+    monkeypatch.chdir(tmp_path / "bare")
+    told = run("whatran", digest)
+    assert (told.code, "600 → 700" in told.out) == (0, True), told
+
+
+def history(commits: int) -> list[Mapping[str, str]]:
+    trees: list[Mapping[str, str]] = []
+    presets = {"base": BASE.format(600), **{f"p{number}": HEIR for number in range(10)}}
+    for number in range(commits):
+        presets = {**presets, f"p{number % 10}": f"{HEIR}max_key_num = {number + 1}\n"}
+        trees.append(presets)
+    return trees
+
+
+def test_building_the_index_is_linear_in_the_history(tmp_path: Path) -> None:
+    def build(count: int) -> Callable[[], object]:
+        repo = fast_import(tmp_path / f"r{count}", history(count))
+        return lambda: load(repo)
+
+    assert measure_growth(build, 100) < 2.5

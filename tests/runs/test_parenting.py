@@ -1,0 +1,234 @@
+"""``run --record`` as the parent of a command: real processes, real signals, a real terminal, real launchers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.building import build_store
+from support.cluster import explain_absence
+from support.terminals import Terminal
+from support.waiting import read_line, wait_for
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
+#: Says which signals it gets, one a line, until it gets SIGTERM a second time, or its standard input ends.
+LISTENER = """
+import os, signal, sys, time
+def tell(number, frame):
+    print(signal.Signals(number).name, flush=True)
+for name in ("INT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "QUIT"):
+    signal.signal(getattr(signal, "SIG" + name), tell)
+print("ready", os.getpid(), os.getpgid(0), flush=True)
+for _ in range(1200):
+    time.sleep(0.05)
+    if os.path.exists("stop"):
+        sys.exit(5)
+"""
+
+
+@pytest.fixture(autouse=True)
+def leaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(tmp_path / "profiles", {"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.chdir(tmp_path)
+
+
+def read_record(name: str = "leaf.0") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(f"out/{name}.run.json").read_bytes())
+    return found
+
+
+@pytest.fixture
+def listening() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([*RUN, sys.executable, "-c", LISTENER], stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        yield process
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 126, 255])
+def test_the_exit_code_is_the_commands_own(code: int) -> None:
+    assert subprocess.run([*RUN, "sh", "-c", f"exit {code}"], capture_output=True, check=False).returncode == code
+    assert read_record()["exit"] == {"code": code, "signal": None}
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGABRT", "SIGINT", "SIGUSR1", "SIGPIPE"])
+def test_it_dies_of_the_signal_that_the_command_died_of(name: str) -> None:
+    number = getattr(signal, name)
+    done = subprocess.run([*RUN, "sh", "-c", f"kill -{name[3:]} $$"], capture_output=True, check=False)
+    assert done.returncode == -number
+    assert read_record()["exit"] == {"code": None, "signal": name}
+    assert read_record()["state"] == "ended"
+    assert not list(Path().glob("core*"))
+
+
+def test_a_signal_to_it_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
+    word, pid, group = read_line(listening).split()
+    assert (word, int(group)) == ("ready", listening.pid)
+    assert int(pid) != listening.pid
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
+        listening.send_signal(getattr(signal, name))
+        assert read_line(listening) == name
+    assert read_line(listening, 0.3) == ""
+    assert read_record()["state"] == "running"
+    assert read_record()["process"]["pid"] == int(pid)
+    Path("stop").touch()
+    assert listening.wait(10) == 5
+
+
+def test_a_signal_to_the_whole_group_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
+    read_line(listening)
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
+        os.killpg(listening.pid, getattr(signal, name))
+        assert read_line(listening) == name
+        assert read_line(listening, 0.3) == ""
+    listening.send_signal(signal.SIGTERM)  # what the group got before does not count for this one
+    assert read_line(listening) == "SIGTERM"
+
+
+def read_state(pid: int) -> str:
+    """Return the letter of a process's state, X for one that is no more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_path: Path) -> None:
+    wait = "for _ in range(1200):\n  time.sleep(0.05 * (not os.path.exists('stop')))"
+    script = f"import os, time\nprint('ready', flush=True)\n{wait}\nprint('done', flush=True)"
+    # Of a group that no shell looks after, a stop from a terminal is ignored: so there is one.
+    with subprocess.Popen([*RUN, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        try:
+            assert read_line(process) == "ready"
+            wait_for(lambda: read_record()["process"]["pid"])  # it is written down while the command starts
+            child = read_record()["process"]["pid"]
+            process.send_signal(signal.SIGTSTP)
+            wait_for(lambda: read_state(child) == read_state(process.pid) == "T")
+            process.send_signal(signal.SIGCONT)
+            Path("stop").touch()
+            assert read_line(process) == "done"
+            assert process.wait(10) == 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was_running(listening: subprocess.Popen[str]) -> None:
+    pid = int(read_line(listening).split()[1])
+    listening.kill()
+    listening.wait(10)
+    wait_for(lambda: read_state(pid) in "XZ")
+    assert (read_record()["state"], read_record()["exit"]) == ("running", None)
+
+
+def test_the_end_of_a_pipe_is_seen_when_the_command_closes_it(tmp_path: Path) -> None:
+    wait = "for _ in range(1200):\n  time.sleep(0.05 * (not os.path.exists('stop')))"
+    script = f"import os, time\nos.write(1, b'x')\nos.close(1)\nos.close(0)\n{wait}"
+    with subprocess.Popen([*RUN, sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"x"  # it has not ended yet
+        assert process.poll() is None
+        Path("stop").touch()
+        assert process.wait(10) == 0
+
+
+def test_output_of_a_reader_that_leaves_ends_the_command_by_sigpipe() -> None:
+    words = " ".join(RUN)
+    done = subprocess.run(["bash", "-c", f"{words} yes | head -1; echo ${{PIPESTATUS[0]}}"], capture_output=True, timeout=20, check=True)
+    assert done.stdout == b"y\n141\n"
+
+
+def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
+    words = "grep -E 'SigIgn|SigBlk' /proc/self/status"
+    plain = subprocess.run(["sh", "-c", f"trap '' HUP; {words}"], capture_output=True, check=True).stdout
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"], capture_output=True, check=True
+    )
+    assert done.stdout == plain
+
+
+def test_on_a_terminal_ctrl_c_arrives_once_and_the_command_has_the_foreground(terminal: Terminal) -> None:
+    Path("listener.py").write_text(f"{LISTENER}".replace('print("ready"', 'print("fore", os.tcgetpgrp(0) == os.getpgid(0))\nprint("ready"'))
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} {sys.executable} listener.py; echo code $?\n")
+    terminal.expect("fore True")
+    terminal.expect("ready ")
+    terminal.expect("\r\n")
+    terminal.send("\x03")
+    terminal.expect("SIGINT")
+    time.sleep(0.3)
+    Path("stop").touch()
+    assert "SIGINT" not in terminal.expect("code 5")
+
+
+def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Terminal) -> None:
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} sh -c 'echo begun; sleep 2; echo ended'; echo code $?\n")
+    terminal.expect("begun\r\n")
+    terminal.suspend()
+    terminal.expect("ended\r\n")
+    terminal.expect("$ ")
+    assert read_record()["exit"] == {"code": 0, "signal": None}
+
+
+def test_a_command_that_reads_the_terminal_gets_what_is_typed(terminal: Terminal) -> None:
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} sh -c 'read x; echo got $x; stty size >/dev/null && echo tty'\n")
+    time.sleep(1)
+    terminal.send("hello\n")
+    terminal.expect("got hello")
+    terminal.expect("tty")
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
+def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
+    words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", *RUN, "sh", "-c", "exit 0"]
+    done = subprocess.run(words, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]
+    assert [read_record(f"leaf.{rank}")["process"]["world_size"] for rank in range(3)] == [3, 3, 3]
+
+
+#: Counts what it gets of SIGTERM, and ends with that.
+COUNTER = """
+import signal, sys, time
+count = [0]
+def tell(number, frame):
+    count[0] += 1
+signal.signal(signal.SIGTERM, tell)
+print("ready", flush=True)
+for _ in range(600):
+    if count[0]:
+        break
+    time.sleep(0.1)
+time.sleep(1)
+sys.exit(count[0])
+"""
+
+
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(slurm: None) -> None:
+    words = ["srun", "-J", "counted", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+        assert [read_line(job), read_line(job)] == ["ready", "ready"]
+        listed = ["squeue", "-h", "-n", "counted", "-o", "%i"]  # the controller lists a job a little later than it starts
+        wait_for(lambda: subprocess.run(listed, capture_output=True, check=True).stdout)
+        subprocess.run(["scancel", "-s", "TERM", "-n", "counted"], check=True, capture_output=True)
+        job.wait(60)
+    assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
+    for rank in range(2):
+        found = read_record(f"leaf.{rank}")
+        assert (found["process"]["rank"], found["process"]["world_size"]) == (rank, 2)
+        assert found["exit"] == {"code": 1, "signal": None}

@@ -1,0 +1,144 @@
+"""``run --prove``: the log is switched on for a real process, which writes one as the adapter would, and held against the preset."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from npuprof.runs.run_log import plan_log
+from support.adapterlogs import files, wire
+from support.adapterlogs.process import play
+from support.adapterlogs.stage import Epoch, Plan, Session
+from support.building import build_store
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+PRESET = '[options]\nhccl_timeout = 1800\nprecision_mode = "force_fp32"\n'
+#: Stands for the adapter: writes the log that it was given where the environment says, if the level is what the lines need. Other
+#: processes write there that are said to, one that is no number of a process here, and with another value.
+ADAPTER = """
+import os, shutil, sys
+def copy(given, made, pid=os.getpid()):
+    text = open(given).read().replace("(42,", f"({pid},")
+    text = text.replace("force_fp32", "force_fp16") if pid == STRANGER else text
+    open(made.replace("-42_", f"-{pid}_"), "w").write(text)
+def copy_all(pid):
+    shutil.copytree(sys.argv[1], os.environ["ASCEND_PROCESS_LOG_PATH"], dirs_exist_ok=True, copy_function=lambda *paths: copy(*paths, pid))
+STRANGER = 5_000_042
+levels = os.environ.get("ASCEND_MODULE_LOG_LEVEL", "").split(":")
+if "FMK=1" in levels and "GE=1" in levels:
+    for pid in [os.getpid(), STRANGER][{"": slice(1), "both": slice(2), "stranger": slice(1, 2)}[os.environ.get("WRITES", "")]]:
+        copy_all(pid)
+sys.exit(int(sys.argv[2]))
+"""
+Prove = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prove:
+    """Run a stand-in of the adapter that was given some options, with ``--prove``."""
+    build_store(tmp_path / "profiles", {"bert": PRESET})
+    (tmp_path / "adapter.py").write_text(ADAPTER)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    known = wire.list_options()
+
+    def run(
+        used: Mapping[str, object], *flags: str, code: int = 0, environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        session = Session({name: (known[name].field, value) for name, value in used.items()})
+        played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
+        process = files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))
+        files.write_folder(tmp_path / "given", [process], files.Damage(), random.Random(0))
+        words = [*NPUPROF, "run", "bert", "--prove", *flags, "--", sys.executable, "adapter.py", "given", str(code)]
+        env = {**os.environ, **(environ or {})}
+        return subprocess.run(words, env=env, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    return run
+
+
+GOOD = {"hccl_timeout": 1800, "precision_mode": "force_fp32"}
+
+
+@pytest.mark.parametrize(
+    ("used", "code", "said"),
+    [
+        (GOOD, 0, "2 in force"),
+        ({**GOOD, "precision_mode": "force_fp16"}, 1, "force_fp16, not"),
+        ({"precision_mode": "force_fp32"}, 1, "hccl_timeout"),
+    ],
+)
+def test_what_the_log_proves_is_the_exit_code_of_a_command_that_ends_well(
+    used: dict[str, object], code: int, said: str, prove: Prove
+) -> None:
+    done = prove(used)
+    assert (done.returncode, said in done.stderr, done.stdout) == (code, True, ""), done.stderr
+
+
+def test_a_command_that_fails_keeps_its_own_code_and_is_told_of_all_the_same(prove: Prove) -> None:
+    done = prove({**GOOD, "precision_mode": "force_fp16"}, code=7)
+    assert (done.returncode, "force_fp16, not" in done.stderr) == (7, True)
+
+
+def test_a_run_that_wrote_nothing_proves_nothing(prove: Prove) -> None:
+    done = prove(GOOD, environ={"ASCEND_MODULE_LOG_LEVEL": "FMK=3:GE=1"})
+    assert (done.returncode, "NP970" in done.stderr) == (2, True)
+
+
+def test_the_log_lies_beside_the_record_which_says_what_was_proven(prove: Prove, tmp_path: Path) -> None:
+    assert prove(GOOD, "--record", "out").returncode == 0
+    found = json.loads((tmp_path / "out" / "bert.0.run.json").read_text())
+    assert found["proof"]["code"] == 0
+    assert found["proof"]["log"].startswith(str(tmp_path / "out" / "logs" / "bert."))
+    assert found["environment"]["ASCEND_PROCESS_LOG_PATH"] == found["proof"]["log"]
+    assert list(Path(found["proof"]["log"]).rglob("*.log"))
+
+
+def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_path: Path) -> None:
+    logs = tmp_path / "mine"
+    assert prove({**GOOD, "precision_mode": "force_fp16"}, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)}).returncode == 1
+    done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)})
+    assert (done.returncode, f"the log of this run goes to {logs}/bert." in done.stderr) == (0, True), done.stderr
+    assert len(list(logs.iterdir())) == 2
+
+
+def test_in_a_folder_of_its_own_every_log_is_of_the_run(prove: Prove) -> None:
+    done = prove(GOOD, environ={"WRITES": "stranger"})
+    assert (done.returncode, "force_fp16, not" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "levels"),
+    [
+        (None, "FMK=1:GE=1"),
+        ("", "FMK=1:GE=1"),
+        ("GE=0", "GE=0:FMK=1"),
+        ("FMK=0:GE=1", "FMK=0:GE=1"),
+        ("HCCL=2", "HCCL=2:FMK=1:GE=1"),
+        ("GE=3", "GE=3:FMK=1"),
+    ],
+)
+def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(said: str | None, levels: str) -> None:
+    variables = plan_log({"ASCEND_MODULE_LOG_LEVEL": said} if said is not None else {}, "/x", "leaf")
+    assert variables == {"ASCEND_MODULE_LOG_LEVEL": levels, "ASCEND_PROCESS_LOG_PATH": "/x"}
+
+
+def test_signals_are_let_through_again_when_the_command_has_ended() -> None:
+    words = """
+import os, signal
+from npuprof.runs import supervisor
+ending = supervisor.run_command(["true"], dict(os.environ), lambda pid: None)
+os.kill(os.getpid(), signal.SIGTERM)
+ending.release()
+os.write(2, b"on")
+os.kill(os.getpid(), signal.SIGTERM)
+os.write(2, b"not reached")
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-15, b"on")

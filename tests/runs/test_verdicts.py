@@ -1,0 +1,546 @@
+"""What evidence proves of settings: logs with known truth, made for each case, and the verdict that may be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
+from npuprof.runs.adapters import tell_names
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.log_values import Verdict
+from npuprof.runs.verdicts import judge_process
+from support.logged import (
+    INIT,
+    SESSION,
+    write_block,
+    write_dump,
+    write_engine_line,
+    write_line,
+    write_run,
+    write_tf2_block,
+    write_tf2_line,
+)
+
+PARTITION = (
+    "OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is {loop}, input_shape: {shape}, dynamic_dims: {dims}"
+)
+OPERATOR = (
+    "[GEOP] dynamic_input: {input}, dynamic_graph_execute_mode: {mode}, jit_compile: 2, is_dynamic_input: 0,"
+    " getnext_inputs_shape_range: {getnext}, data_inputs_shape_range: {data}, is_train_graph: 0, is_dynamic_getnext: 0,"
+    " placeholder_index: , is_var_init_graph: 0, compile_dynamic_mode: {dynamic}, shape_generalization_mode: {shape}"
+)
+
+
+def judge(folder: Path, text: str | bytes, name: str = "run.log", **options: Any) -> dict[str, Verdict]:
+    """Return the verdicts on the one process of a log."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogateescape"))
+    found = read_evidence([str(path)]).processes
+    assert len(found) == 1
+    return {verdict.setting: verdict for verdict in judge_process(options, found[0])}
+
+
+def judge_one(folder: Path, text: str | bytes, setting: str, value: Any, name: str = "run.log") -> str:
+    return judge(folder, text, name, **{setting: value})[setting].state
+
+
+def fill(text: str, **fields: str) -> str:
+    known = {"mix": "False", "loop": "1", "shape": "", "dims": "", "input": "0", "mode": "", "getnext": "", "data": "", "dynamic": "0"}
+    return text.format(**{**known, **fields})
+
+
+MIXLIST = {"black-list": {"to-add": ["Cast"]}}
+MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
+V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "value", "state"),
+    [
+        (write_run(MODES), "precision_mode", "force_fp16", "in force"),
+        (write_run(MODES), "precision_mode", "force_fp32", "changed"),
+        (write_run({**MODES, **V2}), "precision_mode", "force_fp16", "changed"),
+        (write_run({**MODES, **V2}), "precision_mode_v2", "fp16", "in force"),
+        (write_run(), "precision_mode", "force_fp16", "cannot tell"),
+        (write_run(), "deterministic", 0, "default or set"),
+        (write_run(), "deterministic", 1, "changed"),
+        (write_run({"ge.deterministic": "1"}), "deterministic", 1, "in force"),
+        (write_run({"ge.deterministic": "True"}), "profiling_mode", False, "default or set"),
+        (write_run({}, {"ge.hcomParallel": "0"}), "hcom_parallel", False, "in force"),
+        (write_run(), "hcom_parallel", True, "default or set"),
+        (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "true", "in force"),
+        (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "auto", "changed"),
+        (write_run(), "jit_compile", "auto", "default or set"),
+        # a text that opens a bracket went on in lines that are lost, also where a preset has no more than is left
+        (write_run({"ge.exec.profilingOptions": '{"output":"/p"}'}), "profiling_options", '{"output":"/p"}', "in force"),
+        (write_run({"ge.exec.profilingOptions": '{"output":"/p",'}), "profiling_options", '{"output":"/p",', "cannot tell"),
+        # in a place that GE gets twice both have to say so
+        (write_run({"ge.exec.hcclExecuteTimeOut": "7"}, {"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "in force"),
+        (write_run({"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d", "in force"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d/", "in force"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d\n\x01E {"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/" + "d" * 2000}), "dump_path", "/d", "cannot tell"),
+        (write_run(), "dump_path", "/d", "changed"),
+        (write_run(), "dump_mode", "output", "default or set"),
+        (write_run({}, {"ge.exec.input_fusion_size": "33554432"}), "input_fusion_size", 99999999, "cannot tell"),
+        (write_run({"ge.oo.constantFolding": "true"}), "oo_constant_folding", True, "in force"),
+        (write_run({"ge.oo.constantFolding": "true"}), "oo_constant_folding", False, "changed"),
+        (write_run(), "fp_point", "x", "cannot tell"),
+        (write_run(), "in_out_pair", "((1,2))", "cannot tell"),
+        (write_run(), "use_off_line", True, "default or set"),
+        (write_run(), "use_off_line", False, "changed"),
+        (write_run({}, {"ge.exec.modify_mixlist": "/a/ops_info.json"}), "modify_mixlist", MIXLIST, "cannot tell"),
+        (write_run(), "no_such_option", 1, "cannot tell"),
+    ],
+)  # fmt: skip
+def test_blocks_of_2026_prove_a_value_or_that_nobody_set_it(tmp_path: Path, text: str, setting: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, text, setting, value) == state
+
+
+SWITCH = {"ge.optimizationSwitch": "p:off;forbidden_close_pass:on", "optimization_switch": "p:off"}
+LOST = {**SWITCH, "ge.optimizationSwitch": "forbidden_close_pass:on"}
+
+
+@pytest.mark.parametrize(
+    ("init", "session", "state"),
+    [(SWITCH, SWITCH, "in force"), (LOST, SWITCH, "cannot tell"), ({}, {}, "cannot tell")],
+)  # fmt: skip
+def test_a_switch_is_read_without_what_the_adapter_adds(tmp_path: Path, init: dict[str, str], session: dict[str, str], state: str) -> None:
+    assert judge_one(tmp_path, write_run(init, session), "optimization_switch", "p:off") == state
+
+
+@pytest.mark.parametrize(("end", "state"), [("Fal", "cannot tell"), ("F", "cannot tell"), ("False", "cannot tell"), ("Tr", "changed")])
+def test_a_word_that_is_cut_may_be_any_that_begins_so(tmp_path: Path, end: str, state: str) -> None:
+    line = write_line(PARTITION.format(mix="?", loop="1", shape="", dims=""), "om_partition_subgraphs_pass.cc")
+    assert judge_one(tmp_path, line[: line.index("?")] + end, "mix_compile_mode", False) == state
+
+
+def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, "TF 2 2026-07")
+    warned = write_tf2_line("Unrecognized graph engine option op_debug_level:1", "W")
+    assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
+    assert judge_states(tmp_path, write_tf2_block(block) + warned, op_debug_level=1) == [["cannot tell"]]
+    others = write_tf2_line("Unrecognized graph engine option deterministic:0", "W")  # as when a session is made: not all are there
+    assert judge_states(tmp_path, write_tf2_block(block) + others, op_debug_level=1) == [["cannot tell"]]
+
+
+def test_a_text_of_tensorflow_2_that_begins_as_wanted_may_be_cut(tmp_path: Path) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "mixed_fl"}, "TF 2 2026-07")
+    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="mixed_float16") == [["cannot tell"]]
+    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="fp16") == [["changed"]]
+
+
+def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:
+    text = write_run({"ge.exec.precision_mode": "force_fp32"}, {}, {"ge.enableSmallChannel": "1"})
+    found = judge(
+        tmp_path, text, precision_mode="force_fp16", deterministic=1, enable_small_channel=1, graph_run_mode=1, hcom_parallel=False
+    )
+    assert {name: verdict.state for name, verdict in found.items()} == {
+        "precision_mode": "too late", "deterministic": "too late", "enable_small_channel": "in force", "graph_run_mode": "default or set",
+        "hcom_parallel": "changed",
+    }  # fmt: skip
+    assert "not in all of its sessions" in found["enable_small_channel"].note
+
+
+def test_what_another_option_forces_is_no_proof_of_a_setting(tmp_path: Path) -> None:
+    inference = {"ge.graphRunMode": "0", "ge.enableSmallChannel": "1"}
+    assert judge_one(tmp_path, write_run({"ge.graphRunMode": "0"}, inference), "enable_small_channel", 1) == "default or set"
+    assert judge_one(tmp_path, write_run({}, {"ge.enableSmallChannel": "1"}), "enable_small_channel", 1) == "in force"
+    text = write_line(fill(OPERATOR, input="1", shape="STRICT"), "geop_npu.cc")
+    text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
+    assert judge_one(tmp_path, text, "jit_compile", "true") == "default or set"
+    assert judge_one(tmp_path, write_run() + text, "jit_compile", "true") == "cannot tell"
+
+
+def test_options_that_init_resource_started_the_engine_with_are_too_late_to_change(tmp_path: Path) -> None:
+    made = write_block("Init options: ", {**INIT, "ge.deterministic": "None", "ge.exec.profilingMode": "true", "profiling_mode": "true"})
+    text = made + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
+    found = judge(tmp_path, text, deterministic=1, profiling_mode=True)
+    assert found["deterministic"].state == "too late"
+    assert found["profiling_mode"].state == "in force"
+
+
+def test_a_start_that_is_not_in_the_log_leaves_what_it_was_given_open(tmp_path: Path) -> None:
+    text = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc") + write_block(
+        "Session options: ", {**SESSION, "ge.hcomParallel": "0"}
+    )
+    found = judge(tmp_path, text, deterministic=1, hcom_parallel=False, graph_run_mode=1)
+    assert [found[name].state for name in ("deterministic", "hcom_parallel", "graph_run_mode")] == [
+        "cannot tell",
+        "in force",
+        "cannot tell",
+    ]
+    assert found["deterministic"].tell == "ASCEND_HOST_LOG_FILE_NUM=1000"
+
+
+def test_each_start_of_the_engine_has_to_agree(tmp_path: Path) -> None:
+    first, second = write_run({"ge.deterministic": "1"}), write_run({"ge.deterministic": "0"})
+    assert judge_one(tmp_path, first + first, "deterministic", 1) == "in force"
+    found = judge(tmp_path, first + second, deterministic=1)["deterministic"]
+    assert (found.state, found.found) == ("changed", ("0",))
+    assert "start 2 of 2" in found.note
+
+
+def test_lines_of_the_default_level_prove_what_they_name(tmp_path: Path) -> None:
+    text = write_line(fill(PARTITION, mix="True", loop="10", shape="a:1,2;b:3", dims="1,2;3,4"), "om_partition_subgraphs_pass.cc")
+    text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
+    found = judge(
+        tmp_path, text, mix_compile_mode=True, iterations_per_loop=10, input_shape="a:1,2;b:3", dynamic_dims="1,2;3,4", jit_compile="true",
+        precision_mode="force_fp16",
+    )  # fmt: skip
+    assert {name: verdict.state for name, verdict in found.items() if verdict.state != "in force"} == {"precision_mode": "cannot tell"}
+    assert found["precision_mode"].tell == "ASCEND_MODULE_LOG_LEVEL=FMK=1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "setting", "value", "state"),
+    [
+        ({"shape": "FULL"}, "shape_generalization_mode", "FULL", "in force"),
+        ({"shape": "STRICT"}, "shape_generalization_mode", "FULL", "changed"),
+        ({"shape": "STRICT", "dynamic": "1"}, "compile_dynamic_mode", True, "in force"),
+        ({"shape": "STRICT"}, "compile_dynamic_mode", False, "default or set"),
+        ({"shape": "STRICT", "input": "1", "mode": "lazy_recompile"}, "dynamic_graph_execute_mode", "lazy_recompile", "in force"),
+        ({"shape": "STRICT", "input": "1", "data": "[1,2],[3]"}, "dynamic_inputs_shape_range", "data:[1,2],[3]", "cannot tell"),
+    ],
+)
+def test_the_line_of_an_operator_proves_its_fields(tmp_path: Path, fields: dict[str, str], setting: str, value: Any, state: str) -> None:
+    text = write_run() + write_line(fill(OPERATOR, **fields), "geop_npu.cc")
+    assert judge_one(tmp_path, text, setting, value) == state
+
+
+def write_old(init: dict[str, str], session: dict[str, str], started: str = "[GePlugin] Initialize ge success.", **more: Any) -> str:
+    text = write_line(started, "ge_plugin.cc", **more) if started else ""
+    text += write_block("init options:", {**INIT, **init}, file="geop_npu.cc", **more)
+    return text + write_block("session options:", {**SESSION, **session}, file="geop_npu.cc", **more)
+
+
+DROPPED = "[GePlugin] Ge has already initialized"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        (write_old({"ge.deterministic": "1"}, {}, old=True), 1, "in force"),
+        (write_old({"ge.deterministic": "1"}, {}), 1, "in force"),
+        (write_old({}, {}) + write_old({"ge.deterministic": "1"}, {}, DROPPED), 1, "too late"),
+        (write_old({"ge.deterministic": "1"}, {}, old=True) + write_old({}, {}, DROPPED, old=True), 1, "in force"),
+        (write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True), 1, "cannot tell"),
+        (write_old({"ge.deterministic": "1"}, {}, "", old=True), 1, "cannot tell"),
+    ],
+)
+def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(tmp_path: Path, text: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, text, "deterministic", value) == state
+
+
+@pytest.mark.parametrize(
+    ("title", "old", "keys", "state"),
+    [
+        ("init options: ", True, {}, "default or set"),
+        ("init options: ", False, {}, "in force"),  # its default had changed when lines named their thread
+        ("Init options: ", False, {}, "in force"),
+    ],
+)
+def test_a_default_of_another_age_is_no_proof_of_a_setting(tmp_path: Path, title: str, old: bool, keys: dict[str, str], state: str) -> None:
+    init = {key: text for key, text in INIT.items() if not old or key == "ge.graphRunMode"}
+    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=old) + write_block(title, init, old=old)
+    small = "session options: " if title[0] == "i" else "Session options: "
+    session = {key: text for key, text in {**SESSION, "ge.hcomParallel": "0"}.items() if not old or key == "ge.hcomParallel"}
+    assert judge_one(tmp_path, text + write_block(small, {**session, **keys}, old=old), "hcom_parallel", False) == state
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "texts"),
+    [
+        ("precision_mode", "allow_fp32_to_fp16", {"ge.exec.precision_mode": "allow_fp32_to_fp16"}),
+        ("op_debug_level", 0, {"ge.opDebugLevel": "0"}),
+        ("enable_exception_dump", 0, {"ge.exec.enable_exception_dump": "0"}),
+    ],
+)
+def test_what_an_early_adapter_sent_by_itself_may_be_its_own(tmp_path: Path, setting: str, value: Any, texts: dict[str, str]) -> None:
+    start = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=True)
+    assert judge_one(tmp_path, start + write_block("init options:", texts, old=True), setting, value) == "default or set"
+    assert judge_one(tmp_path, write_run({**texts, **dict.fromkeys([setting], *texts.values())}), setting, value) == "in force"
+
+
+def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
+    lines = [
+        ("[GePlugin] graph run mode : 0", "ge_plugin.cc"), ("[GePlugin] precision_mode : force_fp16", "ge_plugin.cc"),
+        ("[GePlugin] Initialize ge success.", "ge_plugin.cc"), ("[GEOP] hcom_parallel :1", "session_manager.cc"),
+        ("[GEOP] variable_acceleration :0", "session_manager.cc"),
+    ]  # fmt: skip
+    text = "".join(write_line(line, f"tf_adapter/util/{file}", old=True) for line, file in lines)
+    found = judge(
+        tmp_path, text, graph_run_mode=0, precision_mode="force_fp16", hcom_parallel=True, variable_format_optimize=False, deterministic=1
+    )
+    assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num :a\n[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num : a", " a", "in force"),
+        ("[GEOP] stream_max_parallel_num : a", "a", "changed"),
+    ],
+)
+def test_the_text_of_a_single_line_goes_on_and_begins_where_it_does(tmp_path: Path, text: str, value: str, state: str) -> None:
+    head = write_line("", "tf_adapter/util/session_manager.cc", old=True).rstrip("\n")
+    lines = "".join(f"{head}{part}\n" if part.startswith("[") else f"{part}\n" for part in text.split("\n"))
+    assert judge_one(tmp_path, lines + f"{head}[GEOP] End.\n", "stream_max_parallel_num", value) == state
+
+
+def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
+    """On a screen the adapter of 2020 named no process: one of two ranks may have set what the other has not."""
+    lines = ["[GEOP] variable_acceleration :", "[GEOP] variable_acceleration :0"]
+    named = "".join(write_line(line, "session_manager.cc", old=True) for line in lines)
+    assert judge_one(tmp_path, named, "variable_format_optimize", False) == "in force"
+    console = "".join(f"2021-06-22 02:57:12.348048: I tf_adapter/util/session_manager.cc:862] {line}\n" for line in lines)
+    assert judge_one(tmp_path, console, "variable_format_optimize", False) == "cannot tell"
+
+
+def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
+    given = "".join(
+        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **MODES}.items())
+    )
+    assert judge_one(tmp_path, given, "precision_mode", "force_fp16") == "in force"
+    assert judge_one(tmp_path, write_run({**MODES, "ge.deterministic": "1"}) + given, "deterministic", 1) == "changed"
+    long = write_engine_line("GE option: op_debug_config, value: " + "x" * 800, "GEInitializeImpl")
+    assert judge_one(tmp_path, long, "op_debug_config", "x" * 800) == "cannot tell"
+    assert judge_one(tmp_path, long, "op_debug_config", "y") == "changed"
+
+
+@pytest.mark.parametrize("name", ["2021-09", "2022-04", "2022-10", "2023-04", "2023-12"])
+def test_an_early_adapter_is_told_by_the_threads_that_it_names(tmp_path: Path, name: str) -> None:
+    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=name < "2023-04")
+    for stage, also in (("init", {"ge.exec.profilingMode": "0"}), ("session", {})):
+        keys = {key: text for wire in load_wires().values() if name in wire.logged_by for key, text in wire.keys(stage).items()}
+        kept = {key: text for key, text in keys.items() if text != "-" and key.startswith("ge.")}
+        text += write_block(f"{stage} options:", {**kept, **also}, file="geop_npu.cc", old=name < "2023-04")
+    (tmp_path / "run.log").write_text(text)
+    (process,) = read_evidence([str(tmp_path / "run.log")]).processes
+    oldest, _, newest = tell_names(process).partition(" to ")
+    assert oldest <= name <= (newest or oldest)
+    assert (oldest >= "2023-04") is ((newest or oldest) >= "2023-04")
+
+
+def test_an_empty_line_of_what_is_read_only_with_shapes_proves_no_absence(tmp_path: Path) -> None:
+    text = write_run() + write_block("Graph options: ", {"ge.compileHybridMode": "", "ge.inputShape": ""}, file="geop_npu.cc")
+    found = judge(tmp_path, text, compile_hybrid_mode=0)["compile_hybrid_mode"]
+    assert (found.state, found.note) == ("changed", "it is read only where input_shape is on")
+
+
+TF2 = {
+    "ge.deterministic": "0", "ge.graphRunMode": "1", "ge.exec.precision_mode_v2": "fp16", "ge.oo.constantFolding": "true",
+    "ge.optimizationSwitch": "p:offforbidden_close_pass:on",
+}  # fmt: skip
+
+
+def fill_block(texts: Mapping[str, str], generation: str = "TF 2 2026-07") -> dict[str, str]:
+    """Return a block with all that an adapter always sends."""
+    return {**dict.fromkeys(list_tf2_standing_keys(generation), "0"), **texts}
+
+
+def write_warnings(**more: str | None) -> str:
+    """Return the warnings of what only sessions have, as they come before the block; None for one that is lost."""
+    always = [wire.tf2["leaf"] for wire in load_wires().values() if {"session", "unset"} <= wire.tf2.keys() and "global" not in wire.tf2]
+    sent = {**dict.fromkeys(always, "0"), **more}
+    return "".join(
+        write_tf2_line(f"Unrecognized graph engine option {leaf}:{sent[leaf]}", "W") for leaf in sorted(sent) if sent[leaf] is not None
+    )
+
+
+def test_a_line_that_is_lost_anywhere_leaves_it_open_whether_another_was(tmp_path: Path) -> None:
+    block = write_tf2_block(fill_block(TF2))
+    for warned, state in ((write_warnings(), "absent"), ("", "absent"), (write_warnings(enable_dump=None), "cannot tell")):
+        assert judge_one(tmp_path, warned + block, "op_debug_level", 1) == state
+    for text, state in ((block, "absent"), (write_tf2_block(TF2), "cannot tell")):
+        assert judge_one(tmp_path, write_warnings() + text, "dump_layer", "a") == state
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "state"),
+    [
+        ("precision_mode_v2", "fp16", "in force"),
+        ("precision_mode", "force_fp16", "cannot tell"),
+        ("deterministic", 0, "default or set"),
+        ("deterministic", 1, "changed"),
+        ("optimization_switch", "p:off", "changed"),
+        ("hcom_parallel", False, "in force"),
+        ("jit_compile", "auto", "default or set"),
+        ("jit_compile", "true", "changed"),
+        ("enable_dump", False, "cannot tell"),
+        ("use_off_line", True, "cannot tell"),
+    ],
+)
+def test_tensorflow_2_tells_of_the_block_and_of_warnings(tmp_path: Path, setting: str, value: Any, state: str) -> None:
+    warned = write_warnings(hcom_parallel="0", jit_compile="auto", enable_dump=None)
+    assert judge_one(tmp_path, warned + write_tf2_block(fill_block(TF2)), setting, value) == state
+
+
+def test_tensorflow_2_of_one_map_says_what_it_does_not_know(tmp_path: Path) -> None:
+    text = write_tf2_line("Unrecognized graph engine option oo_level:O1", "W") + write_tf2_block(
+        fill_block({**TF2, "ge.hcomParallel": "1", "ge.exec.enableDump": "0"}, "TF 2 2023-12")
+    )
+    found = judge(tmp_path, text, oo_level="O1", hcom_parallel=True, stream_max_parallel_num="a:1", enable_dump=False)
+    assert [one.state for one in found.values()] == ["absent", "default or set", "absent", "default or set"]
+
+
+def test_blocks_of_tensorflow_2_that_stand_in_one_another_prove_nothing(tmp_path: Path) -> None:
+    one, two = write_tf2_block(TF2).splitlines(True), write_tf2_block({**TF2, "ge.deterministic": "1"}).splitlines(True)
+    (tmp_path / "run.log").write_text("".join(line for pair in zip(one, two, strict=True) for line in pair))
+    states = {
+        verdict.state
+        for process in read_evidence([str(tmp_path / "run.log")]).processes
+        for verdict in judge_process({"deterministic": 1}, process)
+    }
+    assert states == {"cannot tell"}
+
+
+ATTRIBUTES = {
+    "_" + name: "" for name in (
+        "op_debug_config", "debug_dir", "dump_layer", "soc_config", "work_path", "topo_sorting_mode", "quant_dumpable", "input_shape",
+        "hccl_timeout", "op_wait_timeout", "resource_config_path", "graph_slice", "insert_op_file", "fusion_switch_file", "dump_step",
+        "op_precision_mode", "modify_mixlist", "customize_dtypes", "logical_device_id", "distribute_config", "HCCL_algorithm",
+        "compile_dynamic_mode",
+    )
+} | {
+    "_in_out_pair": "((1, 2))", "_local_rank_id": "3", "_frozen_variable": "0", "_precision_mode": "force_fp16", "_hcom_parallel": "0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "state"),
+    [
+        ("in_out_pair", "((1, 2))", "in force"),
+        ("in_out_pair", "((3, 4))", "changed"),
+        ("local_rank_id", 3, "in force"),
+        ("frozen_variable", False, "default or set"),
+        ("hcom_parallel", False, "in force"),
+        ("job", "worker", "absent"),
+        ("no_such_option", 1, "absent"),
+        # what the adapter read is not what the engine was started with
+        ("precision_mode", "force_fp16", "cannot tell"),
+        ("precision_mode", "force_fp32", "cannot tell"),
+        ("precision_mode_v2", "fp16", "cannot tell"),
+        # an attribute that is empty, as where nobody set it
+        ("compile_dynamic_mode", False, "default or set"),
+        ("compile_dynamic_mode", True, "changed"),
+        ("export_compile_stat", 1, "cannot tell"),
+        ("graph_memory_max_size", "1", "absent"),
+    ],
+)
+def test_a_graph_dump_proves_what_the_adapter_read(tmp_path: Path, setting: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, write_dump(ATTRIBUTES), setting, value, "BeforeSubGraph_0.pbtxt") == state
+
+
+def test_a_dump_that_is_cut_off_proves_no_absence(tmp_path: Path) -> None:
+    text = write_dump(ATTRIBUTES, end='node {\n  name: "d"\n  attr {\n')
+    assert judge_one(tmp_path, text, "job", "worker", "a.pbtxt") == "cannot tell"
+    assert judge_one(tmp_path, text, "local_rank_id", 3, "a.pbtxt") == "in force"
+
+
+def test_braces_in_the_texts_of_a_dump_are_no_ends_of_nodes(tmp_path: Path) -> None:
+    text = write_dump({**ATTRIBUTES, "_dump_layer": "a}}", "_debug_dir": "{"}).replace('name: "a"', 'name: "a{"')
+    assert judge_one(tmp_path, text, "dump_layer", "a}}", "a.pbtxt") == "in force"
+    assert judge_one(tmp_path, text, "job", "worker", "a.pbtxt") == "absent"
+
+
+def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Path) -> None:
+    folder = tmp_path / "log" / "extra-info" / "graph" / "100_0"
+    folder.mkdir(parents=True)
+    (folder / "BeforeSubGraph_0.pbtxt").write_text(write_dump(ATTRIBUTES))
+    logs = tmp_path / "log" / "debug" / "plog"
+    logs.mkdir(parents=True)
+    (logs / "plog-100_20260304050607008.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32"}))
+    (process,) = read_evidence([str(tmp_path / "log")]).processes
+    (found,) = judge_process({"precision_mode": "force_fp16"}, process)
+    assert (found.state, found.found) == ("too late", ("force_fp32",))
+
+
+def test_a_dump_and_a_log_in_other_folders_are_of_one_process(tmp_path: Path) -> None:
+    for host, pid in (("a", 100), ("b", 100), ("b", 101)):
+        folder = tmp_path / host / "extra-info" / "graph" / f"{pid}_0"
+        folder.mkdir(parents=True)
+        (folder / "BeforeSubGraph_0.pbtxt").write_text(write_dump(ATTRIBUTES))
+        logs = tmp_path / host / "ascend" / "log" / "debug" / "plog"
+        logs.mkdir(parents=True, exist_ok=True)
+        (logs / f"plog-{pid}_20260304050607008.log").write_text(write_run(MODES, pid=pid))
+    found = read_evidence([str(tmp_path)]).processes
+    assert [(one.pid, len(one.dumps)) for one in found] == [(100, 1), (100, 1), (101, 1)]
+    assert {judge_process({"precision_mode": "force_fp16"}, one)[0].state for one in found} == {"in force"}
+
+
+def judge_states(folder: Path, text: str, **options: Any) -> list[list[str]]:
+    (folder / "run.log").write_text(text)
+    return [[one.state for one in judge_process(options, process)] for process in read_evidence([str(folder / "run.log")]).processes]
+
+
+def test_a_block_of_tensorflow_2_without_its_end_proves_no_absence(tmp_path: Path) -> None:
+    text = write_tf2_block({**TF2, "ge.hcomParallel": "1"})
+    end = write_tf2_line("Start graph engine succeed")
+    for cut in (text.removesuffix(end), text.removesuffix(end) + write_tf2_line("another"), text.removesuffix(end) + end[:-9]):
+        assert judge_states(tmp_path, cut, op_debug_config="/a", deterministic=1) == [["cannot tell", "changed"]]
+
+
+@pytest.mark.parametrize("generation", ["TF 2 2026-07", "TF 2 2023-12"])
+def test_a_block_of_tensorflow_2_that_has_lost_a_line_proves_no_absence(tmp_path: Path, generation: str) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, generation)
+    assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
+    for lost in list_tf2_standing_keys(generation):
+        torn = write_tf2_block({key: text for key, text in block.items() if key != lost})
+        assert judge_states(tmp_path, torn, op_debug_level=1, precision_mode_v2="fp16") == [["cannot tell", "in force"]]
+
+
+def test_a_block_of_tensorflow_2_that_is_cut_does_not_say_what_a_warning_means(tmp_path: Path) -> None:
+    """Adapters with one map warn of what they refuse, those with two of what goes to sessions: how a block begins is no sign of either."""
+    warned = write_tf2_line("Unrecognized graph engine option input_fusion_size:1800", "W")
+    old, new = (fill_block({"ge.debugDir": "/d"}, name) for name in ("TF 2 2023-12", "TF 2 2026-07"))
+    lines = write_tf2_block(old).splitlines(True)
+    found = {judge_states(tmp_path, warned + "".join(lines[:end]), input_fusion_size=1800)[0][0] for end in range(len(lines) + 1)}
+    assert found == {"cannot tell", "absent"}
+    lines = write_tf2_block(new).splitlines(True)
+    found = {judge_states(tmp_path, warned + "".join(lines[:end]), input_fusion_size=1800)[0][0] for end in range(len(lines) + 1)}
+    assert found == {"cannot tell", "in force"}
+
+
+def test_a_block_of_tensorflow_2_that_seems_to_end_before_its_last_line_proves_nothing(tmp_path: Path) -> None:
+    lines = write_tf2_block(TF2).splitlines(True)
+    warned = write_tf2_line("Unrecognized graph engine option hcom_parallel:0", "W")
+    text = "".join([*lines[:3], warned, *lines[3:-1], *lines])
+    assert {state for states in judge_states(tmp_path, text, deterministic=1, op_debug_level=1) for state in states} == {"cannot tell"}
+
+
+def test_of_several_runs_in_one_log_it_is_not_known_which_one_warned(tmp_path: Path) -> None:
+    block = write_tf2_block(fill_block(TF2))
+    one, two = write_warnings(dump_layer="a") + block, write_warnings() + block
+    assert judge_states(tmp_path, one, dump_layer="a") == [["in force"]]
+    for text in (one + two, two + one, write_warnings(dump_layer="a") + two + block):
+        assert {state for (state,) in judge_states(tmp_path, text, dump_layer="a")} == {"cannot tell"}
+
+
+@pytest.mark.parametrize(("value", "state"), [(0, "changed"), (1, "default or set")])
+def test_tensorflow_2_forces_small_channels_for_inference(tmp_path: Path, value: int, state: str) -> None:
+    always = write_tf2_line(f"Unrecognized graph engine option enable_small_channel:{value}", "W")
+    text = always + write_tf2_block({**TF2, "ge.graphRunMode": "0"})
+    assert judge_one(tmp_path, text, "enable_small_channel", value) == state
+
+
+def test_the_engine_alone_does_not_say_which_adapter_spoke(tmp_path: Path) -> None:
+    texts = {"ge.externalWeight": "0", "ge.oo.constantFolding": "true", "ge.oo.level": "O1"}
+    given = "".join(write_engine_line(f"GE option: {key}, value: {text}.", "CreateSession") for key, text in texts.items())
+    given += "".join(write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in texts.items())
+    found = judge(tmp_path, given, external_weight=False, oo_constant_folding=True)
+    assert "in force" not in {one.state for one in found.values()}
+
+
+def test_a_line_of_an_operator_that_is_cut_before_its_fields_is_passed_over(tmp_path: Path) -> None:
+    text = write_run() + write_line("OMPartition subgraph_0 begin. ", "om_partition_subgraphs_pass.cc")
+    assert judge_one(tmp_path, text, "mix_compile_mode", True) == "cannot tell"

@@ -1,0 +1,152 @@
+"""Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with it: what is said is what is so."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from npuprof.catalog.wire import find_wire
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+from support.adapterlogs import dumps, files, truth, wire
+from support.adapterlogs.process import play
+from support.adapterlogs.stage import Epoch, Plan, Played, Session
+from support.lanes import more_at_night
+
+#: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on, whether graphs were dumped.
+RUNS = more_at_night(
+    [("g", "FMK", False), ("g", "", True)],
+    [("a", "FMK", False), ("g", "GE", False), ("g", "FMK GE", False), *((snapshot, "FMK", False) for snapshot in "fedcb")],
+)
+#: What a script may have done with the setting of a preset.
+FATES = ("set", "left out", "misspelt", "another value", "another type", "too late")
+#: What no adapter reads on its own, and what it refuses, or reads as if it were not there.
+LEFT_OUT = {"use_off_line", "job"}
+REFUSED = {"jit_compile", "shape_generalization_mode", "dynamic_graph_execute_mode"}
+#: What would show a setting next time.
+BLOCKS, DUMP = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "PRINT_MODEL=1"
+
+
+class Row(NamedTuple):
+    """A setting, what a script did with it, what is true of it and what was said."""
+
+    option: wire.Option
+    value: Any
+    fate: str
+    truth: truth.Truth
+    state: str
+    tell: str
+
+
+def _list_values(option: wire.Option, snapshot: str) -> list[Any]:
+    """Return values of which the first is, where there is one, what the newest adapter does not have unset."""
+    unset = {key.unset for key in option.keys if key.since <= snapshot}
+    return sorted(option.values, key=lambda value: wire.write_value(option, value) in unset)
+
+
+def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[Session] | None:
+    needs = {name: (wire.list_options()[name].field, value) for name, value in wire.NEEDS.get(option.name, {}).items()}
+    entries = {
+        "set": {option.name: (option.field, values[0])},
+        "left out": {},
+        "misspelt": {f"{option.name}s": (option.field, values[0])},
+        "another value": {option.name: (option.field, values[-1])},
+        "another type": {option.name: ("i" if option.field == "s" else "s", str(values[0]))},
+        "too late": {option.name: (option.field, values[0])},
+    }[fate]
+    if (fate == "another type" and option.name in REFUSED) or (fate == "another value" and len(values) < 2):
+        return None
+    sessions = [Session({**needs, **entries})]
+    return [Session(needs), *sessions] if fate == "too late" else sessions
+
+
+def _write(place: Path, played: Played, dumped: bool) -> files.Written:
+    process = files.Process(4242, "python3.7", played.lines, datetime(2024, 3, 4, 5, 6, 7))
+    written = files.write_folder(place / "log", [process], files.Damage(), random.Random(1))
+    if dumped:
+        graphs = place / "extra-info" / "graph" / "4242_0"
+        graphs.mkdir(parents=True)
+        for number, held in enumerate(played.sessions):
+            (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(dumps.write_graph(held, after=False, nodes=2), encoding="utf-8")
+        written.paths.append(place / "extra-info")
+    return written
+
+
+def _list_rows(snapshot: str, modules: str, dumped: bool, folder: Path) -> Iterator[Row]:
+    for option in wire.list_options().values():
+        values = _list_values(option, snapshot)
+        for fate in FATES if snapshot in option.read and option.name not in LEFT_OUT else ():
+            sessions = _make_sessions(option, values, fate)
+            if sessions is None:
+                continue
+            played = play(Plan(snapshot, 4242, [Epoch(sessions)], frozenset(modules.split())), random.Random(1))
+            written = _write(folder / f"{option.name} {fate}", played, dumped)
+            (process,) = read_evidence([str(path) for path in written.paths]).processes
+            for value in dict.fromkeys((values[0], values[-1])):
+                told = truth.find_truth(played, option.name, value, written.whole[0], range(len(played.sessions)) if dumped else ())
+                (said,) = judge_process({option.name: value}, process)
+                yield Row(option, value, fate, told, said.state, said.tell)
+
+
+@pytest.mark.parametrize(("snapshot", "modules", "dumped"), RUNS)
+def test_nothing_false_is_said_and_what_can_be_proven_is(tmp_path: Path, snapshot: str, modules: str, dumped: bool) -> None:
+    rows = list(_list_rows(snapshot, modules, dumped, tmp_path))
+    assert [(row.option.name, row.value, row.fate, row.state, fault) for row in rows if (fault := row.truth.find_fault(row.state))] == []
+    missed = [row for row in rows if row.truth.told and row.state not in row.truth.list_right()]
+    for row in missed:  # a single line that is not there may have been lost
+        keys = wire.list_keys(row.option, snapshot)
+        assert row.state == "cannot tell"
+        assert {key.unset for key in keys} == {None} or (dumped and {key.stage for key in keys} <= {"i"}), row
+        assert row.fate != "set" or not keys
+    assert len(missed) < sum(row.truth.told for row in rows) / 20
+
+
+@pytest.mark.parametrize(
+    ("modules", "proven", "tells"),
+    [
+        ("FMK", {"exact": 52, "other": 38, "line": 2}, {"dump": DUMP, "nothing": ""}),
+        ("", {"exact": 2, "other": 3}, {"exact": BLOCKS, "other": BLOCKS, "line": BLOCKS, "dump": DUMP, "nothing": ""}),
+    ],
+)
+def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
+    tmp_path: Path, modules: str, proven: dict[str, int], tells: dict[str, str]
+) -> None:
+    found: Counter[str] = Counter()
+    for option in wire.list_options().values():
+        how = find_wire(option.name)
+        if how is None or option.name in LEFT_OUT:
+            continue
+        values = _list_values(option, "g")
+        sessions = _make_sessions(option, values, "set")
+        assert sessions is not None
+        written = _write(tmp_path / option.name, play(Plan("g", 1, [Epoch(sessions)], frozenset(modules.split())), random.Random(1)), False)
+        (said,) = judge_process({option.name: values[0]}, read_evidence([str(path) for path in written.paths]).processes[0])
+        found[how.proves] += said.state == "in force"
+        if said.state != "changed":  # of one that the adapter hands on to nobody
+            assert said.state == "in force" or said.tell == (tells[how.proves] or DUMP * bool(option.attributes)), (option.name, said)
+    assert +found == proven
+
+
+def test_an_adapter_without_blocks_is_told_by_a_dump_alone(tmp_path: Path) -> None:
+    written = _write(tmp_path, play(Plan("a", 1, [Epoch([Session({})])]), random.Random(1)), False)
+    (process,) = read_evidence([str(path) for path in written.paths]).processes
+    assert judge_process({"dump_step": "1"}, process)[0].tell == DUMP
+
+
+def test_what_has_no_line_unless_set_is_too_late_where_another_session_came_first(tmp_path: Path) -> None:
+    sessions = [Session({}), Session({"precision_mode": ("s", "force_fp32")})]
+    written = _write(tmp_path, play(Plan("g", 1, [Epoch(sessions)]), random.Random(1)), False)
+    (process,) = read_evidence([str(path) for path in written.paths]).processes
+    assert judge_process({"precision_mode": "force_fp32"}, process)[0].state == "too late"
+
+
+def test_what_the_adapter_hands_on_to_nobody_is_neither_late_nor_misspelt(tmp_path: Path) -> None:
+    sessions = [Session({}), Session({"auto_tune_mode": ("s", "RL,GA")})]
+    written = _write(tmp_path, play(Plan("g", 1, [Epoch(sessions)]), random.Random(1)), False)
+    (process,) = read_evidence([str(path) for path in written.paths]).processes
+    (said,) = judge_process({"auto_tune_mode": "RL,GA"}, process)
+    assert (said.state, said.note) == ("changed", "this adapter hands it on to nobody, whatever a script sets")

@@ -1,0 +1,205 @@
+"""Files of every kind that are broken, odd or endless: a finding with its place, an exit code as everywhere, and never a crash."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT
+from npuprof.scripts.reading import read_script
+from npuprof.scripts.reading.files import KINDS
+from support.growth import measure_growth
+from support.importing import imported, write
+from support.kinds import CONFIGS, KUBERNETES, READ
+from support.lanes import product_at_night
+from support.notebooks import CELLS, notebook
+from support.running import Run
+
+#: One file of each kind that sets something.
+GOOD = {
+    "python": ("x.py", "import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"),
+    "shell": ("x.sh", "export HCCL_CONNECT_TIMEOUT=600\n"),
+    "notebook": ("x.ipynb", notebook("%env HCCL_CONNECT_TIMEOUT=600")),
+    "docker": ("Dockerfile", "FROM x\nENV HCCL_CONNECT_TIMEOUT=600\n"),
+    "yaml": ("x.yaml", "env:\n- {name: HCCL_CONNECT_TIMEOUT, value: '600'}\n"),
+    "json": ("x.json", '{"schema": "npuprof.env/1",\n"env": {"HCCL_CONNECT_TIMEOUT": "600"}}\n'),
+    "markdown": ("x.md", "```sh\nexport HCCL_CONNECT_TIMEOUT=600\n```\n"),
+    "env": ("x.env", "HCCL_CONNECT_TIMEOUT=600\n"),
+}
+
+
+def test_there_is_one_file_of_every_kind() -> None:
+    assert list(GOOD) == [name for name, kind in KINDS.items() if kind.read]
+    for kind, (name, text) in GOOD.items():
+        assert [(one.key, one.value) for one in imported(text, name).found] == [("env.HCCL_CONNECT_TIMEOUT", "600")], kind
+
+
+#: What is done to a file, what is said, and how bad that is where it is named.
+BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
+    "NUL bytes": (lambda data: data + b"\n\0", "the file is binary, UTF-16 or UTF-32", "warning"),
+    "a program": (lambda data: b"\x7fELF\2\1\1" + bytes(9) + data, "the file is binary, UTF-16 or UTF-32", "warning"),
+    "ten megabytes": (lambda data: data + b"\n" * 10_000_000, "the file is not read: 10.0 MB are too much for a script", "warning"),
+    "bytes that are no UTF-8": (lambda data: data.replace(b"600", b"6\xff"), "the file is not UTF-8 text", "info"),
+}
+
+
+@pytest.mark.parametrize(("how", "kind"), product_at_night(2, list(BROKEN), [kind for kind in GOOD if kind != "python"]))
+def test_a_broken_file_is_a_finding_with_its_place(kind: str, how: str, run: Run, tmp_path: Path) -> None:
+    change, said, severity = BROKEN[how]
+    name, text = GOOD[kind]
+    data = change(text.encode())
+    told = imported(data, name).problems
+    assert [(one.message, one.severity) for one in told] == [(said, severity)]
+    assert told[0].where is not None
+    assert told[0].where.file == name
+    write(tmp_path, {name: data})
+    for verb in ("scan", "import"):
+        done = run(verb, tmp_path / name)
+        assert (done.code == 2) == (severity == "warning"), done
+        assert "Traceback" not in done.err
+
+
+#: Data that is cut off or too deep, with the place that is told.
+CUT = {
+    "JSON that ends too early": ("x.json", '{"env":\n {"HCCL_ALGO": "ring"', "the file is not JSON: expecting ',' delimiter", 2, 22),
+    "JSON with a comment": ("x.json", '// HCCL_ALGO\n{"env": {}}', "the file is not JSON: expecting value", 1, 1),
+    "JSON with a number that nobody needs": (
+        "x.json",
+        '{"HCCL_ALGO": ' + "9" * 5000 + "}",
+        "the file is not read: exceeds the limit",
+        0,
+        0,
+    ),
+    "JSON that is too deep": ("x.json", '{"HCCL_ALGO":' * 100_000, "the file is nested too deeply to be read", 0, 0),
+    "YAML that is none": ("x.yaml", "a: [HCCL_ALGO\nb: c\n", "the file is not YAML: ", 2, 2),
+    "YAML that names what is not there": ("x.yaml", "HCCL_ALGO: *a\n", "the file is not YAML: found undefined alias", 1, 12),
+    "YAML that is too deep": ("x.yaml", "HCCL_ALGO: " + "[" * 100_000, "the file is nested too deeply to be read", 0, 0),
+    "YAML with a control character": ("x.yaml", "HCCL_ALGO: \x01\n", "the file is not YAML: ", 0, 0),
+    "a template": ("x.yaml", "{{ if .x }}\nHCCL_ALGO: {{ .y }}\n", "the file is a template, and no YAML before it is filled in", 2, 1),
+}
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_data_that_cannot_be_read_is_a_warning_where_it_is_named_and_a_note_below_a_folder(case: str, run: Run, tmp_path: Path) -> None:
+    name, text, said, line, column = CUT[case]
+    told = imported(text, name).problems[0]
+    assert told.message.startswith(said)
+    assert told.where is not None
+    assert told.where.line == line or not line
+    assert told.where.column == column or not column
+    write(tmp_path, {f"d/{name}": text, "d/x.sh": GOOD["shell"][1]})
+    assert run("scan", tmp_path / "d" / name).code == (0 if "template" in case else 2)
+    assert run("import", tmp_path / "d" / name).code == 2
+    done = run("scan", tmp_path / "d")
+    assert (done.code, "NP801" in done.out) == (0, False)
+    assert run("import", tmp_path / "d", "--strict").code == 0
+    assert said.split(":")[0] in run("scan", tmp_path / "d", "--severity", "info").out
+
+
+def test_data_that_is_too_long_is_not_opened_below_a_folder(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {"x.json": '{"HCCL_ALGO": "' + "x" * LARGEST_SCRIPT + '"}', "x.sh": GOOD["shell"][1]})
+    assert "1 file scanned" in run("scan", tmp_path, "--severity", "info").err
+
+
+def test_links_in_a_circle_end_and_files_that_are_gone_are_told(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {"a/x.yaml": GOOD["yaml"][1]})
+    (tmp_path / "a" / "again").symlink_to(tmp_path / "a", target_is_directory=True)
+    (tmp_path / "a" / "y.yaml").symlink_to(tmp_path / "a" / "z.yaml")
+    (tmp_path / "a" / "z.yaml").symlink_to(tmp_path / "a" / "y.yaml")
+    (tmp_path / "a" / "Dockerfile").symlink_to(tmp_path / "none")
+    os.mkfifo(tmp_path / "a" / "p.json")
+    done = run("scan", tmp_path / "a")
+    assert done.code == 0
+    assert "1 file scanned" in done.err
+    assert "p.json is left out: it is a named pipe, not a file" in done.out
+    assert run("scan", tmp_path / "a" / "y.yaml").code == 2
+    assert run("import", tmp_path / "a" / "Dockerfile").code == 2
+
+
+def test_yaml_that_names_no_setting_is_passed_over(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    write(tmp_path, {"z.yaml": "a: 1\n", "x.sh": GOOD["shell"][1]})
+    done = run("scan", tmp_path, "--severity", "info")
+    assert "YAML" not in done.out + done.err
+
+
+TEXTS = [(name, text) for name, text, _ in READ.values()] + [("a.yaml", text) for text, _ in KUBERNETES.values()]
+TEXTS += [(name, text) for name, text, _ in CONFIGS.values()]
+TEXTS += [("x.ipynb", notebook(*cells)) for cells, _ in CELLS.values()]
+BITS = st.sampled_from(
+    ["", "'", '"', "\\", "\n", "{", "}", "[", "(", "#", "$", "`", "&a ", "*a", "<<: ", "- ", "%", "<<EOF", "\r", "\ufeff", "é"]
+)
+
+
+@given(st.sampled_from(TEXTS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), BITS), max_size=6))
+def test_whatever_stands_in_a_file_nothing_breaks(file: tuple[str, str], changes: list[tuple[float, int, str]]) -> None:
+    name, text = file
+    for part, count, bit in changes:
+        at = int(part * len(text))
+        text = text[:at] + bit + text[at + count :]
+    read = read_script(name, text.encode())
+    told = check_script(read)
+    if read.places is not None:
+        list(map(read.places.place_finding, told))
+    build_drafts(imported(text, name))
+    lines = text.count("\n") + 1
+    assert all(1 <= one.line <= lines for one in imported(text, name).found)
+
+
+#: What is written n times.
+LONG: dict[str, tuple[str, Callable[[int], str]]] = {
+    "aliases of aliases": (
+        "x.yaml", lambda n: "a0: &a0 {hccl_timeout: 3}\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, n)),
+    ),
+    "a list that all containers share": (
+        "x.yaml",
+        lambda n: "e: &e\n" + "".join(f"- {{name: HCCL_{i}, value: x}}\n" for i in range(n)) + "c:\n" + "- {name: x, env: *e}\n" * n,
+    ),
+    "a ConfigMap that all containers take": (
+        "x.yaml",
+        lambda n: "kind: ConfigMap\nmetadata: {name: m}\ndata:\n" + "".join(f"  HCCL_{i}: x\n" for i in range(n)) + "c:\n"
+        + "- {name: x, envFrom: [{configMapRef: {name: m}}]}\n" * n,
+    ),
+    "stages": ("Dockerfile", lambda n: "".join(f"FROM s{i} AS s{i + 1}\nENV HCCL_{i}=$A\n" for i in range(n))),
+    "one ENV": ("Dockerfile", lambda n: "ENV" + "".join(f" \\\n HCCL_{i}=$A" for i in range(n))),
+    "entries": ("x.env", lambda n: "HCCL_ALGO='\n" * n),
+    "exports": ("x.sbatch", lambda n: "#SBATCH --export=" + "HCCL_ALGO=$x," * n),
+    "cells": ("x.ipynb", lambda n: notebook(*["%env HCCL_ALGO=1"] * n)),
+    "broken cells": ("x.ipynb", lambda n: notebook(*["def ("] * n)),
+    "lines of a cell in one line": ("x.ipynb", lambda n: notebook("%env HCCL_ALGO=1\n" * n, indent=None, joined=True)),
+    "tables": ("x.json", lambda n: '{"a": [' + ",".join(['{"hccl_timeout": 3, "enable_dump": true}'] * n) + "]}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_a_file_four_times_longer_costs_at_most_ten_times_as_much(case: str) -> None:
+    name, write_text = LONG[case]
+
+    def build(count: int) -> Callable[[], object]:
+        data = write_text(count).encode()
+        return lambda: imported(data, name)
+
+    assert measure_growth(build, 150) < 1.5
+
+
+def test_a_config_object_that_a_helper_of_another_file_nests_is_read(run: Run, tmp_path: Path) -> None:
+    """As ``TensorFlow/built-in/cv/image_classification/MobileNetV1_for_TensorFlow/train.py`` of Ascend/ModelZoo-TensorFlow a2c3332a."""
+    (tmp_path / "helper.py").write_text(
+        "from npu_bridge.npu_init import *\n\n\ndef make_config():\n"
+        '    profiling = ProfilingConfig(enable_profiling=True, profiling_options="trace")\n'
+        '    return NPURunConfig(model_dir="x", profiling_config=profiling)\n'
+    )
+    (tmp_path / "train.py").write_text(
+        "from npu_bridge.npu_init import *\nimport helper\n\n"
+        "config = helper.make_config()\nestimator = NPUEstimator(model_fn=None, config=config)\n"
+    )
+    done = run("scan", str(tmp_path))
+    assert (done.code, "NP203" in done.out) == (1, True), done.err

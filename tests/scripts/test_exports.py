@@ -1,0 +1,137 @@
+"""What ``env`` writes, read back by ``import``: the shells that npuprof reads, and every file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog.values import is_equivalent_setting
+from npuprof.document.keys import format_toml_value
+from npuprof.renderers.common import place_sidecars
+from npuprof.renderers.environment import collect_env_variables, format_set_variable
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS, format_export_lines
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import ImportedFile
+from support.building import REPOSITORY
+from support.importing import imported
+
+STORE = npuprof.open_store(REPOSITORY / "profiles")
+#: How a file with an export is called: what ``npuprof env ... -o`` is given.
+NAMES = {
+    **dict.fromkeys(("bash", "zsh", "sh"), "x.sh"),
+    **dict.fromkeys(("dotenv", "docker", "systemd", "github"), "x.env"),
+    **dict.fromkeys(("k8s-configmap", "k8s-env"), "x.yaml"),
+    **dict.fromkeys(("slurm", "slurm-job", "slurm-array"), "x.sh"),
+    "json": "x.json",
+}
+
+
+def write_export(config: Any, name: str) -> str | None:
+    """Return the text of an export; None where it refuses a value."""
+    folder = FORMATS[name].folder if name in FORMATS else ""
+    found, _ = collect_env_variables(config, None, folder or "/side", trusting=True)
+    if name in SHELLS:
+        return None if any(map(SHELLS[name].refuses, found.values())) else format_export_lines(SHELLS[name], found)
+    kind = FORMATS[name]
+    return None if any(kind.refuses(key, text) for key, text in found.items()) else kind.write(config, found, {})
+
+
+def read_back(config: Any, name: str, file: str = "") -> tuple[dict[str, Any], ImportedFile] | None:
+    text = write_export(config, name)
+    if text is None:
+        return None
+    found = imported(text, file or NAMES[name])
+    made = build_drafts(found)
+    assert len(made) <= 1
+    return (made[0].settings if made else {}), found
+
+
+def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str, Any]:
+    wanted = {**config.options}
+    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_set_variable(key, value)) is not None}
+    wanted |= place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side")
+    return {
+        key: (wanted.get(key), found.get(key))
+        for key in {**wanted, **found}
+        if key not in wanted or key not in found or not is_equivalent_setting(key, wanted[key], found[key])
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_presets_of_the_store_come_back_from_every_export(name: str) -> None:
+    carried = 0
+    for preset in STORE.names():
+        config = STORE.resolve(preset)
+        back = read_back(config, name)
+        if back is not None and (config.options or config.env):
+            carried += 1
+            assert not list_differences(config, name, back[0]), preset
+            assert f"this is an export of the preset {preset}" in [one.message for one in back[1].problems]
+    assert carried > 30
+
+
+TEXTS = ("dump_path", "debug_dir", "work_path", "op_compiler_cache_dir", "dump_layer")
+AWKWARD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) | st.lists(
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ",
+        "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀", "\u2019"]),
+    min_size=1, max_size=12,
+).map("".join)  # fmt: skip
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(TEXTS, AWKWARD),
+        "hccl_timeout": st.integers(-(2**63), 2**63 - 1),
+        "deterministic": st.sampled_from([0, 1]),
+        "enable_dump": st.booleans(),
+        "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
+        "dynamic_dims": st.just([[1, 2], [3, 4]]),
+        "profiling_mode": st.booleans(),
+    },
+)
+#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried over.
+FILLED_IN = AWKWARD.filter(lambda text: not re.search(r"<[^<>]+>|\{\w+\}|^[xX][xX.]+$", text))
+VARIABLES = st.fixed_dictionaries(
+    {},
+    optional={
+        "HCCL_CONNECT_TIMEOUT": st.integers(1, 7200),
+        "HCCL_EXEC_TIMEOUT": FILLED_IN,
+        "ASCEND_CACHE_PATH": FILLED_IN,
+        "ASCEND_GLOBAL_LOG_LEVEL": st.sampled_from(["0", "3"]),
+    },
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(options=VALUES, env=VARIABLES)
+def test_any_values_come_back_from_every_export(name: str, options: dict[str, Any], env: dict[str, Any]) -> None:
+    tables = {"options": options, "env": env}
+    config = npuprof.loads(
+        "".join(
+            f"[{table}]\n" + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in held.items())
+            for table, held in tables.items()
+        )
+    )
+    back = read_back(config, name)
+    if back is not None:
+        difference = list_differences(config, name, back[0])
+        if "HCCL_EXEC_TIMEOUT" in env and str(options.get("hccl_timeout")) == env["HCCL_EXEC_TIMEOUT"]:
+            difference.pop("env.HCCL_EXEC_TIMEOUT", None)  # the option says as much
+        assert not difference
+        assert not any(one.severity != "info" for one in back[1].problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("export HCCL_ALGO='a\r\nb'\n", "a\r\nb"), ("export HCCL_ALGO='a\r\nb'\r\n", "a\nb")],
+    ids=["plain line ends", "line ends of Windows"],
+)
+def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(text: str, value: str) -> None:
+    (setting,) = [one for one in imported(text, "x.sh").found if one.key == "env.HCCL_ALGO"]
+    assert setting.value == value

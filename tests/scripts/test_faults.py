@@ -1,0 +1,345 @@
+"""A bug of npuprof in one file is a finding about that file: the others are read, and nothing that was not understood is written."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof.scripts.python.reader as reader
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.isolating import isolate_faults
+from support.adopted import CALLS, HELPER, OTHER, PLAIN
+from support.importing import write
+from support.running import Run
+
+Break = Callable[..., None]
+SCRIPTS = {"src/bad.py": OTHER, "src/first.py": PLAIN, "src/last.py": PLAIN.replace("allow_mix_precision", "force_fp32")}
+SAID = "error NP831: KeyError: 'nested'"
+WHY = "This is a bug in npuprof, not in your file. The other files were read."
+
+#: What may fail in a script, by the verb that runs into it.
+STEPS = {
+    "scan": [
+        "scripts.python.reader.mark_without_effect",
+        "scripts.scanning.read_script",
+        "scripts.scanning.check_script",
+        "scripts.scanning.find_sidecars",
+        "scripts.scanning.sift_script_findings",
+    ],
+    "scan --statistics": ["scripts.python.reader.mark_without_effect", "scripts.summary.survey.build_drafts"],
+    "import -o made": [
+        "scripts.python.reader.mark_without_effect",
+        "commands.import_.find_idle_configs",
+        "commands.import_.build_drafts",
+        "commands.import_.explain_nothing",
+        "commands.import_.judge_draft",
+        "commands.import_.format_draft",
+    ],
+    "adopt": [
+        "scripts.python.reader.mark_without_effect",
+        "scripts.blocks.find_blocks",
+        "scripts.adopting.build_drafts",
+        "scripts.adopting.plan_replacement",
+    ],
+    "inject --all": ["scripts.blocks.find_blocks"],
+}
+ROWS = [(verb, step) for verb, steps in STEPS.items() for step in steps]
+
+PRESETS = {
+    "bad": '[options]\nprecision_mode = "force_fp16"\n',
+    "first": '[options]\nprecision_mode = "allow_mix_precision"\n',
+    "last": "[options]\nhccl_timeout = 1900\n",
+}
+#: A preset that has something to migrate.
+OLD = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
+#: The same for presets.
+PRESET_STEPS = {
+    "check": ["resolve.Resolver.resolve_profile", "checks.judge_config", "store.Folder.profile"],
+    "check --cann 8.0.0 --cann 9.0.0": ["resolve.Resolver.resolve_profile", "checks.support.check_config"],
+    "list": ["resolve.Resolver.resolve_profile", "store.Folder.profile"],
+    "migrate --all --cann 9.0.0": [
+        "resolve.Resolver.resolve_profile",
+        "edit.migration.migrate_profile",
+        "edit.migration_plan._list_left",
+    ],
+    "site public": [
+        "resolve.Resolver.resolve_profile",
+        "site.building.judge_everywhere",
+        "site.building.build_details",
+        "site.boards._compare_with_release",
+    ],
+}
+PRESET_ROWS = [(verb, step) for verb, steps in PRESET_STEPS.items() for step in steps]
+
+
+def is_about_bad(value: Any) -> bool:
+    """Return whether an argument of a step is the file ``bad.py`` or the preset ``bad``, or was read from it."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_about_bad, value))
+    names = [value, *(getattr(value, field, "") for field in ("path", "file", "name"))]
+    return any(str(name) in ("bad", "src/bad.py", "bad.py") for name in names if isinstance(name, (str, Path)))
+
+
+@pytest.fixture
+def break_step(monkeypatch: pytest.MonkeyPatch) -> Break:
+    """Make a function of npuprof raise where it is given the bad file or preset."""
+
+    def do(step: str, error: BaseException | None = None) -> None:
+        *above, name = f"npuprof.{step}".split(".")
+        owner: Any = importlib.import_module("npuprof")
+        for at in range(1, len(above)):
+            try:
+                owner = importlib.import_module(".".join(above[: at + 1]))
+            except ImportError:
+                owner = getattr(owner, above[at])
+        plain = getattr(owner, name)
+
+        def broken(*given: Any, **named: Any) -> Any:
+            if any(map(is_about_bad, (*given, *named.values()))):
+                raise error if error is not None else KeyError("nested")
+            return plain(*given, **named)
+
+        monkeypatch.setattr(owner, name, broken)
+
+    return do
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    write(tmp_path, SCRIPTS)
+    (tmp_path / "profiles").mkdir()
+    return tmp_path
+
+
+def place_words(verb: str) -> list[str]:
+    word, *flags = verb.split()
+    return [word, "src", *flags]
+
+
+@pytest.mark.parametrize(("verb", "step"), ROWS)
+def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, step: str, scripts: Path, break_step: Break, run: Run) -> None:
+    if verb.startswith("inject"):
+        assert run("adopt", "src").code == 0
+    bad = (scripts / "src/bad.py").read_bytes()
+    break_step(step)
+    done = run(*place_words(verb))
+    text = done.out + done.err
+    assert done.code == 2, done
+    assert "Traceback" not in text
+    if "--statistics" not in verb:
+        assert f"src/bad.py: {SAID}" in text
+        assert WHY in text
+        assert "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it" in text
+    assert (scripts / "src/bad.py").read_bytes() == bad
+    if verb.startswith("import") and step != "commands.import_.explain_nothing":
+        assert sorted(path.name for path in (scripts / "made").rglob("*.toml")) == ["first.toml", "last.toml"]
+    if verb == "adopt":
+        for name in ("first", "last"):
+            assert "# >>> npuprof" in (scripts / f"src/{name}.py").read_text()
+    if verb.startswith("scan --statistics"):
+        assert "NP831" in done.out
+    elif verb == "scan":
+        assert done.out.count("NP831") == 1
+
+
+def test_what_is_wrong_in_the_other_files_is_reported(scripts: Path, break_step: Break, run: Run) -> None:
+    wrong = PLAIN.replace("['use_off_line'].b", "['use_off_line'].i")
+    write(scripts, {"src/last.py": wrong, "src/bad.py": wrong})
+    break_step("scripts.scanning.check_script")
+    done = run("scan", "src")
+    assert "src/last.py" in done.out
+    assert "NP802" in done.out
+    assert [line.split(": ")[1] for line in done.out.splitlines() if line.startswith("src/bad.py")] == ["error NP831"]
+
+
+def test_a_file_that_is_named_and_one_of_a_folder_count_alike(scripts: Path, break_step: Break, run: Run) -> None:
+    break_step("scripts.scanning.check_script")
+    assert run("scan", "src/first.py", "src/last.py").code == 0
+    assert run("scan", "src").code == 2
+    assert run("scan", "src/bad.py").code == 2
+    assert run("scan", "src", "--ignore", "NP831").code == 2
+
+
+def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, run: Run) -> None:
+    break_step("scripts.python.reader.mark_without_effect")
+    scanned = [one for one in json.loads(run("scan", "src", "--format", "json").out)["findings"] if one["code"] == "NP831"]
+    assert [(one["path"], one["severity"], one["message"], one["why"]) for one in scanned] == [
+        ("src/bad.py", "error", "KeyError: 'nested'", WHY)
+    ]
+    results = json.loads(run("scan", "src", "--format", "sarif").out)["runs"][0]["results"]
+    assert [one["ruleId"] for one in results if "bad.py" in json.dumps(one)] == ["NP831"]
+    text = json.loads(run("import", "src", "--format", "json").out)
+    assert [one["code"] for one in text["problems"]] == ["NP831"]
+    assert [one["file"] for one in text["presets"]] == ["src/first.py", "src/last.py"]
+
+
+def test_a_script_that_could_not_be_replaced_is_kept_with_the_reason(scripts: Path, break_step: Break, run: Run) -> None:
+    break_step("scripts.adopting.plan_replacement")
+    done = run("adopt", "src", "--format", "json")
+    text = json.loads(done.out)
+    assert [(one["file"], one["findings"][0]["code"]) for one in text["kept"]] == [("src/bad.py", "NP831")]
+    assert [one["file"] for one in text["adopted"]] == ["src/first.py", "src/last.py"]
+    assert SAID in done.err
+
+
+def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    helper = HELPER.replace("    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return')
+    write(tmp_path, {"src/train.py": CALLS, "src/npu_utils.py": helper})
+    (tmp_path / "profiles").mkdir()
+    assert "# >>> npuprof" in run("adopt", "src", "--dry-run").out
+
+    def broken(*_: Any) -> Any:
+        raise KeyError("nested")
+
+    monkeypatch.setattr("npuprof.scripts.adopting.find_differences", broken)
+    done = run("adopt", "src")
+    assert done.code == 2, done
+    assert f"src/train.py: {SAID}" in done.err
+    assert (tmp_path / "src/npu_utils.py").read_text() == helper
+
+
+@pytest.mark.parametrize("verb", ["scan", "import -o made", "adopt"])
+def test_the_traceback_is_shown_on_request(verb: str, scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUPROF_DEBUG", "1")
+    break_step("scripts.python.reader.mark_without_effect")
+    done = run(*place_words(verb))
+    assert done.code == 2
+    assert "Traceback (most recent call last)" in done.err
+    assert SAID in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RecursionError("deep"), "NP801: the file is not read: it is nested too deeply, or too large"),
+        (MemoryError(), "NP801: the file is not read: it is nested too deeply, or too large"),
+        (PermissionError(13, "Permission denied"), "NP801: the file is not read: permission denied"),
+        (AssertionError("\x1b[2J" + "x" * 9000), "NP831: AssertionError: \\x1b[2Jxx"),
+    ],
+    ids=["deep", "large", "closed", "long"],
+)
+@pytest.mark.parametrize("verb", ["scan", "import -o made", "adopt"])
+def test_limits_and_system_errors_are_not_called_bugs(
+    verb: str, error: Exception, said: str, scripts: Path, break_step: Break, run: Run
+) -> None:
+    steps = {"scan": "scripts.scanning.check_script", "adopt": "scripts.blocks.find_blocks"}
+    break_step(steps.get(verb, "commands.import_.build_drafts"), error)
+    done = run(*place_words(verb))
+    text = done.out + done.err
+    assert done.code == 2, done
+    assert f"src/bad.py: error {said}" in text
+    assert "\x1b" not in text
+    assert len(text) < 5000
+
+
+def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: Run) -> None:
+    break_step("scripts.scanning.check_script", KeyboardInterrupt())
+    assert run("scan", "src").code == 130
+    for error in (BrokenPipeError(), SystemExit(3), NpuprofError([])):
+        problems: list[Finding] = []
+        with pytest.raises(type(error)), isolate_faults("x.py", problems):
+            raise error
+        assert not problems
+
+
+def test_a_helper_that_npuprof_fails_on_costs_the_scripts_that_import_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    texts = {
+        "src/helper.py": "MODE = 'force_fp16'\n",
+        "src/user.py": "from helper import MODE\n" + PLAIN.replace('"allow_mix_precision"', "MODE"),
+        "src/first.py": PLAIN,
+    }
+    write(tmp_path, texts)
+    from npuprof.scripts.python.imports import Modules
+
+    plain = Modules.load
+
+    def load(self: Modules, path: str) -> Any:
+        if path.endswith("helper.py"):
+            raise KeyError("nested")
+        return plain(self, path)
+
+    monkeypatch.setattr(Modules, "load", load)
+    done = run("import", "src", "-o", "made")
+    assert done.code == 2
+    assert f"src/user.py: {SAID}" in done.err
+    assert [path.name for path in (tmp_path / "made").rglob("*.toml")] == ["first.toml"]
+
+
+@pytest.mark.parametrize(("verb", "step"), PRESET_ROWS)
+def test_a_bug_in_one_preset_does_not_hide_the_others(
+    verb: str, step: str, store: Callable[..., Path], break_step: Break, run: Run, tmp_path: Path
+) -> None:
+    if verb.startswith("site"):
+        pytest.importorskip("jinja2")
+    store(PRESETS)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()}
+    break_step(step)
+    done = run(*verb.split())
+    text = done.out + done.err
+    assert done.code == 2, done
+    assert "Traceback" not in text
+    if "--cann" in verb and verb.startswith("check"):
+        assert text.count("NP831") == 2
+    else:
+        assert f"profiles/bad.toml: {SAID}" in text
+    if verb == "list":
+        assert [line.split()[0] for line in done.out.splitlines()] == ["first", "last"]
+    if verb.startswith("site"):
+        page = (tmp_path / "public/presets/bad.html").read_text()
+        assert ("NP831" in page) == (step != "site.boards._compare_with_release")
+        assert "hccl_timeout" in (tmp_path / "public/presets/last.html").read_text()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()} == before
+
+
+def test_a_preset_is_not_migrated_where_another_may_extend_it(store: Callable[..., Path], break_step: Break, run: Run) -> None:
+    path = store({**PRESETS, "first": OLD})
+    assert run("migrate", "first", "--cann", "9.0.0", "--dry-run").out
+    break_step("store.Folder.profile")
+    done = run("migrate", "first", "--cann", "9.0.0")
+    assert done.code == 2, done
+    assert f"profiles/bad.toml: {SAID}" in done.err
+    assert (path / "first.toml").read_text() == OLD
+
+
+def test_the_page_of_the_code_says_how_to_report_it(run: Run) -> None:
+    shown = " ".join(run("rule", "NP831").out.split())
+    assert "a file that npuprof failed on" in shown
+    assert "NPUPROF_DEBUG=1" in shown
+
+
+@given(
+    step=st.sampled_from(["mark_without_effect", "link_nested_configs", "find_commented_settings"]),
+    at=st.integers(0, 2),
+    error=st.sampled_from(
+        [KeyError("x"), AttributeError("x"), AssertionError(), IndexError(), TypeError("x"), StopIteration(), ValueError()]
+    ),
+)
+def test_whichever_step_fails_in_whichever_file_the_others_are_scanned(
+    step: str, at: int, error: Exception, tmp_path_factory: pytest.TempPathFactory, run: Run
+) -> None:
+    folder = tmp_path_factory.mktemp("tree")
+    names = sorted(SCRIPTS)
+    wrong = {name: text.replace("['use_off_line'].b", "['use_off_line'].i") for name, text in SCRIPTS.items()}
+    write(folder, wrong)
+    owner: Any = next(one for one in (reader.nested_configs, reader) if hasattr(one, step))
+    plain = getattr(owner, step)
+
+    def broken(first: Any, *more: Any) -> Any:
+        if getattr(first, "main", first).path.endswith(names[at]):
+            raise error
+        return plain(first, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, step, broken)
+        done = run("scan", folder, "--format", "json")
+    assert done.code == 2, done
+    found = {(one["path"], one["code"]) for one in json.loads(done.out)["findings"]}
+    assert {path for path, code in found if code == "NP831"} == {str(folder / names[at])}
+    assert {path for path, code in found if code == "NP802"} == {str(folder / name) for name in names if name != names[at]}

@@ -1,0 +1,344 @@
+# ruff: noqa: E501 (a tree is told in a few lines)
+"""What scripts import from files of their own tree: constants, and functions that make or fill a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from support.growth import measure_growth
+from support.importing import HEAD, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAKE = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+def get_config(precision="allow_fp32_to_fp16", timeout=None):
+    config = tf.ConfigProto()
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = "NpuOptimizer"
+    custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(precision)
+    if timeout:
+        custom_op.parameter_map["hccl_timeout"].i = timeout
+    return config
+"""
+MAKER = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+class Base(object):
+    GRAPH = 0
+    def __init__(self, mode="force_fp32"):
+        self.mode = mode
+class Maker(Base):
+    def build(self):
+        config = tf.ConfigProto()
+        op = config.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        op.parameter_map["precision_mode"].s = tf.compat.as_bytes(self.mode)
+        return config
+    @staticmethod
+    def plain():
+        return Maker("force_fp16").build()
+class Holder:
+    def __init__(self, mode, debug=False):
+        self.config = tf.ConfigProto()
+        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()
+        self.op.name = "NpuOptimizer"
+        self.op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)
+        if debug:
+            self.op.parameter_map["op_debug_level"].i = 1
+    def wait(self, seconds):
+        self.op.parameter_map["hccl_timeout"].i = seconds
+    def get(self):
+        return self.config
+"""
+FILL = 'def fill(op, mode="force_fp16"):\n    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+SET = f'{HEAD}custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(PRECISION)\n'
+MIX, FP32 = {"precision_mode": "allow_mix_precision"}, {"precision_mode": "force_fp32"}
+
+
+def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", followed: bool = True) -> list[dict[str, Any]]:
+    """Return what each preset of a script sets; ``followed`` says whether files of its tree are looked at, as ``import`` does."""
+    write(folder, files)
+    modules = open_modules([str(folder)]) if followed else None
+    path = str(folder / script)
+    data = (folder / script).read_bytes()
+    return [draft.settings for draft in build_drafts(import_script(path, data, modules=modules)) if draft.settings]
+
+
+@pytest.mark.parametrize(
+    ("imported", "text", "settings"),
+    [
+        ("from a.npu import Maker", "tf.Session(config=Maker('allow_mix_precision').build())", []),
+        ("import a.npu", "tf.Session(config=a.npu.Maker().build())", []),
+        ("from a import npu as tools", "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())", []),
+        ("from a.npu import *", "with tf.Session(config=Maker.plain()) as sess:\n    pass", []),
+        ("from a.npu import Maker as M", "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())", []),
+        (
+            "from a.npu import Maker",
+            "class Mine(Maker):\n    def __init__(self):\n        super().__init__('allow_mix_precision')\ntf.Session(config=Mine().build())",
+            [],
+        ),
+        ("from a.npu import Holder", "tf.Session(config=Holder('allow_mix_precision').config)", [MIX]),
+        ("from a.npu import Holder", "held = Holder('force_fp32', True)\ntf.Session(config=held.get())", [FP32 | {"op_debug_level": 1}]),
+        (
+            "from a.npu import Holder",
+            "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())",
+            [FP32 | {"hccl_timeout": 600}],
+        ),
+        (
+            "from a.npu import Holder",
+            "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\ntf.Session(config=a.get())\ntf.Session(config=b.get())",
+            [FP32, MIX],
+        ),
+        ("from a.npu import Maker", "maker = Maker(FLAGS.mode)\ntf.Session(config=maker.build())", []),
+        ("from a.npu import Maker", "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())", []),
+        ("from a.npu import Maker", "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())", []),
+    ],
+)
+def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
+    imported: str, text: str, settings: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    files = {"train.py": f"import tensorflow as tf\n{imported}\n{text}\n", "a/__init__.py": "", "a/npu.py": MAKER}
+    assert read_tree(tmp_path, files) == settings
+
+
+@pytest.mark.parametrize(
+    ("files", "settings"),
+    [
+        ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import MODE as PRECISION\n{SET}", "settings.py": 'MODE = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import *\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import *\n{SET}", "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n'}, []),
+        ({"train.py": f"import settings\n{SET}".replace("PRECISION", "settings.PRECISION"), "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"import settings as config_\n{SET}".replace("PRECISION", "config_.PRECISION"), "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"import a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"), "a/__init__.py": "", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"import a.c\nimport a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n', "a/c.py": ""}, [FP32]),
+        ({"train.py": f"from a import PRECISION\n{SET}", "a/__init__.py": "from .b import PRECISION\n", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"m/train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"m/train.py": f"from .settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp16"\n', "m/settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"m/train.py": f"from ..settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"m/train.py": f"from ...settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, []),
+        ({"m/train.py": f"import settings\n{SET}".replace("PRECISION", "settings.PRECISION"), "settings.py": 'PRECISION = "force_fp16"\n', "m/settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"m/train.py": f"from settings.npu import PRECISION\n{SET}", "settings/npu.py": 'PRECISION = "force_fp16"\n', "m/settings.py": ""}, []),
+        ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"), "settings.py": 'class C:\n    PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import ALL\n{HEAD}for k, v in ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
+        ({"train.py": f"import settings\n{HEAD}for k, v in settings.ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
+    ],
+)  # fmt: skip
+def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[str, Any]], tmp_path: Path) -> None:
+    script = next(iter(files))
+    assert read_tree(tmp_path, files, script, followed=False) == []
+    assert read_tree(tmp_path, files, script) == settings
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n'},
+        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n'},
+        {"train.py": f'from settings import PRECISION\nPRECISION = "b"\n{SET}', "settings.py": 'PRECISION = "a"\n'},
+        {"train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace("(PRECISION", "(settings.PRECISION"), "settings.py": 'PRECISION = "a"\n'},
+        {"train.py": f"import settings\nfrom settings import PRECISION\nsettings.PRECISION = FLAGS.p\n{SET}", "settings.py": 'PRECISION = "a"\n'},
+        {"train.py": f"from a import PRECISION\n{SET}", "a.py": "from b import PRECISION\n", "b.py": "from a import PRECISION\n"},
+        {"train.py": f"from train import PRECISION\n{SET}"},
+        {"train.py": f"from settings import PRECISION\n{SET}"},
+        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": "def ("},
+        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'import os\nPRECISION = os.environ["P"]\n'},
+        {"train.py": f"try:\n    from a import PRECISION\nexcept ImportError:\n    from b import PRECISION\n{SET}", "a.py": 'PRECISION = "a"\n', "b.py": 'PRECISION = "b"\n'},
+        {"train.py": f"from tensorflow.settings import PRECISION\n{SET}", "tensorflow/settings.py": 'PRECISION = "a"\n'},
+    ],
+)  # fmt: skip
+def test_what_may_have_another_value_stays_unknown(files: dict[str, str], tmp_path: Path) -> None:
+    assert read_tree(tmp_path, files) == []
+
+
+def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
+    write(tmp_path, {"settings.py": 'PRECISION = "force_fp32"\n', "secret/settings.py": 'PRECISION = "force_fp32"\n'})
+    inside = tmp_path / "tree"
+    assert read_tree(inside, {"train.py": f"from settings import PRECISION\n{SET}"}) == []
+    (inside / "settings.py").symlink_to(tmp_path / "secret" / "settings.py")
+    assert read_tree(inside, {"train.py": f"from settings import PRECISION\n{SET}"}) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "settings"),
+    [
+        ('from npu_utils import get_config\nget_config("allow_mix_precision")\n', [MIX]),
+        ('from npu_utils import get_config as g\ng(precision="allow_mix_precision")\n', [MIX]),
+        ("from npu_utils import get_config\nget_config()\n", [{"precision_mode": "allow_fp32_to_fp16"}]),
+        ('import npu_utils\nwith tf.Session(config=npu_utils.get_config("allow_mix_precision")) as s:\n    pass\n', [MIX]),
+        ('from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n', [{**MIX, "hccl_timeout": 60}]),
+        ('from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n', [FP32]),
+        ('from npu_utils import get_config\ndef run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
+        ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
+        ('from npu_utils import get_config\nget_config("force_fp32")\nget_config("force_fp32")\n', [FP32]),
+        ('from npu_utils import get_config\na = get_config("force_fp32")\nb = get_config("allow_mix_precision")\n', [FP32, MIX]),
+        ('from npu_utils import get_config\nif FLAGS.npu:\n    c = get_config("force_fp32")\n', [FP32]),
+        ('from npu_utils import get_config\nget_config(*given)\n', []),
+        ('from npu_utils import get_config\nget_config(FLAGS.precision)\n', []),
+        ('from npu_utils import get_config\nget_config = print\nget_config("force_fp32")\n', []),
+        ('from npu_utils import get_config\ndef get_config(p):\n    pass\nget_config("force_fp32")\n', []),
+        ('from npu_utils import missing\nmissing("force_fp32")\n', []),
+        ('from npu_utils import get_config\nget_config\n', []),
+        ("from npu_utils import fill\n" + HEAD + "fill(custom_op)\n", [{"precision_mode": "force_fp16"}]),
+        ("from npu_utils import fill\n" + HEAD + 'custom_op.parameter_map["hccl_timeout"].i = 60\nfill(custom_op, mode="force_fp32")\n', [{"hccl_timeout": 60, **FP32}]),
+        ("from npu_utils import fill\n" + HEAD + 'fill(custom_op)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n', [FP32]),
+        ("from npu_utils import add_entry\nconfig = tf.ConfigProto()\nadd_entry(config)\nrun = NPURunConfig(session_config=config, hccl_timeout=60)\nfrom npu_bridge import NPURunConfig\n", [{"hccl_timeout": 60, "precision_mode": "force_fp16"}]),
+        ('from npu_utils import make_run\nmake_run(mode="force_fp32")\n', [{**FP32, "enable_dump": True, "dump_path": "/d"}]),
+        ("from npu_utils import set_options\nset_options()\n", [{"precision_mode_v2": "mixed_float16"}]),
+        ('from npu_utils import set_environment\nset_environment("1")\n', [{"env.ASCEND_GLOBAL_LOG_LEVEL": "1"}]),
+        ('from npu_utils import outer\nouter("force_fp32")\n', [FP32]),
+        ('from npu_utils import around\naround("force_fp32")\n', [FP32]),
+        ('from npu_utils import changed\nchanged("force_fp32")\n', []),
+    ],
+)  # fmt: skip
+def test_functions_of_modules_are_read_with_the_arguments_of_the_call(script: str, settings: list[dict[str, Any]], tmp_path: Path) -> None:
+    helper = f"""{MAKE}{FILL}import os
+import npu_device as npu
+from npu_bridge.estimator.npu.npu_config import NPURunConfig, DumpConfig
+def add_entry(config):
+    op = config.graph_options.rewrite_options.custom_optimizers.add()
+    op.name = "NpuOptimizer"
+    fill(op)
+def make_run(mode):
+    dump = DumpConfig(enable_dump=True, dump_path="/d")
+    return NPURunConfig(precision_mode=mode, dump_config=dump)
+def set_options():
+    npu.global_options().precision_mode_v2 = "mixed_float16"
+def set_environment(level):
+    os.environ["ASCEND_GLOBAL_LOG_LEVEL"] = level
+def outer(mode):
+    return get_config(precision=mode)
+def around(mode, again=False):
+    if again:
+        around(mode)
+    return get_config(mode)
+def changed(mode):
+    mode = mode or "force_fp16"
+    return get_config(mode)
+"""
+    assert read_tree(tmp_path, {"train.py": script, "npu_utils.py": helper}) == settings
+    if settings and 'parameter_map["precision_mode"]' not in script:
+        assert read_tree(tmp_path, {}, followed=False) != settings
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        ("common/run/train.py", {"common/run/train.py": "from common.npu import *\nget_config('force_fp32')\n", "common/npu.py": MAKE}),
+        ("m/train.py", {"m/train.py": "from . import helper\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE}),
+        ("m/train.py", {"m/train.py": "from ..utils.npu import get_config\nget_config('force_fp32')\n", "utils/npu.py": MAKE}),
+        ("train.py", {"train.py": "from utils import get_config\nget_config('force_fp32')\n", "utils/__init__.py": "from .npu import get_config\n", "utils/npu.py": MAKE}),
+        ("train.py", {"train.py": "import utils.npu as npu_utils\nnpu_utils.get_config('force_fp32')\n", "utils/npu.py": MAKE}),
+        ("m/train.py", {"m/train.py": "import helper\nprint 'x'\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE + "print 'y'\n"}),
+        ("train.py", {"train.py": "from a import make\nmake()\n", "a.py": "from b import get_config\ndef make():\n    return get_config('force_fp32')\n", "b.py": MAKE}),
+        ("train.py", {"train.py": "from a import get_config\nget_config('force_fp32')\n", "a.py": "from b import *\n", "b.py": f"from a import *\n{MAKE}"}),
+    ],
+)  # fmt: skip
+def test_helpers_are_found_as_python_would(script: str, files: dict[str, str], tmp_path: Path) -> None:
+    assert read_tree(tmp_path, files, script) == [FP32]
+    data = (tmp_path / script).read_bytes()
+    assert not may_hold_settings(script, data)
+    assert may_call_settings(str(tmp_path / script), data, open_modules([str(tmp_path)]))
+
+
+def test_a_setting_of_a_helper_keeps_its_place_and_says_what_it_depends_on(tmp_path: Path) -> None:
+    write(tmp_path, {"train.py": "from npu_utils import get_config\nget_config(FLAGS.precision)\n", "npu_utils.py": MAKE})
+    path = str(tmp_path / "train.py")
+    imported = import_script(path, (tmp_path / "train.py").read_bytes(), modules=open_modules([str(tmp_path)]))
+    found = next(one for one in imported.found if one.key == "precision_mode")
+    assert (found.file, found.line, found.place.call) == (str(tmp_path / "npu_utils.py"), 7, (2, 1))
+    assert found.reason == "depends on the command line or its parameters (FLAGS.precision)"
+    assert found.given.default is None
+
+
+def test_a_helper_gives_no_preset_where_scripts_call_it(tmp_path: Path) -> None:
+    alone = 'def other():\n    op = c.graph_options.rewrite_options.custom_optimizers.add()\n    op.name = "NpuOptimizer"\n    op.parameter_map["hccl_timeout"].i = 60\n'
+    write(tmp_path, {"a.py": "from u import get_config\nget_config('force_fp32')\n", "u.py": MAKE + alone})
+    modules = open_modules([str(tmp_path)])
+    files = [
+        import_script(path, (tmp_path / name).read_bytes(), modules=modules) for name in ("a.py", "u.py") if (path := str(tmp_path / name))
+    ]
+    take_out, users = set_callers_apart(files)
+    assert [draft.settings for draft in build_drafts(take_out(files[1])) if draft.settings] == [{"hccl_timeout": 60}]
+    assert users == {
+        str(tmp_path / "u.py"): f"used by {tmp_path / 'a.py'} (get_config()): what is set there is in the preset of each script that does"
+    }
+
+
+def test_a_path_beside_a_helper_of_another_folder_stays_unknown(tmp_path: Path) -> None:
+    helper = 'import os\nHERE = os.path.dirname(__file__)\nDUMP = os.path.join(HERE, "dump")\n'
+    script = f'from u.h import DUMP\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(DUMP)\n'
+    assert read_tree(tmp_path, {"train.py": script, "u/h.py": helper}) == []
+
+
+@pytest.mark.parametrize("expression", ["MIX", "u.h.MIX", "find_mix()"])
+def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_helper(expression: str, tmp_path: Path) -> None:
+    helper = 'import os\nMIX = os.path.dirname(__file__) + "/ops.json"\ndef find_mix():\n    return MIX\n'
+    line = f'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes({expression})\n'
+    files = {"train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}", "u/h.py": helper}
+    beside = {"ops.json": '{"black-list": {"to-add": ["Add"]}}', "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}'}
+    assert read_tree(tmp_path, files | beside) == []
+
+
+def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path: Path) -> None:
+    body = "".join(f"def f{n}(mode):\n    f{n + 1}(mode)\n    f{n + 1}(mode)\n" for n in range(40))
+    last = 'def f40(mode):\n    op.parameter_map["precision_mode"].s = mode\n'
+    assert read_tree(tmp_path, {"train.py": "from u import f0\nf0('x')\n", "u.py": body + last}) == []
+    calls = "".join(f"get_config('force_fp32')  # {n}\n" for n in range(500))
+    assert read_tree(tmp_path, {"train.py": f"from u import get_config\n{calls}", "u.py": MAKE}) == [FP32]
+    modules = open_modules([str(tmp_path)])
+    imported = import_script(str(tmp_path / "train.py"), (tmp_path / "train.py").read_bytes(), modules=modules)
+    told = "get_config() is not looked into: the script calls more functions that set something than are followed"
+    assert [(one.code, one.message, one.line) for one in imported.problems] == [("NP801", told, 202)]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        lambda size: {f"s{n}.py": f"from u import get_config\nget_config('{n}')\n" for n in range(size)} | {"u.py": MAKE},
+        lambda size: {f"s{n}.py": f"from u{n} import get_config\nget_config('{n}')\n" for n in range(size)} | {f"u{n}.py": f"from u{n + 1} import *\n{MAKE}" for n in range(size)},
+        lambda size: {"s.py": "".join(f"from u import g{n}_config\ng{n}_config('{n}')\n" for n in range(size)), "u.py": "".join(MAKE.replace("get_config", f"g{n}_config") for n in range(size))},
+        lambda size: {"s.py": f"import u\n{HEAD}" + "".join(f"custom_op.parameter_map['o{n}'].s = u.V{n}\n" for n in range(size)), "u.py": "".join(f"V{n} = 'x'\n" for n in range(size))},
+    ],
+)  # fmt: skip
+def test_following_costs_what_the_files_cost(files: Any, tmp_path: Path) -> None:
+    def read(size: int) -> Any:
+        folder = tmp_path / str(size)
+        write(folder, files(size))
+
+        def read_all() -> None:
+            modules = open_modules([str(folder)])
+            for path in sorted(folder.glob("s*.py")):
+                data = path.read_bytes()
+                assert may_call_settings(str(path), data, modules) or may_hold_settings(str(path), data)
+                assert import_script(str(path), data, modules=modules).found
+
+        return read_all
+
+    assert measure_growth(read, 12) < 1.5
+
+
+def test_a_parameter_that_its_function_changes_is_not_what_the_call_gives(tmp_path: Path) -> None:
+    lines = "\n".join(f"    {line}" for line in HEAD.splitlines())
+    body = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+    for change, settings in (("pass", [FP32]), ('mode = mode + "_x"', []), ('if mode == "force_fp32":\n        mode = "force_fp16"', [])):
+        script = f"def make(mode):\n    {change}\n{lines}\n    {body}make('force_fp32')\n"
+        assert read_tree(tmp_path, {"train.py": script}, followed=False) == settings
+
+
+def test_flags_of_the_script_are_its_defaults_in_a_helper_too(tmp_path: Path) -> None:
+    script = "from u import get_config\nflags.DEFINE_string('precision', 'force_fp32', '')\nget_config(FLAGS.precision)\n"
+    write(tmp_path, {"train.py": script, "u.py": MAKE})
+    imported = import_script(str(tmp_path / "train.py"), script.encode(), modules=open_modules([str(tmp_path)]))
+    assert [draft.settings for draft in build_drafts(imported, take_defaults=True)] == [FP32]

@@ -1,0 +1,183 @@
+"""Files that are no Python and no plain shell: what each kind sets, what it says and does not carry, and where."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from dotenv import dotenv_values
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import env_files
+from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_script_candidate, may_hold_settings
+from support.importing import findings, imported, settings, write
+from support.kinds import CONFIGS, KUBERNETES, READ
+from support.running import Run
+
+
+@pytest.mark.parametrize("case", READ)
+def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
+    name, text, wanted = READ[case]
+    assert settings(text, name) == wanted
+    assert may_hold_settings(name, text.encode())
+
+
+@pytest.mark.parametrize("case", KUBERNETES)
+def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
+    text, wanted = KUBERNETES[case]
+    assert settings(text, "a.yaml") == wanted
+
+
+#: Files with values out of range that no preset has, and the lines that scan names.
+APART: dict[str, tuple[str, str, list[int]]] = {
+    "containers that differ": (
+        "job.yaml",
+        "containers:\n- {name: a, env: [{name: HCCL_CONNECT_TIMEOUT, value: '9000'}]}\n"
+        "- {name: b, env: [{name: HCCL_CONNECT_TIMEOUT, value: '600'}]}\n",
+        [2],
+    ),
+    "an init container": ("job.yaml", "initContainers:\n- {env: [{name: HCCL_CONNECT_TIMEOUT, value: '9000'}]}\n", [2]),
+    "a stage before the last one": ("Dockerfile", "FROM u AS a\nENV HCCL_CONNECT_TIMEOUT=9000\nFROM u\n", [2]),
+    "what ends with its line": ("Dockerfile", "FROM u\nENV HCCL_CONNECT_TIMEOUT=600\nRUN export HCCL_CONNECT_TIMEOUT=9000\n", [3]),
+    "the order of calls": ("x.sh", "f() {\n  export HCCL_CONNECT_TIMEOUT=9000\n}\nexport HCCL_CONNECT_TIMEOUT=600\nf\n", [2]),
+    "a default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:-9000}\nexport HCCL_EXEC_TIMEOUT=${HCCL_EXEC_TIMEOUT--5}\n", [1, 2]),
+    "what is no default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:+9000}\nexport HCCL_EXEC_TIMEOUT=${T:-$U}\n", []),
+    "the default of a service": ("compose.yaml", "services:\n  a:\n    environment: ['HCCL_CONNECT_TIMEOUT=${T:-9000}']\n", [3]),
+    "services that differ": (
+        "compose.yaml",
+        "services:\n  a:\n    environment:\n      HCCL_CONNECT_TIMEOUT: 9000\n  b:\n    environment:\n    - HCCL_CONNECT_TIMEOUT=600\n",
+        [4],
+    ),
+    "the default of an image": ("Dockerfile", "FROM u\nARG T\nENV HCCL_CONNECT_TIMEOUT=${T:-9000}\n", [3]),
+}
+
+
+@pytest.mark.parametrize("case", APART)
+def test_a_value_that_no_preset_has_is_judged_all_the_same(case: str) -> None:
+    name, text, lines = APART[case]
+    assert [(one.code, one.line, one.severity) for one in findings(text, name)] == [("NP203", line, "error") for line in lines]
+    carried = {key: value for draft in build_drafts(imported(text, name)) for key, value in draft.settings.items()}
+    assert carried == ({"env.HCCL_CONNECT_TIMEOUT": "600"} if "RUN" in text else {})
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carried(case: str, run: Run, tmp_path: Path) -> None:
+    name, text, keys = CONFIGS[case]
+    found = imported(text, name).found
+    assert [one.key for one in found] == keys
+    assert all(one.surface == "config" and one.reason.endswith("the script that reads it decides") for one in found)
+    assert [one.severity for one in findings(text, name)] == ["info"] * bool(keys)
+    write(tmp_path, {name: text})
+    assert run("scan", str(tmp_path / name)).code == 0
+    made = run("import", str(tmp_path / name))
+    assert made.code == 2
+    assert "nothing to make a preset of" in made.err
+
+
+def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {"a.sh": "export HCCL_ALGO=x\n", "a.yaml": "npu:\n  precision_mode: allow_mix_precision\n"})
+    made = run("import", str(tmp_path), "--name", "mine", "--format", "text")
+    assert "a.sh: mine\n" in made.out  # a config makes no preset, so there is one to be named
+    assert 'a.yaml:2: precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
+
+
+#: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a file.
+UNREAD = {
+    "a.fish": ("set -gx HCCL_ALGO ring\n", "--shell fish"),
+    "fish-script": ("#!/usr/bin/env fish\nset -gx HCCL_ALGO ring\n", "--shell fish"),
+    "a.csh": ("setenv HCCL_ALGO ring\n", "--shell tcsh"),
+    "a.tcsh": ("setenv HCCL_ALGO ring\n", "--shell tcsh"),
+    "a.ps1": ("$env:HCCL_ALGO = 'ring'\n", "--shell pwsh"),
+    "npu.service": ("[Service]\nEnvironment=HCCL_ALGO=ring\n", "--format systemd"),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+@pytest.mark.parametrize("verb", ["scan", "import"])
+def test_a_file_of_a_kind_that_is_not_read_is_reported_if_named_and_skipped_below_a_folder(
+    verb: str, name: str, run: Run, tmp_path: Path
+) -> None:
+    text, flags = UNREAD[name]
+    write(tmp_path, {f"d/{name}": text, "d/x.sh": "export HCCL_BUFFSIZE=200\n"})
+    done = run(verb, tmp_path / "d" / name)
+    said = done.out + done.err
+    assert done.code == 2
+    assert "NP801" in said
+    assert " are not read" in said
+    assert f"npuprof env NAME {flags}" in said
+    done = run(verb, tmp_path / "d")
+    assert (done.code, name in done.out + done.err) == (0, False)
+
+
+def test_places_are_those_of_the_names() -> None:
+    text = 'ENV A=1 \\\n  HCCL_ALGO="x"\n'
+    assert [(one.line, one.column) for one in imported(text, "Dockerfile").found] == [(2, 3)]
+    text = '{"env":\n  {"HCCL_ALGO": "x", "HCCL_IF_IP": "y"}}'
+    assert [(one.line, one.column) for one in imported(text, "x.json").found] == [(2, 4), (2, 22)]
+    text = "#SBATCH --export=ALL,HCCL_ALGO=1\n"
+    assert [(one.line, one.column) for one in imported(text, "x.slurm").found] == [(1, 22)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a/Dockerfile", "docker"), ("Dockerfile.gpu", "docker"), ("x.dockerfile", "docker"), ("Containerfile", "docker"),
+        # as vllm-ascend and others name theirs
+        ("Dockerfile.a3.openEuler", "docker"), ("Dockerfile_dev", "docker"), ("Containerfile-npu", "docker"), ("a3.Dockerfile", "docker"),
+        ("Dockerfile.sh", "shell"), ("my.Dockerfile.txt", ""),
+        (".env", "env"), ("x.env", "env"), (".env.local", "env"), ("x.dotenv", "env"), ("env.py", "python"), ("x.env.py", "python"),
+        ("X.IPYNB", "notebook"), ("x.yml", "yaml"), ("x.slurm", "shell"), ("x.service", "unit"), ("environment", ""), ("x.txt", ""),
+    ],
+)  # fmt: skip
+def test_a_name_tells_the_kind(name: str, kind: str) -> None:
+    assert detect_script_kind(name, b"") == kind
+    assert is_script_candidate(name) == (kind not in ("", "unit") or name == "environment")
+
+
+#: Files whose name tells no kind, and what is said of them.
+NAMELESS = {
+    "an env file": ("npu.list", "HCCL_CONNECT_TIMEOUT=9000\nHCCL_IF_IP=1\n", "NP203"),
+    "an export as JSON": ("npu.list", '{"schema": "npuprof.env/1", "env": {"HCCL_CONNECT_TIMEOUT": "9000"}}', "NP203"),
+    "an image": ("image.in", "# x\nARG B=u\nFROM $B\nRUN \\\n  export A=1\nENV HCCL_CONNECT_TIMEOUT=9000\n", "NP203"),
+    "a shebang": ("train.in", "#!/bin/bash\nHCCL_CONNECT_TIMEOUT=9000 python x.py\n", "NP203"),
+    "exports": ("train.conf", "set -e\n  export HCCL_CONNECT_TIMEOUT=9000\n", "NP203"),
+    "Python": ("train", "# x\nimport os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '9000'\n", "NP203"),
+    "prose": ("notes.txt", "HCCL_CONNECT_TIMEOUT is 9000 here\n", "the kind of the file is not known"),
+    "nothing": ("notes.txt", "", "the kind of the file is not known"),
+}
+
+
+@pytest.mark.parametrize("case", NAMELESS)
+def test_a_file_that_is_named_is_known_by_its_text(case: str, run: Run, tmp_path: Path) -> None:
+    name, text, said = NAMELESS[case]
+    write(tmp_path, {f"d/{name}": text})
+    done = run("scan", tmp_path / "d" / name)
+    assert (done.code, said in done.out, "NP801" in done.out) == (1 if said == "NP203" else 2, True, said != "NP203")
+    if "." in name:
+        assert run("scan", tmp_path / "d").code == 0
+
+
+def test_blocks_are_looked_for_only_where_one_can_stand() -> None:
+    assert {name for name, kind in KINDS.items() if kind.holds_blocks} == {"python", "shell", "env"}
+
+
+@pytest.mark.parametrize("verb", ["import", "scan"])
+def test_help_names_every_kind_of_file(verb: str, run: Run) -> None:
+    said = " ".join(run(verb, "--help").out.split())
+    assert [kind.shown for kind in KINDS.values() if (kind.shown in said) != bool(kind.read)] == []
+
+
+LINES = st.lists(st.sampled_from(["'", '"', "a", " ", "#", "\\", "$", "{", "}", "\n", "é", "export "]), max_size=14).map("".join)
+
+
+@given(LINES)
+def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: str) -> None:
+    text = f"export HCCL_ALGO={text}\n"
+    with mock.patch.object(env_files, "import_shell_script", wraps=env_files.import_shell_script) as as_script:
+        told = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
+    if not str(told).startswith("<") and not as_script.called:
+        assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == told

@@ -1,0 +1,287 @@
+"""Launch files as public projects keep them: runbooks in Markdown, Ray, LeaderWorkerSet and KServe, and commands that start others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.running import Run
+
+WRONG = 'env.TASK_QUEUE_ENABLE = "on" is none of'
+
+ENVIRONMENT = '{"env_vars": {"TASK_QUEUE_ENABLE": "on"}}'
+#: A file that sets TASK_QUEUE_ENABLE to a word that its reader takes for 0, and the line and column of that.
+FILES = {
+    "kubectl set env (kubectl reference)": ("a.sh", "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n", (1, 26)),
+    "ray job submit (Ray documentation, runtime environments)": (
+        "a.sh", f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35),
+    ),
+    "ray job submit, one word": ("a.sh", f"ray job submit --runtime-env-json='{ENVIRONMENT}' -- x\n", (1, 35)),
+    "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
+    "horovodrun -x": ("a.sh", "horovodrun -np 8 -x TASK_QUEUE_ENABLE=on python t.py\n", (1, 21)),
+    "eval of a text": ("a.sh", 'eval "export TASK_QUEUE_ENABLE=on"\n', (1, 14)),
+    "a default that is assigned (POSIX, parameter expansion)": ("a.sh", ': "${TASK_QUEUE_ENABLE:=on}"\nexport TASK_QUEUE_ENABLE\n', (1, 3)),
+    "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
+    "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
+    "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
+    "LeaderWorkerSet": (
+        "a.yaml", "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
+        "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3),
+    ),
+    "InferenceService of KServe": (
+        "a.yaml", "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n      - name: TASK_QUEUE_ENABLE\n"
+        "        value: \"on\"\n", (6, 9),
+    ),
+    "a block of a README": ("README.md", "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n", (4, 8)),
+    "a console block with prompts": ("README.md", "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n", (2, 10)),
+    "a block in a list": ("README.md", "1. run\n   ```shell\n   export TASK_QUEUE_ENABLE=on\n   ```\n", (3, 11)),
+    "a quoted block": ("README.md", "> ```sh\n> export TASK_QUEUE_ENABLE=on\n> ```\n", (2, 10)),
+    "a block behind one with an open quote": ("README.md", "```sh\necho \"x\n```\n```sh\nexport TASK_QUEUE_ENABLE=on\n```\n", (5, 8)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_launch_file_is_read_where_its_settings_are_written(run: Run, tmp_path: Path, kind: str) -> None:
+    name, text, place = FILES[kind]
+    (tmp_path / name).write_text(text)
+    answer = json.loads(run("scan", tmp_path / name, "--format", "json").out)
+    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    assert found == [place]
+    assert not [finding for finding in answer["findings"] if finding["code"] == "NP829"]
+
+
+#: Ways in which public scripts give the variable to the process itself or to one that they start, by line and column.
+PYTHON = [
+    ("os.environ |= {'TASK_QUEUE_ENABLE': 'on'}", (2, 16)), ("os.environ.update(TASK_QUEUE_ENABLE='on')", (2, 37)),
+    ("subprocess.run(['x'], env={**os.environ, 'TASK_QUEUE_ENABLE': 'on'})", (2, 42)),
+    ("env = os.environ.copy()\nenv['TASK_QUEUE_ENABLE'] = 'on'", (3, 1)),
+    ("env = dict(os.environ)\nenv.update({'TASK_QUEUE_ENABLE': 'on'})", (3, 13)),
+    ("ray.init(runtime_env={'env_vars': {'TASK_QUEUE_ENABLE': 'on'}})", (2, 36)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place"), PYTHON)
+def test_an_environment_that_python_passes_on_is_read(run: Run, tmp_path: Path, text: str, place: tuple[int, int]) -> None:
+    (tmp_path / "a.py").write_text(f"import os, subprocess, ray\n{text}\n")
+    answer = json.loads(run("scan", tmp_path / "a.py", "--format", "json").out)
+    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    assert found == [place]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"),
+        ("ASCEND_GLOBL_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
+        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
+    ],
+)  # fmt: skip
+def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Run, tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "a.sh").write_text(f"export {name}=1\nexport HCCL_ALGO=level0:NA\n")
+    out = run("scan", tmp_path / "a.sh").out
+    assert f"a.sh:1:8: warning NP206: no known environment variable {name!r}" in out
+    assert f"did you mean {meant!r}" in out
+
+
+def test_an_environment_for_ray_is_read_back_by_import(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("profiles").mkdir()
+    Path("profiles/a.toml").write_text('[env]\nTASK_QUEUE_ENABLE = 1\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n')
+    answer = run("env", "a", "--format", "ray")
+    assert json.loads(answer.out)["env_vars"]["PYTORCH_NPU_ALLOC_CONF"] == "expandable_segments:True"
+    Path("ray.json").write_text(answer.out)
+    assert 'TASK_QUEUE_ENABLE = "1"' in run("import", "ray.json").out
+
+
+OVERWRITTEN = """\
+export HCCL_BUFFSIZE=512
+export HCCL_ALGO=level0:NA
+source /usr/local/Ascend/ascend-toolkit/set_env.sh
+source /usr/local/Ascend/{folder}/set_env.sh
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "line"),
+    [
+        ("mindie", "HCCL_BUFFSIZE is overwritten in line 4 by /usr/local/Ascend/mindie/set_env.sh", 1),
+        ("nnal/atb", "LCCL_DETERMINISTIC is overwritten in line 5", 1), ("nnal/asdsip", "", 0),
+    ],
+)  # fmt: skip
+def test_an_export_that_a_sourced_environment_overwrites_is_found(run: Run, tmp_path: Path, folder: str, text: str, line: int) -> None:
+    before = "export LCCL_DETERMINISTIC=1\n" if "atb" in folder else ""
+    (tmp_path / "a.sh").write_text(before + OVERWRITTEN.format(folder=folder))
+    found = [row for row in run("scan", tmp_path / "a.sh").out.splitlines() if "NP832" in row]
+    assert [f"a.sh:{line}:8: warning NP832: {text}" in row for row in found] == [True] * bool(text)
+    with (tmp_path / "a.sh").open("a") as file:
+        file.write("export HCCL_BUFFSIZE=512\nexport LCCL_DETERMINISTIC=1\n")
+    assert "NP832" not in run("scan", tmp_path / "a.sh").out
+
+
+@pytest.mark.parametrize(("folder", "count"), [("nnal/atb", 0), ("atb-models", 1), ("mindie", 1)])
+def test_the_library_atb_overwrites_no_task_queue_but_its_models_do(run: Run, tmp_path: Path, folder: str, count: int) -> None:
+    (tmp_path / "a.sh").write_text(f"export TASK_QUEUE_ENABLE=2\nsource /usr/local/Ascend/{folder}/set_env.sh\n")
+    assert run("scan", tmp_path / "a.sh").out.count("NP832: TASK_QUEUE_ENABLE") == count
+
+
+def test_a_conversion_in_eval_is_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text('eval "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --no_such_flag=1"\n')
+    assert "no_such_flag" in run("scan", tmp_path / "a.sh").out
+
+
+def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("```bash\nexport TASK_QUEUE_ENABLE=on\n```\n")
+    (tmp_path / "plain.md").write_text("export TASK_QUEUE_ENABLE=on\n```python\nx = 1\n```\n")
+    assert "0 files scanned" in run("scan", tmp_path).err
+    answer = run("scan", tmp_path, "--docs")
+    assert (answer.code, answer.out.count("NP203")) == (1, 1)
+    assert 'TASK_QUEUE_ENABLE = "on"' in run("import", tmp_path, "--docs").out
+
+
+LAUNCH = """\
+export TASK_QUEUE_ENABLE=1
+export HCCL_BUFFSIZE=$SIZE
+export FOO_X=1
+export BAR_Y=2
+export ASCEND_LAUNCH_BLOCKING=0
+"""
+
+
+def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("launch.sh").write_text(LAUNCH)
+    told = "5 settings: 2 checked, 1 dynamic, 2 unknown (BAR_Y, FOO_X)"
+    counts = {"settings": 5, "checked": 2, "dynamic": 1, "unknown": 2, "names": ["BAR_Y", "FOO_X"]}
+    assert f"1 file scanned: no findings; {told}\n" in run("scan", "launch.sh").err
+    assert json.loads(run("scan", "launch.sh", "--format", "json").out)["coverage"] == counts
+    assert told in run("import", "launch.sh").err
+    assert json.loads(run("import", "launch.sh", "--format", "json").out)["coverage"] == counts
+    Path("profiles").mkdir()
+    Path("profiles/a.toml").write_text('[env]\nFOO_X = "1"\nTASK_QUEUE_ENABLE = 1\n[options]\nhccl_timeout = 600\n')
+    assert "3 settings: 2 checked, 1 unknown (FOO_X)" in run("check").err
+    assert json.loads(run("check", "--format", "json").out)["coverage"]["names"] == ["FOO_X"]
+
+
+def test_a_long_list_of_unknown_names_is_cut_unless_all_are_asked_for(run: Run, tmp_path: Path) -> None:
+    names = [f"FOO_{letter}" for letter in "ABCDEFG"]
+    (tmp_path / "a.sh").write_text("export HCCL_BUFFSIZE=200\n" + "".join(f"export {name}=1\n" for name in names))
+    assert "(FOO_A, FOO_B, FOO_C, FOO_D, FOO_E and 2 more); --all lists them" in run("scan", tmp_path / "a.sh").err
+    assert f"({', '.join(names)})\n" in run("scan", "--all", tmp_path / "a.sh").err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "runtime_env:\n  env_vars: [TASK_QUEUE_ENABLE\n"), ("a.yaml", "runtime_env:\n  env_vars: TASK_QUEUE_ENABLE\n"),
+        ("a.sh", "ray job submit --runtime-env-json '{\"env_vars\": [' TASK_QUEUE_ENABLE\n"),
+        ("a.sh", "ray job submit --runtime-env-json TASK_QUEUE_ENABLE=on\n"), ("README.md", "```bash\nexport TASK_QUEUE_ENABLE=on\n"),
+        ("README.md", "```bash\n" * 2000 + "export TASK_QUEUE_ENABLE=on"),
+    ],
+)  # fmt: skip
+def test_a_broken_launch_file_ends_no_scan(run: Run, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "good.sh").write_text("export TASK_QUEUE_ENABLE=on\n")
+    answer = run("scan", tmp_path / name, tmp_path / "good.sh")
+    assert answer.code in (1, 2)
+    assert "good.sh:1:8: error NP203" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("RANKK_ID", "RANK_ID"),
+        ("HCCL_BUFSIZE", "HCCL_BUFFSIZE"),
+        ("RANK_START", ""),
+    ],
+)
+def test_names_with_words_in_another_order_or_other_doubled_letters_are_found(run: Run, tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "a.sh").write_text(f"export HCCL_EXEC_TIMEOUT=1800\nexport {name}=3\n")
+    out = run("scan", tmp_path / "a.sh").out
+    assert (out.count("NP206"), f"did you mean {meant!r}?" in out) == ((1, True) if meant else (0, False)), out
+
+
+#: A file with what is read in it, and where NP206 is found: nowhere, if something else in it names the variable.
+READS = [
+    # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are read
+    ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"), ("a.sh", 'export RANK_ID="${RANKK_ID}"', "1:17 RANK_ID"),
+    ("a.sh", "export RANK_ID=${RANKK_ID:-0}", "1:16 RANK_ID"), ("a.sh", "ids=${#RANKK_ID}\nexport RANK_ID=$ids", "1:5 RANK_ID"),
+    ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", 'export RANK_SIZE=8\necho "ids:\n $ASCEND_RT_VISIBLE_DEVICE"', "3:2 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
+    ("a.sh", "export VLLM_ASCEND_ENABLE_NZ=$VLLM_ASCEND_ENABEL_NZ", "1:30 VLLM_ASCEND_ENABLE_NZ"),
+    ("a.sh", "docker run -e RANK_ID=$RANKK_ID image", "1:23 RANK_ID"), ("a.sh", "RANK_ID=$RANKK_ID python a.py", "1:9 RANK_ID"),
+    ("a.sh", "bash -c 'export RANK_ID=$RANKK_ID; python a.py'", "1:25 RANK_ID"),
+    ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
+    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"),
+    ("a.sh", "RANKK_ID=1\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "read RANKK_ID\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""),
+    ("a.sh", "# the scheduler gives RANKK_ID\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
+    ("a.sh", "export RANK_ID=\\$RANKK_ID", ""), ("a.sh", "# export RANK_ID=$RANKK_ID\nexport RANK_SIZE=8", ""),
+    ("a.sh", "source own.sh\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", "export RANK_ID=$1", ""), ("a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", ""),
+    ("a.sh", "export RANK_ID=$RANK_START", ""),
+    ("a.sh", "export RANK_SIZE=$RANK_SIZE_TOTAL", ""), ("a.sh", "export HCCL_BUFFSIZE=$HCCL_BUFFER_SIZE", ""),
+    ("Dockerfile", "ARG RANKK_ID\nFROM a\nENV RANK_ID=$RANKK_ID", ""),
+    ("a.md", "```bash\nRANKK_ID=1\n```\n```bash\nexport RANK_ID=$RANKK_ID\n```", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "found"), READS)
+def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, found: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.sh").write_text("RANKK_ID=2\n")
+    Path(name).write_text(f"{text}\n")
+    findings = [item for item in json.loads(run("scan", name, "--format", "json").out)["findings"] if item["code"] == "NP206"]
+    place, _, meant = found.partition(" ")
+    assert [(f"{item['line']}:{item['column']}", item["severity"]) for item in findings] == ([(place, "warning")] if found else [])
+    assert all(item["hint"] == f"did you mean {meant!r}?" for item in findings)
+
+
+def test_a_misspelt_name_that_is_read_often_is_found_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text('export RANK_ID=$RANKK_ID\nexport DEVICE_ID=$RANKK_ID\nbash -c "echo \\"a\\" $RANKK_ID"\n')
+    assert run("scan", tmp_path / "a.sh").out.count("NP206") == 1
+
+
+SET_OPTION = 'write torch.npu.set_option({"ACL_PRECISION_MODE": ...}) in the script'
+IN_SESSION = "precision_mode is a session option: set it where the script makes its session"
+#: A file that exports an option, and the hint of what is found. torch_npu has no variable for the precision mode (EnvVariables.cpp of
+#: Ascend/pytorch), but reads the two of the compile cache.
+OPTIONS = [
+    ("a.sh", "export ACL_PRECISION_MODE=must_keep_origin_dtype", SET_OPTION), ("a.sh", "ACL_PRECISION_MODE=x python a.py", SET_OPTION),
+    ("a.sh", "docker run -e ACL_PRECISION_MODE=x image", SET_OPTION), ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION),
+    ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
+    ("a.py", "import os\nos.environ['ACL_PRECISION_MODE'] = 'x'", SET_OPTION),
+    ("a.yaml", "spec:\n  containers:\n  - env:\n    - {name: ACL_PRECISION_MODE, value: x}", SET_OPTION),
+    ("a.sh", "export ACL_OP_JIT_COMPILE=enable", 'write aclSetCompileopt(ACL_OP_JIT_COMPILE, "...") in the script'),
+    ("a.sh", "export precision_mode=allow_mix_precision", IN_SESSION),
+    ("a.py", "import os\nos.environ |= {'precision_mode': 'x', 'RANK_ID': '0'}", IN_SESSION),
+    ("a.sh", "export ACL_OP_COMPILER_CACHE_DIR=/cache", ""), ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --precision_mode=$precision_mode", ""), ("a.sh", "precision_mode=x", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""), ("a.sh", "export dump_path=/dump", ""),
+    ("a.sh", "export PRECISION_MODE=x", ""), ("a.sh", "# export ACL_PRECISION_MODE=x\nexport RANK_SIZE=8", ""),
+    ("a.py", "import os\nos.environ['precision_mode'] = 'x'\nprint(os.environ.get('precision_mode'))", ""),
+    ("a.py", "import torch_npu\ntorch_npu.npu.set_option({'ACL_PRECISION_MODE': 'x'})", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize(("name", "text", "hint"), OPTIONS)
+def test_an_option_that_is_exported_as_a_variable_is_found_with_where_it_goes(
+    run: Run, tmp_path: Path, name: str, text: str, hint: str, below: bool
+) -> None:
+    (tmp_path / name).write_text(f"{text}\n")
+    answer = run("scan", tmp_path if below else tmp_path / name, "--docs", "--format", "json")
+    findings = [item for item in json.loads(answer.out)["findings"] if item["code"] == "NP206"]
+    assert [(item["severity"], item["hint"]) for item in findings] == ([("warning", hint)] if hint else [])
+
+
+def test_a_script_that_exports_only_unknown_variables_is_not_without_settings(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("export FOO_X=1\n")
+    assert "no findings; 1 setting: 0 checked, 1 unknown (FOO_X)" in run("scan", tmp_path / "a.sh").err

@@ -1,0 +1,97 @@
+"""Notebooks: their cells as one script, what only IPython understands, and places in the file and in the cell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.importing import HEAD, TAIL, imported, settings, write
+from support.notebooks import CELLS, SET, notebook
+from support.running import Run
+
+FORMS: dict[str, dict[str, Any]] = {"as Jupyter writes it": {}, "in one line": {"indent": None}, "cells as one text": {"joined": True}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", CELLS)
+def test_the_cells_of_a_notebook_are_one_script(case: str, form: str) -> None:
+    cells, wanted = CELLS[case]
+    assert settings(notebook(*cells, **FORMS[form]), "x.ipynb") == wanted
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None:
+    text = notebook(("markdown", "# é"), HEAD, f'"é\\"\t"; {SET}', "x = 1\n%env HCCL_ALGO=1\n%%x", **FORMS[form])
+    text += "\n"
+    found = imported(text, "x.ipynb").found
+    assert [(one.key, one.place.part) for one in found] == [("precision_mode", "cell 3, line 1")]
+    line = text.split("\n")[found[0].line - 1]
+    assert line[found[0].column - 1 :].startswith('custom_op.parameter_map[\\"precision_mode')
+    problem = imported(text, "x.ipynb").problems[0]
+    assert problem.message.startswith("cell 4 is not Python")
+    assert problem.why.startswith("It is in cell 4, line 3. ")
+    assert problem.where is not None
+    assert "%%x" in text.split("\n")[problem.where.line - 1]
+
+
+#: A notebook that cannot be read, what is said, and its severity.
+FAULTS: dict[str, tuple[str | bytes, str, str]] = {
+    "another language": (notebook("x <- 1", kernelspec={"language": "R"}), "the notebook is in R, which is not read", "info"),
+    "no notebook": ('{"a": 1}', "the file is JSON, and no notebook", "warning"),
+    "a list": ("[1]", "the file is JSON, and no notebook", "warning"),
+    "cut off": (notebook("x")[:60], "the file is not JSON: ", "warning"),
+    "nothing": ("", "the file is not JSON: expecting value", "warning"),
+    "too deep": ("[" * 100_000, "the file is nested too deeply to be read", "warning"),
+    "NUL bytes": (b'{"cells": []}\n\0', "the file is binary, UTF-16 or UTF-32", "warning"),
+    "UTF-16": (notebook("x").encode("utf-16"), "the file is binary, UTF-16 or UTF-32", "warning"),
+    "too long": (notebook("x" * 5_000_000), "the file is not read: 5.0 MB are too much for a script", "warning"),
+    "cells that are none": ('{"cells": [1, {"cell_type": "code"}, {"cell_type": "code", "source": [1, {}]}, null]}', "", ""),
+    "a cell with a NUL": (notebook("\0"), "cell 1 is binary, UTF-16 or UTF-32", "warning"),
+    "half a character": (notebook("x = 'half'").replace("half", "\\ud800"), "", ""),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_notebook_that_cannot_be_read_is_a_finding(case: str, run: Run, tmp_path: Path) -> None:
+    text, said, severity = FAULTS[case]
+    told = imported(text, "x.ipynb").problems
+    assert [(one.message[: len(said)], one.severity) for one in told] == ([(said, severity)] if said else [])
+    write(tmp_path, {"x.ipynb": text})
+    for verb in ("scan", "import"):
+        done = run(verb, tmp_path / "x.ipynb")
+        assert done.code == (2 if severity == "warning" or verb == "import" else 0)
+        assert "Traceback" not in done.err
+        if severity == "warning":
+            assert said in done.out + done.err
+
+
+def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
+    wrong = (
+        'custom_op.parameter_map["hcl_timeout"].i = 3\ncustom_op.parameter_map["precision_mode"].i = 3  # npuprof: ignore[NP802] tried\n'
+    )
+    write(tmp_path, {"x.ipynb": notebook(HEAD, wrong, TAIL)})
+    done = run("scan", tmp_path)
+    assert done.code == 1
+    lines = (tmp_path / "x.ipynb").read_text().split("\n")
+    number = 1 + next(place for place, line in enumerate(lines) if "hcl_timeout" in line)
+    assert f"x.ipynb:{number}:6: error NP201" in done.out
+    assert "cell 2, line 1" in done.out
+    assert "NP802" not in done.out
+    assert "1 accepted" in done.err
+
+
+def test_import_says_line_and_cell(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {"x.ipynb": notebook(HEAD, SET, "if FLAGS.x:\n    %env HCCL_ALGO=1\n")})
+    done = run("import", tmp_path / "x.ipynb")
+    assert done.code == 0
+    assert 'precision_mode = "force_fp16"' in done.out
+    lines = (tmp_path / "x.ipynb").read_text().split("\n")
+    first, second = (next(number for number, line in enumerate(lines, 1) if word in line) for word in ("precision_mode", "HCCL_ALGO"))
+    assert f"x.ipynb:{second} (cell 3, line 2): env.HCCL_ALGO" in done.out
+    told = run("import", tmp_path / "x.ipynb", "--format", "text").out
+    assert f'  {first} (cell 2, line 1): precision_mode = "force_fp16"\n' in told
+    parts = [one.get("part") for one in json.loads(run("import", tmp_path / "x.ipynb", "--format", "json").out)["settings"]]
+    assert parts == ["cell 2, line 1", "cell 3, line 2"]

@@ -1,0 +1,114 @@
+"""Variables of other programs: ``import`` carries over or lists every variable that a file exports, and leaves none out silently."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.preset_text import explain_nothing
+from support.importing import imported, write
+from support.running import Run
+
+#: Of the catalogue, of torch_npu, one letter from a known one, of Ascend and unknown, of other programs, unknown, never in a preset.
+NAMES = (
+    "HCCL_CONNECT_TIMEOUT", "ASCEND_GLOBAL_LOG_LEVEL", "TASK_QUEUE_ENABLE", "CPU_AFFINITY_CONF", "PYTORCH_NPU_ALOC_CONF",
+    "HCCL_OP_BASE_FFTS_MODE", "RANK_ID", "OMP_NUM_THREADS", "LD_LIBRARY_PATH", "PATH", "FOO_X", "MY_TOKEN", "HOME", "NPUPROF_STORE",
+)  # fmt: skip
+#: A value that is constant, and one that is not, in each language.
+SHELL_VALUES = ("1800", "$1", "${X:-2}", "'a b'")
+#: A line of a file that sets one variable.
+LINES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "x.sh": ("#!/bin/bash\n", ("export {}={}", "declare -x {}={}", "env {}={} python t.py", "{}={} python t.py", "[ $1 ] && export {}={}",
+                               "docker run -e {}={} img", "srun --export={}=1 python t.py", "bash -c 'export {}=1; python t.py'"),
+             SHELL_VALUES),
+    "Dockerfile": ("FROM x\n", ("ENV {}={}", "ENV {} {}", "RUN export {}={}"), ("1800", "'a b'", "$y")),
+    "x.env": ("# variables\n", ("{}={}", "export {}={}"), ("1800", "'a b'", "$y")),
+    "compose.yaml": ("services:\n  a:\n    image: x\n    environment:\n", ("      - {}={}",), ("1800", "${y}")),
+    "pod.yaml": ("kind: Pod\nspec:\n  containers:\n    - name: a\n      env:\n",
+                 ("        - {{name: {}, value: {}}}",), ('"1800"', "1800", '"$(y)"')),
+    "x.py": ("import os, sys\n", ('os.environ["{}"] = {}', 'os.environ.setdefault("{}", {})', 'os.putenv("{}", {})',
+                                  'os.environ.update({{"{}": {}}})', "os.environ.update({}={})"), ('"1800"', "sys.argv[1]", "5")),
+}  # fmt: skip
+
+
+@given(st.data())
+def test_what_is_carried_over_and_what_is_listed_are_all_assignments_of_a_file(data: Any) -> None:
+    kind = data.draw(st.sampled_from(sorted(LINES)))
+    head, forms, values = LINES[kind]
+    names = data.draw(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
+    lines = [data.draw(st.sampled_from(forms)).format(name, data.draw(st.sampled_from(values))) for name in names]
+    text = head + "".join(f"{line}\n" for line in lines)
+    wanted = {(name, head.count("\n") + place) for place, name in enumerate(names, 1)}
+    found = imported(text, kind)
+    made = build_drafts(found)
+    listed = [*(note.found for draft in made for note in draft.notes), *found.others]
+    carried = [one for draft in made for one in draft.origins.values()]
+    assert sorted((one.name, one.line) for one in (*carried, *listed)) == sorted(wanted), text
+    told = "".join(map(format_draft, made)) if made else explain_nothing(found, made, True)
+    assert not [name for name in names if name not in told], told
+
+
+SCRIPT = """\
+MODEL=bert
+export HCCL_CONNECT_TIMEOUT=1800
+export FOO_X=1 MY_TOKEN=hf_secret
+export PATH=/opt/bin:$PATH
+for step in 1 2; do
+  while IFS= read -r line; do env FOO_X=2 python $MODEL.py; done < list
+done
+export MODEL
+unset MY_TOKEN
+"""
+
+
+def test_variables_of_other_programs_are_listed_by_reason_with_their_lines_and_without_their_values() -> None:
+    (draft,) = build_drafts(imported(SCRIPT, "x.sh"))
+    _, listed = format_draft(draft).split("# Not carried over:\n")
+    assert listed == (
+        "# x.sh: unknown to the catalogue: MODEL (line 1), FOO_X (line 3, line 6), MY_TOKEN (line 3)\n"
+        "# x.sh: not read by software for Ascend: PATH (line 4)\n"
+    )
+
+
+def test_a_long_list_of_variables_is_wrapped_between_names() -> None:
+    script = "export HCCL_ALGO=x\n" + "".join(f"export FOO_{number}=1\n" for number in range(40))
+    (draft,) = build_drafts(imported(script, "x.sh"))
+    lines = format_draft(draft).partition("# Not carried over:\n")[2].splitlines()
+    assert len(lines) == 7
+    assert max(map(len, lines)) <= 122
+    assert all(line.count("(") == line.count(")") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "listed"),
+    [
+        ('os.environ[sys.argv[1]] = "1"', "its name depends on sys.argv: a computed name (line 3)"),
+        ('for name in ("FOO_A", "FOO_B"):\n    os.environ[name] = "1"', "unknown to the catalogue: FOO_A (line 4), FOO_B (line 4)"),
+        ('os.environ["HOME"] = "/x"', "not allowed in a preset: HOME (line 3)"),
+    ],
+)
+def test_a_python_script_lists_names_that_it_computes(line: str, listed: str) -> None:
+    (draft,) = build_drafts(imported(f'import os, sys\nos.environ["HCCL_ALGO"] = "x"\n{line}\n'))
+    assert format_draft(draft).partition("# Not carried over:\n")[2] == f"# x.py: {listed}\n"
+
+
+def test_a_notebook_names_the_cell_of_a_variable() -> None:
+    cells = [{"cell_type": "code", "source": ["import os\n", "%env FOO_X=1\n", 'os.environ["HCCL_ALGO"] = "x"']}]
+    (draft,) = build_drafts(imported(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "x.ipynb"))
+    assert "# x.ipynb: unknown to the catalogue: FOO_X (cell 1, line 2)\n" in format_draft(draft)
+
+
+def test_the_json_form_lists_other_variables_with_what_is_left_out(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"x.sh": SCRIPT})
+    fields = json.loads(run("import", "x.sh", "--format", "json").out)
+    (preset,) = fields["presets"]
+    assert [(one["key"], one["line"], one["value"], one["why"]) for one in preset["left_out"]][-1] == (
+        "env.FOO_X", 6, None, "unknown to the catalogue",
+    )  # fmt: skip
+    assert len(fields["settings"]) == 6

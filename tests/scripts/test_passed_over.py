@@ -1,0 +1,93 @@
+"""What of a script no importer follows is read where that is simple, and named where it is not: nothing vanishes without a word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.importing import imported, write
+from support.running import Run
+
+HEAD = "import functools\nimport tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
+MODE = 'precision_mode="force_fp32"'
+ENTRY = "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+SET = 'op.parameter_map["precision_mode"].s = b"force_fp32"\n'
+ATC = "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3"
+
+
+def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for one in imported(text, name).found:
+        found.setdefault(one.scope.rpartition("@")[2], {})[one.key] = one.reason or one.value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (f"make = functools.partial(NPURunConfig, {MODE}, iterations_per_loop=10)\nc = make(iterations_per_loop=20)\n",
+         {"4": {"": "NPURunConfig is handed to functools.partial(), which is not followed"}}),
+        (f"build(NPURunConfig, {MODE})\n", {"4": {"": "NPURunConfig is handed to build(), which is not followed"}}),
+        ("isinstance(config, NPURunConfig)\n", {}),
+        ("class Mine(Other):\n    def __init__(self):\n        super().__init__(precision_mode='x')\n", {}),
+        ("class NPURunConfig:\n    pass\n", {}),
+    ],
+)  # fmt: skip
+def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: str, read: dict[str, dict[str, Any]]) -> None:
+    assert by_scope(HEAD + text, "x.py") == read
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
+         "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):"),
+        ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "parameter_map in line 4 is not followed"),
+        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
+        ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
+        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
+        ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
+        ("x.py", "print('NPURunConfig')\n", "no setting in it"),
+        ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
+        ("x.py", f"{HEAD}assert isinstance(c, NPURunConfig)\n", "no setting in it"),
+    ],
+)  # fmt: skip
+def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
+    name: str, text: str, said: str, tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, {name: text})
+    told = json.loads(run("import", name, "--format", "json").out)
+    assert told["settings"] == []
+    [one] = told["nothing"]
+    assert one["file"] == name
+    assert said in one["reason"]
+    done = run("import", name)
+    assert done.code == 2
+    assert said == "no setting in it" or said[1:] in done.err
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "fill(op.parameter_map)\n",
+    ],
+)
+def test_a_parameter_map_that_other_code_is_given_is_named(use: str) -> None:
+    (told,) = (one.reason for one in imported(HEAD + ENTRY + SET + use, "a.py").found if one.reason)
+    assert told == "op.parameter_map is given to other code, and what that sets is not followed"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "print(op.parameter_map)\n",
+        'n = "x" in op.parameter_map\n',
+        "options = op.parameter_map\n",
+        "logging.info('%s', op.parameter_map)\n",
+    ],
+)
+def test_a_parameter_map_that_is_only_read_is_not(use: str) -> None:
+    assert not [one for one in imported(HEAD + ENTRY + SET + use, "a.py").found if one.reason]

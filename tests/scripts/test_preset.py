@@ -1,0 +1,252 @@
+"""Which settings of one script make one preset, and what the presets of one script are called."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.resolve import Resolver
+from npuprof.resolve.digests import compute_digest
+from npuprof.scripts.family import build_family
+from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.preset_text import format_preset
+from support.importing import imported
+
+ENTRY = "config.graph_options.rewrite_options.custom_optimizers.add()"
+
+
+def session(function: str, *lines: str, config: str = "config") -> str:
+    """Return a function that makes a session with these options."""
+    body = [f"{config} = tf.ConfigProto()", f"op = {ENTRY.replace('config', config, 1)}", 'op.name = "NpuOptimizer"', *lines]
+    return f"def {function}():\n" + textwrap.indent("\n".join(body), "    ") + "\n"
+
+
+def option(name: str, value: object) -> str:
+    field, written = ("b", value) if isinstance(value, bool) else ("i", value) if isinstance(value, int) else ("s", f'b"{value}"')
+    return f'op.parameter_map["{name}"].{field} = {written}'
+
+
+MIXED, FP16, LOOPS = option("precision_mode", "allow_mix_precision"), option("precision_mode", "force_fp16"), option("hccl_timeout", 600)
+RUN_CONFIG = "NPURunConfig(session_config={}, save_checkpoints_steps=100, precision_mode='allow_mix_precision')"
+CLASS = """\
+class Trainer:
+    def __init__(self):
+        config = tf.ConfigProto()
+        self.op = config.graph_options.rewrite_options.custom_optimizers.add()
+        self.op.name = "NpuOptimizer"
+        self.op.parameter_map["use_off_line"].b = True
+
+    def prepare(self):
+        self.op.parameter_map["hccl_timeout"].i = 600
+"""
+
+#: A script, and the settings of each of the presets that it makes, by their names.
+DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
+    "one": (session("train", MIXED), {"x": {"precision_mode": "allow_mix_precision"}}),
+    "two that differ": (
+        session("train", MIXED) + session("_Evaluate", FP16),
+        {"x-train": {"precision_mode": "allow_mix_precision"}, "x-evaluate": {"precision_mode": "force_fp16"}},
+    ),
+    "two that could be one": (
+        session("train", MIXED) + session("evaluate", LOOPS),
+        {"x-train": {"precision_mode": "allow_mix_precision"}, "x-evaluate": {"hccl_timeout": 600}},
+    ),
+    "one with more than the other": (
+        session("train", MIXED, LOOPS) + session("evaluate", MIXED),
+        {
+            "x-train": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600},
+            "x-evaluate": {"precision_mode": "allow_mix_precision"},
+        },
+    ),
+    "two that are equal": (
+        session("train", MIXED, LOOPS) + session("evaluate", LOOPS, MIXED),
+        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
+    ),
+    "one of the module": (
+        textwrap.dedent(session("f", MIXED).partition("\n")[2]) + session("evaluate", FP16),
+        {"x": {"precision_mode": "allow_mix_precision"}, "x-evaluate": {"precision_mode": "force_fp16"}},
+    ),
+    "two of one function": (
+        session("main", MIXED, config="train_config") + session("main", FP16, config="eval_config").partition("\n")[2],
+        {"x-main-train-config": {"precision_mode": "allow_mix_precision"}, "x-main-eval-config": {"precision_mode": "force_fp16"}},
+    ),
+    "two that nothing tells apart": (
+        session("main", MIXED) + session("main", FP16).partition("\n")[2],
+        {"x-main": {"precision_mode": "allow_mix_precision"}, "x-main-2": {"precision_mode": "force_fp16"}},
+    ),
+    "two of one function under conditions": (
+        f"def main():\n  if FLAGS.is_training:\n    op = {ENTRY}\n    {MIXED}\n  else:\n    op = {ENTRY}\n    {FP16}\n",
+        {"x-main": {"precision_mode": "allow_mix_precision"}, "x-main-2": {"precision_mode": "force_fp16"}},
+    ),
+    "an entry that another function makes": (
+        session("make_entry", MIXED, "return op") + f"def main():\n    op = make_entry()\n    {LOOPS}\n",
+        {"x-make-entry": {"precision_mode": "allow_mix_precision"}, "x-main": {"hccl_timeout": 600}},
+    ),
+    "what is exported belongs to each": (
+        "os.environ['HCCL_ALGO'] = 'level0:NA'\n" + session("train", MIXED) + session("evaluate", FP16),
+        {
+            "x-train": {"precision_mode": "allow_mix_precision", "env.HCCL_ALGO": "level0:NA"},
+            "x-evaluate": {"precision_mode": "force_fp16", "env.HCCL_ALGO": "level0:NA"},
+        },
+    ),
+    "the session config of a run config": (
+        session("train", LOOPS, f"run = {RUN_CONFIG.format('config')}"),
+        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600, "estimator.save_checkpoints_steps": 100}},
+    ),
+    "the session config that another function makes": (
+        session("make_config", LOOPS, "return config") + f"def main():\n    run = {RUN_CONFIG.format('make_config()')}\n",
+        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600, "estimator.save_checkpoints_steps": 100}},
+    ),
+    "a session beside a run config": (
+        session("evaluate", LOOPS) + f"def main():\n    run = {RUN_CONFIG.format('None')}\n",
+        {
+            "x-evaluate": {"hccl_timeout": 600},
+            "x-main": {"precision_mode": "allow_mix_precision", "estimator.save_checkpoints_steps": 100},
+        },
+    ),
+    "an argument that overrules its session config": (
+        session("train", FP16, f"run = {RUN_CONFIG.format('config')}"),
+        {"x": {"precision_mode": "allow_mix_precision", "estimator.save_checkpoints_steps": 100}},
+    ),
+    "an attribute in two methods": (CLASS, {"x": {"use_off_line": True, "hccl_timeout": 600}}),
+    "an entry by its number": (
+        session("train", MIXED, 'config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["hccl_timeout"].i = 600'),
+        {"x-train-config": {"precision_mode": "allow_mix_precision"}, "x-train": {"hccl_timeout": 600}},
+    ),
+    "helpers for an entry of others": (
+        f"def set_precision(op):\n    {MIXED}\n\ndef set_timeout(op):\n    {LOOPS}\n",
+        {"x-set-precision": {"precision_mode": "allow_mix_precision"}, "x-set-timeout": {"hccl_timeout": 600}},
+    ),
+    "a file that is called as its function": (
+        session("x", MIXED) + session("evaluate", FP16),
+        {"x": {"precision_mode": "allow_mix_precision"}, "x-evaluate": {"precision_mode": "force_fp16"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_each_configuration_of_a_script_is_a_preset(name: str) -> None:
+    text, expected = DRAFTS[name]
+    made = build_drafts(imported(f"from npu_bridge.npu_init import *\n{text}"))
+    assert {draft.name: draft.settings for draft in made} == expected
+    for draft in made:
+        assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
+
+
+DESCRIPTIONS: dict[str, tuple[str, list[str]]] = {
+    "one": (session("train", MIXED), ["x.py"]),
+    "two that differ": (session("train", MIXED) + session("evaluate", FP16), ["x.py: train()", "x.py: evaluate()"]),
+    "two that are equal": (session("train", MIXED) + session("evaluate", MIXED), ["x.py: train(), evaluate()"]),
+    "many that are equal": ("".join(session(f"f{n}", MIXED) for n in range(9)), ["x.py: f0(), f1(), f2(), f3(), f4(), f5() and 3 more"]),
+    "two under conditions": (
+        f"if FLAGS.a:\n    op = {ENTRY}\n    {MIXED}\nelse:\n    op = {ENTRY}\n    {FP16}\n",
+        ["x.py: line 2 if FLAGS.a", "x.py: line 5 if not (FLAGS.a)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_the_description_says_which_configuration_of_a_script_it_is(name: str) -> None:
+    text, expected = DESCRIPTIONS[name]
+    made = [format_draft(draft).splitlines()[1] for draft in build_drafts(imported(text))]
+    assert made == [f'description = "imported from {told}"' for told in expected]
+
+
+def test_what_an_argument_overrules_is_left_out_with_its_place() -> None:
+    (draft,) = build_drafts(imported("from npu_bridge.npu_init import *\n" + DRAFTS["an argument that overrules its session config"][0]))
+    assert [(note.found.line, note.why) for note in draft.notes] == [(6, "the argument of NPURunConfig in line 7 overrules it")]
+
+
+def test_what_is_left_out_of_a_configuration_without_more_is_told_with_another() -> None:
+    unknown = 'op.parameter_map["hccl_timeout"].i = FLAGS.timeout'
+    (draft,) = build_drafts(imported(session("train", MIXED) + session("evaluate", unknown)))
+    assert draft.name == "x"
+    assert [note.found.key for note in draft.notes] == ["hccl_timeout"]
+
+
+def test_conversions_are_named_by_what_they_write() -> None:
+    text = "".join(
+        f"atc --model={name}.pb --framework=3 --output=om/{name}_fp16 --soc_version=Ascend910B2\n" for name in ("resnet", "bert")
+    )
+    assert [draft.name for draft in build_drafts(imported(text, "convert.sh"))] == ["convert-resnet-fp16", "convert-bert-fp16"]
+
+
+MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optimize_config"
+#: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
+FOREIGN = {
+    "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig does not take it",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(grapph_slice='auto')))": "GraphMemoryOptimizeConfig does not take it",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is no option",
+    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig does not take it",
+    "npu.global_options().dump_config.nosuch = 3": "global_options() does not take it",
+    "npu.global_options().experimental.nosuch.deeper = 3": "global_options() does not take it",
+}
+#: What a script writes, and what a preset holds of it or why it holds nothing.
+WRITTEN: dict[str, object] = {
+    "(1, (2, 3))": "a tuple is no value of an option",
+    "[None]": "a list is no value of an option",
+    "{1: 2}": "a dict is no value of an option",
+    "1j": "a complex is no value of an option",
+    "1 << 20000": "the value is too large",
+}
+
+
+def resolves_as_before(text: str, file: str = "x.py") -> bool:
+    """Return whether the presets of a script, and the family made of them, say what the script says."""
+    made = build_drafts(imported(text, file))
+    alone = [Profile(document.parse_document("x", "x.toml", format_draft(one))) for one in made]
+    resolver = Resolver(lambda *asked: pytest.fail(f"asked for {asked}"))
+    told = [resolver.resolve_profile(one).digest for one in alone] == [compute_digest(one.settings) for one in made]
+    build_family(made)  # it raises unless every leaf resolves as before
+    return told
+
+
+@pytest.mark.parametrize("written", FOREIGN)
+def test_an_argument_that_no_option_stands_for_is_left_out_with_the_reason(written: str) -> None:
+    text = f"import npu_device as npu\nfrom npu_bridge.npu_init import *\n{session('train', MIXED)}\nx = 1\n{written}\n"
+    assert resolves_as_before(text)
+    (note,) = (note for draft in build_drafts(imported(text)) for note in draft.notes if note.found.line == text.count("\n"))
+    assert note.why == FOREIGN[written]
+
+
+@pytest.mark.parametrize(
+    "target", ["NPURunConfig(precision_mode={})", "NPURunConfig(model_dir={})", "npu.global_options().precision_mode = {}"]
+)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_value_is_carried_over_as_a_preset_holds_it_or_left_out_with_the_reason(written: str, target: str) -> None:
+    text = f"import npu_device as npu\nfrom npu_bridge.npu_init import *\n{target.format(written)}\n"
+    assert resolves_as_before(text)
+    (draft,) = build_drafts(imported(text))
+    assert [*draft.settings.values(), *(note.why for note in draft.notes)] == [WRITTEN[written]]
+
+
+def test_a_mode_of_the_graph_that_is_no_number_says_nothing_of_the_scenario() -> None:
+    assert resolves_as_before("from npu_bridge.npu_init import *\nNPURunConfig(graph_run_mode=[1])\n")
+
+
+def test_half_a_character_in_a_file_of_data_is_left_out_with_the_reason() -> None:
+    pod = (
+        '{"kind": "Pod", "spec": {"containers": [{"env": [{"name": "HCCL_ALGO", "value": "\\ud800"}, {"name": "JOB_ID", "value": "7"}]}]}}'
+    )
+    assert resolves_as_before(pod, "pod.json")
+    (draft,) = build_drafts(imported(pod, "pod.json"))
+    assert [note.why for note in draft.notes][:1] == ["the text holds half a character, which UTF-8 has no bytes for"]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ('{"output":"/tmp"}', """'{"output":"/tmp"}'"""),
+        ("plain", '"plain"'),
+        ('it\'s "so"!', '"it\'s \\"so\\"!"'),
+        ('a "b"\nc', r'"a \"b\"\nc"'),
+        ("C:\\tmp", r'"C:\\tmp"'),
+    ],
+)
+def test_a_text_is_written_as_one_would_write_it(value: str, written: str) -> None:
+    text = format_preset({"description": "x"}, {"dump_path": value})
+    assert f"\ndump_path = {written}\n" in text
+    assert document.parse_document("x", "x.toml", text).data["options"]["dump_path"] == value

@@ -1,0 +1,353 @@
+"""Scripts to settings: every shape in the corpus, and what must not be read or guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from npuprof import __main__, document
+from npuprof.document.profile import Profile
+from npuprof.scripts.preset import build_drafts, format_draft
+from support.importing import HEAD, imported, one, settings, write
+
+SCRIPTS = Path(__file__).parent / "samples"
+CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_a_script_of_the_corpus_gives_its_preset(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SCRIPTS)
+    made = build_drafts(imported(path.read_bytes(), path.name))
+    expected = [*SCRIPTS.glob(f"{path.stem}.toml"), *SCRIPTS.glob(f"{path.stem}-*.toml")]
+    assert {draft.name: format_draft(draft) for draft in made} == {file.stem: file.read_text() for file in expected}
+    for draft in made:
+        assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/d")', "/d"),
+        ("custom_op.parameter_map['dump_path'].s = b'/d'", "/d"),
+        ('custom_op.parameter_map["dump_path"].s = bytes("/d", encoding="utf8")', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = "/" "d".encode()', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = ("/%s" % "d").encode("utf-8")', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/{}".format("d"))', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(os.path.join("/", "d"))', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("".join(["/", "d"]))', "/d"),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/d" if True else "/e")', "/d"),
+        ('custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(str(31 * 1024 ** 3))', str(31 * 1024**3)),
+        ('custom_op.parameter_map["hccl_timeout"].i = int(3.6e3)', 3600),
+        ('custom_op.parameter_map["hccl_timeout"].i = -(-1800)', 1800),
+        ('custom_op.parameter_map["enable_dump"].b = 1', True),
+        ('custom_op.parameter_map["enable_dump"].b = not True', False),
+        ('custom_op.parameter_map["deterministic"].i = True', 1),
+        ('custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes(json.dumps({"output": "/p"}))', '{"output": "/p"}'),
+        ('self.op.parameter_map["dump_path"].s = b"/d"', "/d"),
+        ('config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["dump_path"].s = b"/d"', "/d"),
+    ],
+)
+def test_a_constant_is_folded(line: str, value: object) -> None:
+    assert one(f"{line}\n").value == value
+    assert type(one(f"{line}\n").value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("FLAGS.mode", "FLAGS.mode"),
+        ("args.mode", "args.mode"),
+        ("os.environ['MODE']", "environment"),
+        ("os.environ.get('MODE', 'x')", "environment"),
+        ("os.getenv('MODE')", "environment"),
+        ("make_mode()", "make_mode()"),
+        ("open('x').read()", "open"),
+        ("mode", "name mode"),
+        ("'a' if args.x else 'b'", "args.x"),
+        ("'x' * 10 ** 9", "too large"),
+        ("str(9 ** 9 ** 9)", "too large"),
+        ("'%0999999999d' % 1", "too large"),
+        ("'{:999999999}'.format(1)", "too large"),
+        ("str(1 / 0)", "ZeroDivisionError"),
+        ("__import__('os').system('touch /tmp/owned')", "__import__"),
+        ("eval('1')", "eval"),
+    ],
+)
+def test_what_depends_on_the_run_has_a_reason_and_no_value(expression: str, reason: str) -> None:
+    found = one(f'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({expression})\n')
+    assert found.value is None
+    assert reason in found.reason
+
+
+def test_an_entry_counted_from_the_end_has_no_value() -> None:
+    add = 'entries.add().name = "{}"\nentries[-1].parameter_map["use_off_line"].b = {}\n'
+    found = imported(f"entries = config.custom_optimizers\n{add.format('NpuOptimizer', True)}{add.format('Other', False)}").found
+    assert [(one.value, one.reason) for one in found] == [(None, "depends on which entry is the last one")] * 2
+
+
+def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
+    found = one(
+        'flags.DEFINE_string("mode", "force_fp32", "")\ncustom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'
+    )
+    assert (found.value, found.given.default) == (None, "force_fp32")
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["mode = 'a'\nif flag:\n    mode = 'b'\n", "mode = 'a'\nmode += 'b'\n", "for mode in names:\n    pass\n", "mode = 'a'\ndef f():\n    global mode\n    mode = 'b'\n",  # noqa: E501
+     "if (mode := read()):\n    mode = 'a'\n", "with open('x') as mode:\n    pass\n", "import mode\n", "mode, other = pair()\n", "def mode(): pass\n"],  # noqa: E501
+)  # fmt: skip
+def test_a_name_that_can_have_two_values_has_none(before: str) -> None:
+    assert one(f'{before}op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n').reason
+
+
+def test_a_name_that_is_only_read_by_its_text_keeps_its_value() -> None:
+    assert one("mode = 'a'\nother = globals()['mode']\nop.parameter_map[\"precision_mode\"].s = tf.compat.as_bytes(mode)\n").value == "a"
+
+
+def test_a_list_that_is_changed_later_is_not_folded() -> None:
+    assert one('names = ["a"]\nnames.append("b")\nop.parameter_map["dump_layer"].s = tf.compat.as_bytes(" ".join(names))\n').reason
+
+
+def test_a_function_is_read_with_the_arguments_of_its_calls() -> None:
+    source = 'def f(op, mode="x"):\n    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\nf(o, "force_fp32")\n'
+    assert settings(source) == {"precision_mode": "force_fp32"}
+    assert settings(source + 'f(o, "force_fp16")\n') == {"precision_mode": "force_fp16"}  # one call after the other
+    assert settings(source.replace('f(o, "force_fp32")', "f(o)")) == {"precision_mode": "x"}
+
+
+def test_conditions_are_kept_as_they_are_written() -> None:
+    source = "if a:\n    op.parameter_map['use_off_line'].b = True\nelif b > 1:\n    op.parameter_map['enable_dump'].b = True\nelse:\n"
+    source += "    op.parameter_map['mix_compile_mode'].b = True\n"
+    assert [one.condition for one in imported(source).found] == ["a", "b > 1", "not (a) and not (b > 1)"]
+
+
+def test_the_place_is_a_line_and_a_column_in_characters() -> None:
+    found = one('ä = 1; op.parameter_map["use_off_line"].b = True\n')
+    assert (found.line, found.column) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["print(op.parameter_map['x'].s)", "x = op.parameter_map['x'].s", "'op.parameter_map[\"x\"].s = 1'", "parameter_map = {}",
+     "other['x'].s = b'1'", "op.parameters['x'].s = b'1'"],
+)  # fmt: skip
+def test_what_only_looks_like_a_setting_is_not_read(line: str) -> None:
+    assert imported(f"{line}\n").found == ()
+
+
+def test_classes_of_the_same_name_from_elsewhere_are_not_read() -> None:
+    assert not imported("# npu\nclass DumpConfig:\n    pass\nDumpConfig(enable_dump=True)\n").found
+    assert not imported("from mylib import MemoryConfig # no npu\nMemoryConfig(static_memory_policy=1)\n".replace("# no npu", "")).found
+
+
+BAD = {
+    "nul": b"x = 1\0\nop.parameter_map['x'].b = True\n",
+    "utf16": "op.parameter_map['x'].b = True\n".encode("utf-16"),
+    "utf32": "op.parameter_map['x'].b = True\n".encode("utf-32"),
+    "latin1": "# \xe4\nop.parameter_map['use_off_line'].b = True\n".encode("latin-1"),
+    "cookie": "# coding: latin-1\n# \xe4\nop.parameter_map['use_off_line'].b = True\n".encode("latin-1"),
+    "unknown-cookie": b"# coding: klingon\nop.parameter_map['use_off_line'].b = True\n",
+    "crlf": b"if a:\r\n    op.parameter_map['use_off_line'].b = True\r\n",
+    "cr": b"a = 1\rop.parameter_map['use_off_line'].b = True\r",
+    "long": b"parameter_map = [" + b"1," * 5_000_000 + b"]",
+    "parentheses": b"parameter_map = " + b"(" * 2000 + b")" * 2000,
+    "lists": b"parameter_map = " + b"[" * 90 + b"]" * 90,
+    "sum": b"op.parameter_map['dump_path'].s = " + b"+".join([b"b'a'"] * 3000),
+    "elifs": b"if a: parameter_map\n" + b"elif b: op.parameter_map['use_off_line'].b = True\n" * 2000,
+    "calls": b"op.parameter_map['x'].s = " + b"f(" * 150 + b")" * 150,
+    "attributes": b"op" + b".a" * 2000 + b".parameter_map['x'].b = True",
+    "names": b"a0 = 'x'\n" + b"".join(b"a%d = a%d + a%d\n" % (n + 1, n, n) for n in range(60)) + b"op.parameter_map['dump_path'].s = a60\n",
+    "circle": b"a = b\nb = a\nop.parameter_map['dump_path'].s = a\n",
+    "broken": b"def f(:\n  parameter_map\n",
+    "indent": b"if a:\n\tx = 1\n        y = 2\nop.parameter_map['use_off_line'].b = True\n",
+    "empty": b"",
+    "random": bytes(range(256)) * 20,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_any_bytes_are_read_or_said_by_name(name: str) -> None:
+    found = imported(BAD[name])
+    assert found.problems or name in ("cookie", "crlf", "cr", "lists", "sum", "elifs", "calls", "attributes", "names", "circle", "empty")
+    assert all(problem.code == "NP801" and problem.path == "x.py" for problem in found.problems)
+    if name in ("latin1", "cookie", "crlf", "cr", "unknown-cookie"):
+        assert [one.key for one in found.found] == ["use_off_line"]
+    build_drafts(found)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"\0export JOB_ID=1", b"export JOB_ID='\xff'", b"export JOB_ID='", b'export JOB_ID="$(', b"a" * 5_000_000, b"<<EOF\nexport JOB_ID=1"],
+)
+def test_any_shell_bytes_are_read(raw: bytes) -> None:
+    imported(raw, "x.sh")
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("export JOB_ID='a b'", "a b"), ('export JOB_ID="a\\"b"', 'a"b'), ("export JOB_ID=a\\ b", "a b"), ("export JOB_ID=$'a\\tb'", "<depends on $'a\\tb'>"),  # noqa: E501
+        ("export JOB_ID=a'b'\"c\"", "abc"), ("declare -x JOB_ID=1", "1"), ("JOB_ID=1 python x.py", "1"), ("env JOB_ID=1 python x.py", "1"),
+        ("export A=1 JOB_ID=2", "2"), ("JOB_ID=4; export JOB_ID", "4"), ("export JOB_ID=5;echo", "5"),
+        ("X=7\nexport JOB_ID=${X}", "7"), ("export JOB_ID=", ""), ("export \\\n  JOB_ID=8", "8"),
+        ("export JOB_ID=$X", "<depends on $X>"), ("export JOB_ID=`date`", "<depends on `date`>"), ("export JOB_ID=a$(date)b", "<depends on $(date)>"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_shell_words_mean_what_the_shell_says(line: str, value: str) -> None:
+    assert settings(f"{line}\n", "x.sh") == {"env.JOB_ID": value}
+
+
+@pytest.mark.parametrize(
+    "line", ["JOB_ID=1", "# export JOB_ID=1", "echo export JOB_ID=1", "cat <<X\nexport JOB_ID=1\nX", "echo 'export JOB_ID=1'"]
+)
+def test_shell_text_that_sets_nothing_is_not_read(line: str) -> None:
+    assert not imported(f"{line}\n", "x.sh").found
+
+
+def test_the_json_form_lists_every_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(
+        tmp_path,
+        {"a.py": HEAD + 'custom_op.parameter_map["hccl_timeout"].i = FLAGS.t\n# custom_op.parameter_map["use_off_line"].b = True\n'},
+    )
+    assert __main__.main(["import", str(tmp_path / "a.py"), "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"] == "npuprof.import/1"
+    (setting,) = answer["settings"]
+    assert {name: setting[name] for name in ("line", "column", "surface", "key", "field", "value")} == {
+        "line": 6, "column": 1, "surface": "session", "key": "hccl_timeout", "field": "i", "value": None,
+    }  # fmt: skip
+    assert "FLAGS.t" in setting["reason"]
+    assert [one["key"] for one in answer["commented"]] == ["use_off_line"]
+
+
+def test_several_presets_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(SCRIPTS / "two_sessions.py")]
+    assert __main__.main(["import", *files]) == 2
+    assert "NP816" in capsys.readouterr().err
+    assert __main__.main(["import", *files, "-o", str(tmp_path / "out")]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["two_sessions-predict.toml", "two_sessions-train.toml"]
+    assert __main__.main(["import", *files, "-o", str(tmp_path / "out")]) == 2  # never over what is there
+
+
+def test_a_missing_file_is_named_and_the_others_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"a.py": HEAD + 'custom_op.parameter_map["hccl_timeout"].i = 600\n'})
+    assert __main__.main(["import", str(tmp_path / "no.py"), str(tmp_path / "a.py")]) == 2
+    captured = capsys.readouterr()
+    assert "hccl_timeout = 600" in captured.out
+    assert "no.py" in captured.err
+
+
+def test_sidecar_files_beside_the_script_are_written_out(tmp_path: Path) -> None:
+    lists = '{"black-list": {"to-add": ["MatMul"]}}'
+    source = HEAD + 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("./ops_info.json")\n'
+    write(tmp_path, {"ops_info.json": lists, "a.py": source})
+    (draft,) = build_drafts(imported(source, str(tmp_path / "a.py")))
+    assert draft.settings["modify_mixlist"] == {"black-list": {"to-add": ["MatMul"]}}
+    (tmp_path / "ops_info.json").write_text("{// broken")
+    (draft,) = build_drafts(imported(source, str(tmp_path / "a.py")))
+    assert draft.settings["modify_mixlist"] == "./ops_info.json"
+
+
+@pytest.mark.parametrize("after", ["C.mode = args.mode\n", 'setattr(C, "mode", args.mode)\n', "def f():\n    C.mode = args.mode\n"])
+def test_an_attribute_of_a_class_that_is_given_anew_has_no_fixed_value(after: str) -> None:
+    line = 'op.parameter_map["precision_mode"].s = tf.compat.as_bytes(C.mode)\n'
+    source = 'class C(object):\n    mode = "force_fp32"\n'
+    assert one(f"{source}{line}").value == "force_fp32"
+    assert one(f"{source}{after}{line}").reason == "depends on C.mode"
+
+
+def test_a_variable_that_is_exported_stays_so() -> None:
+    found = imported("export RANK_SIZE=1\nRANK_SIZE=8\nJOB_ID=3\n", "x.sh").found
+    assert [(one.line, one.name, one.value) for one in found] == [(1, "RANK_SIZE", "1"), (2, "RANK_SIZE", "8")]
+
+
+@pytest.mark.parametrize(
+    ("line", "conditions"),
+    [
+        ("[ -f x ] && export JOB_ID=1", ["[ -f x ]"]),
+        ("[ -f x ] || export JOB_ID=1", ["not ([ -f x ])"]),
+        ("test -d x &&\n  export JOB_ID=1 && export RANK_SIZE=2", ["test -d x", "test -d x"]),
+        ("[[ $a == 1 ]] && { export JOB_ID=1; export RANK_SIZE=2; }\nexport DEVICE_ID=1", ["[[ $a == 1 ]]", "[[ $a == 1 ]]", ""]),
+        ("cd x && export JOB_ID=1", [""]),
+        ("f() {\n  export JOB_ID=1\n  if [ x ] && [ y ]; then\n    export RANK_SIZE=2\n  fi\n}\nexport DEVICE_ID=1", ["", "[ x ]", ""]),
+    ],
+)
+def test_what_a_shell_runs_only_after_a_test_has_a_condition(line: str, conditions: list[str]) -> None:
+    assert [one.condition for one in imported(f"{line}\n", "x.sh").found] == conditions
+
+
+def test_the_open_end_of_a_rendered_estimator_sets_nothing() -> None:
+    from npuprof.library import loads, render
+
+    text = render(loads("[options]\nhcom_parallel = true\n"), "estimator")
+    assert "**more" in text
+    assert settings(text) == {"hcom_parallel": True}
+    called = f"{text}\n\nconfig = run_config(**read())\n"
+    assert "<depends on **more>" in settings(called).values()
+
+
+def test_a_list_with_a_second_name_is_not_folded() -> None:
+    line = 'op.parameter_map["dump_layer"].s = tf.compat.as_bytes(" ".join(names))\n'
+    assert one(f'names = ["a"]\nself.names = names\n{line}').value == "a"
+    assert (
+        one(f'names = ["a"]\nother = names\nother.append("b")\n{line}').reason == "depends on the variable names, which has a second name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("imports", "expression"),
+    [
+        ("import os.path as osp", 'osp.join("/a", "b")'),
+        ("from os import path", 'path.join("/a", "b")'),
+        ("from os import path as p", 'p.join("/a", "b")'),
+        ("from os.path import join", 'join("/a", "b")'),
+        ("import os.path", 'os.path.join("/a", "b")'),
+        ("import os", '{"x": "/a/b"}.get("x", "/c")'),
+        ("import os", '{"y": "/c"}.get("x", "/a/b")'),
+    ],
+)
+def test_a_function_is_known_under_the_name_it_is_imported_by(imports: str, expression: str) -> None:
+    line = f'op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+    assert one(f"{imports}\n{line}").value == "/a/b"
+
+
+def test_a_function_of_the_same_name_from_elsewhere_is_not() -> None:
+    line = 'op.parameter_map["dump_path"].s = tf.compat.as_bytes(join("/a", "b"))\n'
+    assert one(f"from mine import join\n{line}").reason == "depends on the result of join('/a', 'b')"
+
+
+def test_half_a_character_is_no_value() -> None:
+    assert one('op.parameter_map["dump_path"].s = tf.compat.as_bytes("/\\ud800")\n').reason
+    assert "half a character" in one('import npu_device\nnpu_device.global_options().work_path = "/\\ud800"\n').reason
+
+
+def test_names_that_are_given_side_by_side_have_their_own_values() -> None:
+    line = 'op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+    assert one(f'other, (mode, third) = 1, ("force_fp32", 2)\n{line}').value == "force_fp32"
+    assert one(f'[mode, *rest] = "force_fp32", 2\n{line}').reason
+    assert one(f'mode, other = "force_fp32"\n{line}').reason
+
+
+@pytest.mark.parametrize("parameters", ["more", "**other", "*more"])
+def test_an_open_end_of_another_name_depends_on_the_run(parameters: str) -> None:
+    text = f'"""Made with npuprof."""\n\n\ndef run_config({parameters}):\n    return NPURunConfig(**more)\n'
+    assert settings(text) == {"?": "<depends on **more>"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "key", "value"),
+    [
+        ("--external_weight=1", "external_weight", True), ("--external_weight=2", "atc.external_weight", "2"),
+        ("--external_weight=true", "atc.external_weight", "true"), ("--jit_compile=2", "jit_compile", "auto"),
+        ("--jit_compile=auto", "atc.jit_compile", "auto"), ("--deterministic=1", "deterministic", 1),
+        ("--oo_constant_folding=false", "oo_constant_folding", False), ("--oo_constant_folding=0", "atc.oo_constant_folding", "0"),
+        ("--input_shape='a:1,2'", "input_shape", "a:1,2"), ("--input_shape='a:1~10'", "atc.input_shape", "a:1~10"),
+        ("--precision_mode=fp16", "precision_mode", "fp16"), ("--virtual_type=1", "atc.virtual_type", 1),
+        ("--raw_ge_options_ignore_unsupported=true", "atc.raw_ge_options_ignore_unsupported", True),
+    ],
+)  # fmt: skip
+def test_a_flag_is_an_option_where_one_can_hold_its_text(flag: str, key: str, value: object) -> None:
+    assert settings(f"atc {flag}\n", "x.sh") == {key: value}

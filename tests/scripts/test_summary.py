@@ -1,0 +1,277 @@
+"""Many scripts told together: what matters first, who has the same, what is left out and why, what a release would touch."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.model import Finding, Place
+from npuprof.scripts.summary.forms import format_report, format_report_page
+from npuprof.scripts.summary.report import Report, Table, Weighty, group_findings
+from support.growth import measure_growth
+from support.importing import HEAD, TAIL, write
+from support.running import Run
+
+MAP = 'custom_op.parameter_map["{}"].s = tf.compat.as_bytes({})\n'
+
+
+def script(*settings: tuple[str, str]) -> str:
+    return HEAD + "".join(MAP.format(*one) for one in settings) + TAIL
+
+
+TREE: dict[str, str] = {
+    "tree/a/train.py": script(("precision_mode", '"allow_mix_precision"')),
+    "tree/b/train.py": script(("precision_mode", '"allow_mix_precision"')),
+    "tree/c/train.py": script(("precision_mode", '"allow_mix_precision"'), ("auto_tune_mode", '"GA"')),
+    "tree/d/train.py": script(("precision_mode", "FLAGS.precision"), ("precison_mode", '"force_fp32"')),
+    "tree/e/train.py": script(("precision_mode", '"allow_mixed"'), ("dump_path", "FLAGS.dump")),
+    "tree/f/train.py": script(("precision_mode", '"allow_mixed_precision"')),
+    "tree/g/run.sh": "export HCCL_CONNECT_TIMEOUT=600 RANK_ID=0\natc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3\n",
+    "tree/g/none.py": "print(1)\n",
+    "tree/g/broken.py": f"{HEAD}custom_op.parameter_map[\n",
+}
+
+
+def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(tmp_path: Path, run: Run) -> None:
+    helper = f"def get_config():\n{textwrap.indent(HEAD + MAP.format('precision_mode', repr('force_fp16')), '    ')}    return config\n"
+    caller = "from helper import get_config\nsess = tf.Session(config=get_config())\n"
+    write(tmp_path, {"tree/helper.py": helper, "tree/a.py": caller, "tree/b.py": caller, "tree/c.py": TREE["tree/c/train.py"]})
+    counted = json.loads(run("scan", "tree", "--statistics", "--format", "json").out)
+    told = json.loads(run("import", "tree", "--format", "json").out)
+    of_helper = [one for one in told["settings"] if one["file"].endswith("helper.py")]
+    assert (len(told["settings"]), len(told["followed"]), len(of_helper)) == (3, 2, 1)
+    assert counted["surfaces"][0]["settings"] == len(told["settings"]) + len(told["followed"]) - len(of_helper) == 4
+    assert (counted["counts"]["files"], counted["counts"]["files_with_settings"]) == (4, 3)
+
+
+@pytest.mark.accepted
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("scan-upgrade.txt", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "8.0.0"]),
+        ("scan.html", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html"]),
+        ("scan.txt", ["scan", "tree", "--statistics"]),
+        ("scan.json", ["scan", "tree", "--statistics", "--cann", "8.0.0", "--format", "json"]),
+    ],
+)
+def test_a_tree_is_told_as_accepted(name: str, words: list[str], tmp_path: Path, run: Run, golden: Callable[[str, str], None]) -> None:
+    write(tmp_path, dict(TREE))
+    golden(f"summary/{name}", run(*words).out)
+
+
+def test_the_counts_are_those_of_the_tree(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, dict(TREE))
+    done = run("scan", "tree", "--statistics", "--format", "json")
+    told = json.loads(done.out)
+    assert (done.code, told["schema"]) == (1, "npuprof.scan-statistics/1")
+    assert (told["counts"]["files"], told["counts"]["files_with_settings"], told["counts"]["files_unread"]) == (9, 7, 1)
+    findings = json.loads(run("scan", "tree", "--format", "json").out)["findings"]
+    assert told["counts"]["errors"] == sum(one["severity"] == "error" for one in findings)
+    shown = sum(row["places"] for name in ("mistakes", "deprecated") for row in told[name])
+    assert shown == sum(one["severity"] != "info" for one in findings)
+
+
+def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(tmp_path: Path, run: Run) -> None:
+    text = "# é\n" + script(("precision_mode", '"force_fp32"'))
+    latin = text.encode("latin-1")
+    write(tmp_path, {"tree/a.py": latin, "tree/b.py": HEAD.encode("utf-16"), "tree/c.py": f"{HEAD}print((\n"})
+    counts = json.loads(run("scan", "--statistics", "tree", "--format", "json").out)["counts"]
+    assert (counts["files"], counts["files_with_settings"], counts["files_unread"]) == (3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "order"),
+    [
+        ([("NP501", "auto_tune_mode", "warning", 9), ("NP201", "x", "error", 1)], ["NP201", "NP501"]),
+        ([("NP203", "dump_path", "error", 9), ("NP204", "precision_mode", "error", 1)], ["NP204", "NP203"]),
+        ([("NP203", "precision_mode", "error", 2), ("NP202", "precision_mode", "error", 3)], ["NP202", "NP203"]),
+        ([("NP201", "dump_pth", "error", 2), ("NP201", "precison_mode", "error", 1)], ["precison_mode", "dump_pth"]),
+        ([("NP203", "env.X", "error", 2), ("NP202", "", "error", 2)], ["NP202", "NP203"]),
+    ],
+)
+def test_errors_come_first_then_numerics_then_what_most_scripts_have(rows: list[tuple[str, str, str, int]], order: list[str]) -> None:
+    findings = [
+        Finding(code, f"{code} of {key}", key=key, where=Place(f"{n}.py", 1, 1), severity=severity)
+        for code, key, severity, n_files in rows
+        for n in range(n_files)
+    ]
+    groups = group_findings(findings)
+    assert [one.code for one in groups] == order or [one.key for one in groups] == order
+    assert {(one.code, one.key): len(one.files) for one in groups} == {(code, key): n_files for code, key, _, n_files in rows}
+
+
+def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() -> None:
+    said = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
+    [one] = group_findings(Finding("NP203", text, key="precision_mode", where=Place("x.py", n, 1)) for n, text in enumerate(said, 1))
+    assert (one.message, one.first, one.places, one.wordings, one.files) == ("'b' is unknown", "x.py:2:1", 4, 2, ("x.py",))
+
+
+@pytest.mark.parametrize(
+    ("setting", "words", "told"),
+    [
+        (("auto_tune_mode", '"GA"'), ["--cann", "9.0.0"], ("auto_tune_mode", "decide")),
+        (("auto_tune_mode", '"GA"'), ["--cann", "5.0.4"], ("auto_tune_mode", "deprecated")),
+        (("precision_mode", '"force_fp32"'), ["--cann", "9.0.0"], ("precision_mode", "rename")),
+        (("precision_mode", '"force_fp16"'), ["--cann", "9.0.0"], ("precision_mode", "decide")),  # training or not is not said
+        (("graph_memory_max_size", '"1"'), ["--cann", "9.0.0"], ("graph_memory_max_size", "drop")),
+        (("precision_mode_v2", '"origin"'), ["--cann", "5.0.4"], ("precision_mode_v2", "gone")),
+        (("precision_mode_v2", '"origin"'), ["--cann", "9.0.0"], None),
+        (("static_memory_policy", "1"), ["--cann", "9.0.0"], None),  # as text it is refused, and no step is about that
+        (("dump_path", '"a"'), ["--cann", "9.0.0", "--from", "8.0.0"], ("hccl_timeout", "default")),
+        (("dump_path", '"a"'), ["--cann", "8.0.0", "--from", "8.0.0"], None),
+        (("dump_path", '"a"'), ["--cann", "7.0.RC1", "--from", "6.3.RC2"], None),  # a default of TensorFlow 2 alone changed
+    ],
+)  # fmt: skip
+def test_what_a_release_touches_is_told_with_its_scripts(
+    setting: tuple[str, str], words: list[str], told: tuple[str, str] | None, tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, {"x.py": script(setting)})
+    rows = json.loads(run("scan", "--statistics", "x.py", *words, "--format", "json").out)["upgrade"]
+    found = [row for row in rows if told and row["kind"] == told[1] and told[0] in row["what"]]
+    assert bool(found) == (told is not None)
+    assert told or not rows
+    assert all(row["names"] == ["x.py"] and row["try"] for row in found)
+
+
+def test_what_no_preset_carries_is_touched_all_the_same(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"x.py": f"{HEAD}if FLAGS.x:\n    custom_op.parameter_map['jit_compile'].b = True\n{TAIL}"})
+    [row] = json.loads(run("scan", "x.py", "--statistics", "--cann", "9.0.0", "--format", "json").out)["upgrade"]
+    assert (row["kind"], row["names"], row["what"].partition(":")[0]) == ("new value", ["x.py"], "jit_compile = true")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["scan", "x.py", "--format", "html"], "--format html needs --statistics"),
+        (["scan", "x.py", "--from", "8.0.0", "--cann", "9.0.0"], "--from needs --statistics"),
+        (["scan", "x.py", "--statistics", "--format", "sarif"], "cannot be combined with --format sarif"),
+        (["scan", "x.py", "--statistics", "--from", "8.0.0"], "say --cann RELEASE as well"),
+        (["scan", "x.py", "--statistics", "--from", "9.0.0", "--cann", "8.0.0"], "--from 9.0.0 is later"),
+        (["scan", "x.py", "--statistics", "--cann", "nine"], "unknown CANN release"),
+    ],
+)  # fmt: skip
+def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "try:" in done.err
+
+
+def test_a_file_that_is_named_and_cannot_be_read_is_told_as_everywhere(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
+    done = run("scan", "x.py", "gone.py", "--statistics")
+    assert (done.code, "gone.py" in done.out) == (2, True)
+
+
+def test_a_report_is_written_to_the_file_that_is_named(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"x.py": script(("precision_mode", '"force_fp32"'))})
+    done = run("scan", "x.py", "--statistics", "--format", "html", "-o", "report.html")
+    assert (done.code, done.out) == (0, "")
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_lines_fit_a_terminal_and_stay_whole_in_a_pipe(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.report import output
+
+    write(tmp_path, dict(TREE))
+    whole = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "5.0.4").out
+    assert max(map(len, whole.splitlines())) > 100
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = b"".join(output.encode_pieces(whole, None, False, True)).decode()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split() == whole.split()
+
+
+class Checker(HTMLParser):
+    """Holds a page to be well formed, of known elements, and to load nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        known = (
+            {"class", "lang", "charset", "role", "aria-label", "tabindex", "scope"}
+            if tag != "meta"
+            else {"charset", "name", "content", "http-equiv"}
+        )
+        assert {name for name, _ in attrs} <= known
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if not self.open or self.open[-1] != "style" else ""
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+    handle_pi = unknown_decl = handle_comment
+
+
+ELEMENTS = {
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "tr", "td", "th", "ol", "li", "strong", "br", "details",
+    "summary", "main", "div", "caption", "thead", "tbody",
+}  # fmt: skip
+
+
+def check_page(page: str) -> str:
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert not checker.open
+    assert checker.seen <= ELEMENTS
+    assert not {char for char in page if not char.isprintable() and char != "\n"}
+    return checker.text
+
+
+HOSTILE = st.text(st.one_of(st.sampled_from("<>&\"'/=;\n\r\t\0\x1b\u202e\udc80é 😀"), st.characters())) | st.sampled_from(
+    ["<script>alert(1)</script>", "</td></table><img src=x onerror=y>", "&amp;&lt;", "<!--", "]]>", "' onload='x"]
+)
+
+
+@given(HOSTILE, st.lists(HOSTILE, max_size=6))
+def test_nothing_that_somebody_wrote_becomes_markup(text: str, names: list[str]) -> None:
+    weighty = Weighty("NP201", "error", text, text, text, text, ("numerics",), text, 3, (text, *names), 1)
+    table = Table("x", text, ("files", "what", "names"), [(1, text, (text, *names))], 2, remark=text)
+    report = Report({"files": 1}, [weighty], 2, [table, Table("y", "empty", ("a",), [])], (text,))
+    check_page(format_report_page(report))
+    shown = format_report(report)
+    assert not {char for char in shown if not char.isprintable() and char != "\n"}
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)<.py", "&amp;.py", "a\nb.py", "\u202egnp.py", "'\">x.py", os.fsdecode(b"\xff.py")])
+def test_hostile_names_and_values_of_a_tree_stay_text(name: str, tmp_path: Path, run: Run) -> None:
+    value = "</td><script src=http://x/>"
+    lines = script(("precision_mode", repr(value)), (value, repr(value)), ("dump_path", f"FLAGS[{value!r}]"))
+    write(tmp_path, {f"tree/{name}": lines, "tree/b.py": lines})
+    page = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html").out
+    assert value in check_page(page)
+    assert json.loads(run("scan", "tree", "--statistics", "--format", "json").out)["counts"]["files"] == 2
+
+
+def test_a_report_costs_what_the_number_of_scripts_costs(tmp_path: Path, run: Run) -> None:
+    def build_command(size: int) -> Callable[[], object]:
+        for number in range(size):
+            path = tmp_path / str(size) / f"{number}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(script(("precision_mode", '"force_fp32"'), ("dump_path", f'"{number}"'), (f"nope{number}", "FLAGS.x")))
+        return lambda: run("scan", "--statistics", tmp_path / str(size), "--cann", "9.0.0", "--from", "8.0.0")
+
+    assert measure_growth(build_command, 20) < 1.3

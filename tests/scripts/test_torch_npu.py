@@ -1,0 +1,171 @@
+"""Settings of torch_npu in scripts: every row of the catalogue, under any imported name, through tables, helpers and notebooks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import npuprof
+from npuprof import catalog
+from npuprof.document.keys import format_toml_value
+from npuprof.scripts.python.reader import mentions_python_setting
+from npuprof.scripts.python.torch_settings import list_forms
+from support.importing import findings, imported, settings, write
+from support.running import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = catalog.record_names("torch_npu")
+HEAD = "import torch\nimport torch_npu\n"
+SAMPLES = {"bool": "True", "int": "3", "float": "0.5", "str": "'Add,Sub'", "path": "'/tmp/x'"}
+MEMBER = "torch.npu.CubeMathType.USE_HF32"
+
+
+def setting(name: str) -> catalog.Setting:
+    found = catalog.find_setting("torch_npu", name)
+    assert found is not None
+    return found
+
+
+def write_row(name: str) -> str:
+    """Return the code that sets a row to a value that it takes."""
+    row = setting(name)
+    value = str(row.choices[-1]) if ".CubeMathType" in row.call else repr(row.choices[-1]) if row.choices else SAMPLES[row.kind]
+    return row.call.format(value) if row.call else f"torch.npu.set_option({{{name!r}: {value}}})"
+
+
+def read(lines: str, head: str = HEAD) -> dict[str, Any]:
+    return {key.removeprefix("torch_npu."): value for key, value in settings(head + lines).items()}
+
+
+def judge(lines: str) -> list[tuple[str, str, int]]:
+    return [(one.code, one.severity, one.line - 2) for one in findings(HEAD + lines) if one.severity != "info"]
+
+
+def test_every_row_is_read_from_the_code_that_sets_it_and_is_judged_as_in_a_preset() -> None:
+    assert len(ROWS) >= 7
+    assert sum(map(len, list_forms().values())) == sum(bool(setting(name).call) for name in ROWS)
+    for name in ROWS:
+        (value,) = read(write_row(name)).values()
+        assert list(read(write_row(name))) == [name]
+        assert mentions_python_setting((HEAD + write_row(name)).encode()), name
+        judged = npuprof.check(npuprof.loads(f"[torch_npu]\n{name} = {format_toml_value(value)}\n"))
+        wrong = {one.code for one in judged if one.severity != "info"} - {"NP214", "NP601"}
+        assert {code for code, *_ in judge(write_row(name))} == wrong <= {"NP501"}, (name, judged)
+
+
+READ = [
+    ("torch.npu.set_compile_mode(jit_compile=False)", {"jit_compile": False}),
+    ("torch.npu.set_compile_mode(False)", {"jit_compile": False}),
+    ("torch.npu.set_compile_mode(jit_compile=0)", {"jit_compile": False}),
+    ("import torch_npu as tn\ntn.npu.set_compile_mode(jit_compile=True)", {"jit_compile": True}),
+    ("from torch_npu import npu\nnpu.config.allow_internal_format = False", {"allow_internal_format": False}),
+    ("from torch import npu as card\ncard.conv.allow_hf32 = False", {"conv.allow_hf32": False}),
+    ("from torch_npu.npu import set_compile_mode as mode\nmode(jit_compile=True)", {"jit_compile": True}),
+    ("from torch_npu.npu import matmul\nmatmul.allow_hf32 = True", {"matmul.allow_hf32": True}),
+    ("mm = torch.npu.matmul\nmm.allow_hf32 = True", {"matmul.allow_hf32": True}),
+    (f"torch.npu.matmul.cube_math_type = {MEMBER}", {"matmul.cube_math_type": "USE_HF32"}),
+    ("kind = torch_npu.npu.CubeMathType\ntorch.npu.matmul.cube_math_type = kind.USE_FP16", {"matmul.cube_math_type": "USE_FP16"}),
+    ("setattr(torch.npu.config, 'allow_internal_format', False)", {"allow_internal_format": False}),
+    ("torch.npu.set_option({'ACL_AICORE_NUM': '24', 'ACL_DEBUG_DIR': '/x'})", {"ACL_AICORE_NUM": 24, "ACL_DEBUG_DIR": "/x"}),
+    ("torch_npu.npu.set_option(option=dict(ACL_AICORE_NUM=24))", {"ACL_AICORE_NUM": 24}),
+    ("o = {}\no['ACL_DEBUG_DIR'] = '/a'\ntorch.npu.set_option(o)", {"ACL_DEBUG_DIR": "/a"}),
+    ("o = {'ACL_DEBUG_DIR': '/a'}\no['ACL_DEBUG_DIR'] = '/b'\ntorch.npu.set_option(o)", {"ACL_DEBUG_DIR": "/b"}),
+    ("o = {'ACL_DEBUG_DIR': '/a'}\no = {'ACL_AICORE_NUM': 1}\ntorch.npu.set_option(o)", {"ACL_AICORE_NUM": 1}),
+    ("o = {}\no.update({'ACL_DEBUG_DIR': '/a'}, ACL_AICORE_NUM=2)\ntorch.npu.set_option(o)", {"ACL_DEBUG_DIR": "/a", "ACL_AICORE_NUM": 2}),
+    ("o = {}\ndef f(t):\n    torch.npu.set_option(t)\no['ACL_DEBUG_DIR'] = '/a'\nf(o)", {"ACL_DEBUG_DIR": "/a"}),
+    ("def f(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\nf(True)", {"jit_compile": True}),
+    ("D = '/tmp'\ntorch.npu.set_option({'ACL_DEBUG_DIR': D + '/x'})", {"ACL_DEBUG_DIR": "/tmp/x"}),
+    ("torch.npu.set_compile_mode(jit_compile=FLAGS.jit)", {"jit_compile": "<depends on the command line or its parameters (FLAGS.jit)>"}),
+    ("torch.npu.set_compile_mode()", {"jit_compile": "<depends on all arguments of torch.npu.set_compile_mode()>"}),
+    ("torch.npu.set_option(load())", {"?": "<depends on the result of load()>"}),
+    ("o = {}\no = load()\ntorch.npu.set_option(o)", {"?": "<depends on the result of load()>"}),
+    ("o = {}\no[key] = 1\ntorch.npu.set_option(o)", {"?": "<depends on the name key>"}),
+    ("if torch.npu.config.allow_internal_format == 1: pass\n# torch.npu.set_option({})", {}),
+    ("torch = object()\ntorch.npu.set_compile_mode(jit_compile=False)", {}),
+    ("class A:\n    def f(self, config):\n        config.allow_internal_format = True\n        self.matmul.allow_hf32 = 1", {}),
+]
+
+
+@pytest.mark.parametrize(("lines", "expected"), READ, ids=[str(number) for number in range(len(READ))])
+def test_calls_are_read_under_any_name_and_what_is_not_constant_has_its_reason(lines: str, expected: dict[str, Any]) -> None:
+    assert read(lines) == expected
+
+
+JUDGED = [
+    ("torch.npu.set_compile_mode(jit_compile='False')", ("NP202", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
+    ("torch.npu.set_compile_mode(jit=False)", ("NP212", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
+    ("torch.npu.config.allow_internal_format = 'no'", ("NP202", "error", 1), "torch.npu.config.allow_internal_format = False"),
+    ("torch.npu.config.allow_internal_fromat = False", ("NP212", "error", 1), "allow_internal_format"),
+    ("torch.npu.config.jit_compile = False", ("NP212", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
+    ("torch.npu.matmul.allow_tf32 = True", ("NP212", "error", 1), "matmul.allow_hf32"),
+    ("torch.npu.conv.allow_hf32 = 1", ("NP202", "error", 1), "torch.npu.conv.allow_hf32 = True"),
+    ("torch.npu.matmul.cube_math_type = 'USE_HF32'", ("NP202", "error", 1), "torch.npu.CubeMathType."),
+    ("torch.npu.matmul.cube_math_type = torch.npu.CubeMathType.HF32", ("NP203", "error", 1), "USE_HF32"),
+    ("torch.npu.set_option({'ACL_PRECISION_MODE': 'force_fp16'})", ("NP203", "error", 1), "must_keep_origin_dtype"),
+    ("torch.npu.set_option({'ACL_PRECISON_MODE': 'x'})", ("NP212", "error", 1), "ACL_PRECISION_MODE"),
+    ("torch.npu.set_option({'precision_mode': 'x'})", ("NP212", "error", 1), "ACL_PRECISION_MODE"),
+    ("torch.npu.set_option({'jit_compile': False})", ("NP212", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
+    ("torch.npu.set_option({'matmul.allow_hf32': True})", ("NP212", "error", 1), "torch.npu.matmul.allow_hf32 = True"),
+    ("torch.npu.set_option({'SOMETHING_OF_LONG_AGO': 1})", ("NP212", "warning", 1), "npuprof options"),
+    ("torch.npu.set_option({'ACL_AICORE_NUM': '24|48'})", ("NP202", "error", 1), "whole number"),
+    ("torch.npu.set_option({'ACL_AICORE_NUM': 33})", ("NP203", "error", 1), "1"),
+]
+
+
+@pytest.mark.parametrize(("lines", "expected", "hint"), JUDGED, ids=[str(number) for number in range(len(JUDGED))])
+def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expected: tuple[str, str, int], hint: str) -> None:
+    assert judge(lines) == [expected]
+    (finding,) = (one for one in findings(HEAD + lines) if one.severity != "info")
+    assert hint in finding.hint
+    assert finding.why or finding.code == "NP203"
+
+
+def test_a_text_for_a_switch_is_said_to_switch_it_on() -> None:
+    (finding,) = findings(f"{HEAD}torch.npu.set_compile_mode(jit_compile='False')\n")
+    assert "switches it on" in finding.why
+
+
+def test_a_test_around_an_entry_of_a_table_is_the_condition_of_the_setting() -> None:
+    lines = "o = {}\nif fast:\n    o['ACL_DEBUG_DIR'] = '/a'\nif any:\n    torch.npu.set_option(o)\n"
+    (found,) = imported(HEAD + lines).found
+    assert (found.line, found.condition) == (5, "(any) and (fast)")
+
+
+def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path: Path, run: Run) -> None:
+    helper = (
+        f"{HEAD}def prepare(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\n    torch.npu.config.allow_internal_format = False\n"
+    )
+    lines = "torch.npu.matmul.allow_hf32 = True\ntorch.npu.set_option({'ACL_DEBUG_DIR': 'it\\'s \"here\"'})\n"
+    rest = "torch.npu.conv.allow_hf32 = FLAGS.x\ntorch.npu.config.speed = 1\n"
+    write(tmp_path, {"helper.py": helper, "train.py": f"{HEAD}from helper import prepare\nprepare(False)\n{lines}{rest}"})
+    answer = run("import", "train.py")
+    preset, _, left = answer.out.partition("# Not carried over:")
+    assert npuprof.loads(preset)["torch_npu.matmul"] == {"allow_hf32": True}
+    assert npuprof.loads(preset)["torch_npu.jit_compile"] is False
+    assert npuprof.loads(preset)["torch_npu.allow_internal_format"] is False
+    assert npuprof.loads(preset)["torch_npu.ACL_DEBUG_DIR"] == 'it\'s "here"'
+    assert "train.py:7: torch_npu.conv.allow_hf32: depends on" in left
+    assert "train.py:8: torch_npu.speed = 1: torch_npu has no such setting" in left
+    assert "6 settings: 4 checked, 1 dynamic, 1 unknown (speed)" in answer.err
+    assert "[torch_npu]\n" in preset
+    assert "matmul.allow_hf32 = true\n" in preset
+
+
+def test_cells_of_a_notebook_are_read(tmp_path: Path, run: Run) -> None:
+    cells = [{"cell_type": "code", "source": ["import torch_npu\n", "torch_npu.npu.conv.allow_hf32 = 1\n"]}]
+    write(tmp_path, {"a.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1)})
+    (finding,) = json.loads(run("scan", "a.ipynb", "--format", "json").out)["findings"]
+    assert (finding["code"], "cell 1, line 2" in finding["why"]) == ("NP202", True)
+
+
+def test_files_without_a_word_of_torch_npu_are_not_parsed() -> None:
+    for text in (
+        "import torch\ntorch.use_deterministic_algorithms(True)\ninput.config.x = 1\n",
+        "parser.set_option('npu')\n",
+        "npu.config.x = 1\n",
+    ):
+        assert not mentions_python_setting(text.encode()), text

@@ -1,0 +1,149 @@
+"""What scan says of a script by what it imports from files of its tree: constants, tables, and functions with their arguments."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from npuprof.__main__ import main
+from support.growth import measure_growth
+from support.importing import HEAD, TAIL, write
+from support.running import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPEN = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
+UTILS = f"""{OPEN}MODE = "allow_mixed_precision"
+RIGHT = "allow_mix_precision"
+TIMEOUTS = {{"hccl_timeout": "1800"}}
+RUN = dict(precision_mode="mixed", iterations_per_loop=10, mix_compile_mode=True)
+def make(mode="allow_mix_precision", dump=None, **more):
+    config = tf.ConfigProto()
+    op = config.graph_options.rewrite_options.custom_optimizers.add()
+    op.name = "NpuOptimizer"
+    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)
+    if dump:
+        op.parameter_map["enable_dump"].b = True
+        op.parameter_map["dump_path"].s = tf.compat.as_bytes(dump)
+    for key, value in more.items():
+        if isinstance(value, bool):
+            op.parameter_map[key].b = value
+        else:
+            op.parameter_map[key].s = tf.compat.as_bytes(value)
+    return config
+def switch_dump(op):
+    op.parameter_map["enable_dump"].b = True
+def give_path(op, path):
+    op.parameter_map["dump_path"].s = tf.compat.as_bytes(path)
+"""
+SET = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'
+
+
+def scan(run: Run, *words: str) -> list[str]:
+    """Return what is told as ``file:line code``."""
+    answer = run("scan", *words, "--format", "json")
+    return [f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"] if one["severity"] != "info"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (f"from utils import MODE\n{HEAD}{SET.format('MODE')}{TAIL}", ["train.py:{last} NP203"]),
+        (f"import utils\n{HEAD}{SET.format('utils.MODE')}{TAIL}", ["train.py:{last} NP203"]),
+        (f"import utils\n{HEAD}{SET.format('utils.RIGHT')}{TAIL}", []),
+        ('from utils import make\ns = tf.Session(config=make("mixed"))\n', ["utils.py:11 NP203"]),
+        ('from utils import make\ns = tf.Session(config=make("force_fp16", "/dump"))\n', []),
+        ("from utils import make\ns = tf.Session(config=make(FLAGS.mode, FLAGS.dump))\n", []),
+        (f"{OPEN}from utils import RUN\nc = NPURunConfig(**RUN)\n", ["train.py:4 NP203", "train.py:4 NP333"]),
+        (f"from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\n{TAIL}", []),  # what it is handed to may give it a path
+        (f'from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\ngive_path(custom_op, "/d")\n{TAIL}', []),
+        (f'from utils import switch_dump\n{HEAD}custom_op.parameter_map["dump_path"].s = b"/d"\nswitch_dump(custom_op)\n{TAIL}', []),
+    ],
+)  # fmt: skip
+def test_a_script_is_judged_with_what_it_imports_from_its_tree(lines: str, told: list[str], tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"train.py": lines, "utils.py": UTILS})
+    last = next((number for number, line in enumerate(lines.split("\n"), 1) if "MODE" in line and "import" not in line), 0)
+    assert scan(run, "train.py") == [one.format(last=last) for one in told]
+
+
+def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_in_any_case_does_not(tmp_path: Path, run: Run) -> None:
+    script = 'from utils import make\ns = tf.Session(config=make("mixed"))\n'
+    write(tmp_path, {"a.py": script, "b.py": script, "utils.py": UTILS})
+    found = json.loads(run("scan", ".", "--format", "json").out)["findings"]
+    assert [(one["path"], one["line"], one["code"]) for one in found] == [("utils.py", 11, "NP203")]
+    assert found[0]["why"].endswith("The function is called in a.py:2.")
+    write(tmp_path, {"utils.py": UTILS.replace("tf.compat.as_bytes(mode)", 'b"mixed"')})
+    found = json.loads(run("scan", ".", "--format", "json").out)["findings"]
+    assert [(one["path"], one["line"], "called" in one["why"]) for one in found] == [("utils.py", 11, False)]
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ('from base import custom_op\ncustom_op.parameter_map["dump_path"].s = b"/d"\n', []),
+        ('import base\nbase.custom_op.parameter_map["dump_path"].s = b"/d"\n', []),
+        ("import base\n", ["base.py:{last} NP346"]),
+        ('from elsewhere import custom_op\ncustom_op.parameter_map["dump_path"].s = b"/d"\n', ["base.py:{last} NP346"]),
+    ],
+)
+def test_an_entry_that_other_files_name_may_get_there_what_is_not_set_here(others: str, told: list[str], tmp_path: Path, run: Run) -> None:
+    base = f'{HEAD}custom_op.parameter_map["enable_dump"].b = True\n{TAIL}'
+    write(tmp_path, {"base.py": base, "train.py": others})
+    last = next(number for number, line in enumerate(base.split("\n"), 1) if "enable_dump" in line)
+    assert [one for one in scan(run, ".") if one.startswith("base")] == [one.format(last=last) for one in told]
+
+
+BARE = TAIL.replace("config=config", "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (f"{HEAD}{BARE}", True),
+        (f"{HEAD}{BARE.replace('sess = tf.Session()', 'with tf.compat.v1.InteractiveSession() as s: pass')}", True),
+        (f"{HEAD}{TAIL}", False),
+        (f"{HEAD}{TAIL}other = tf.Session()\n", False),
+        (f"{HEAD}{BARE}run(config)\n", False),
+        (f"{HEAD}{BARE}run(session_config=config)\n", False),
+        (f"def make():\n    {HEAD.replace(chr(10), chr(10) + '    ')}return config\nwith tf.Session(): pass\n", False),
+        (f"{HEAD}{BARE}class A:\n    options = [config]\n", False),
+        (f"{HEAD}{BARE}# run(config)\n", True),
+        (f"{HEAD}", False),
+    ],
+)
+def test_a_configuration_that_no_session_is_given_is_told(lines: str, told: bool, tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"train.py": lines})
+    assert ("train.py:4 NP823" in scan(run, ".")) == told
+    write(tmp_path, {"other.py": "from train import config\n"})
+    assert "train.py:4 NP823" not in scan(run, ".")
+
+
+def test_scanning_a_tree_costs_what_its_files_cost(tmp_path: Path) -> None:
+    def scan_tree(size: int) -> Any:
+        folder = tmp_path / str(size)
+        write(
+            folder,
+            {f"s{n}.py": f"from u{n % 3} import make\nc = make('{n}')\n" for n in range(size)} | {f"u{n}.py": UTILS for n in range(3)},
+        )
+        return lambda: main(["scan", str(folder), "-o", str(tmp_path / "told.txt")])
+
+    assert measure_growth(scan_tree, 12) < 1.6
+
+
+def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fault = f"from utils import MODE, make\n{HEAD}{SET.format('MODE')}{TAIL}make('mixed')\n"
+    sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'
+    scripts = {f"model{number}/train{place}.py": fault for number in range(25) for place in range(8)}
+    named = {f"model{number}/named.py": f"{HEAD}{sidecar}{TAIL}" for number in range(25)}
+    helpers = {f"model{number}/utils.py": UTILS for number in range(25)}
+    write(tmp_path, {**scripts, **named, **helpers, "ops.json": "{"})
+    answers = []
+    for processors in ({0}, {0, 1, 2}):
+        monkeypatch.setattr("os.sched_getaffinity", lambda process, processors=processors: processors, raising=False)
+        answers.append([(done.code, done.out, done.err) for done in (run("scan", "."), run("scan", ".", "--statistics"))])
+    assert answers[0] == answers[1]
+    assert answers[0][0][1].count("NP203") == 225

@@ -1,0 +1,246 @@
+# ruff: noqa: E501 (a script is told in a line)
+"""What a script sets and does not use, or uses somewhere else: reported, and not carried into a preset."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import weakref
+from typing import Any
+
+import pytest
+
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.python.visitor import Visitor
+from support.importing import HEAD, imported
+
+DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
+NPU = "from npu_bridge.npu_init import *\n"
+
+
+def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of the one preset that a script makes, and why others are left out."""
+    drafts = build_drafts(imported(text, name))
+    settings = {key: value for draft in drafts for key, value in draft.settings.items()}
+    return settings, {note.found.key: note.why for draft in drafts for note in draft.notes}
+
+
+@pytest.mark.parametrize(
+    ("text", "dump", "why"),
+    [
+        (f"NPURunConfig(dump_config={DUMP})", True, ""),
+        (f"dump = {DUMP}\nNPURunConfig(dump_config=dump)", True, ""),
+        (f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')", None, "the DumpConfig is given to no NPURunConfig here"),
+        (f"dump = {DUMP}\n", None, "the DumpConfig is given to no NPURunConfig here"),
+        (f"NPURunConfig(dump_config={DUMP} if FLAGS.dump else None)", None, "only if FLAGS.dump"),
+        (f"dump = {DUMP}\nNPURunConfig(dump_config=None if FLAGS.plain else dump)", None, "only if what is given is the DumpConfig"),
+        (f"dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nNPURunConfig(dump_config=dump)", None, "only if FLAGS.dump"),
+        (f"if FLAGS.npu:\n    dump = {DUMP}\n    run = NPURunConfig(dump_config=dump)", True, ""),
+        (f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())", True, ""),
+        (
+            f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n    def run(self):\n        return NPURunConfig(dump_config=self.dump)",
+            True,
+            "",
+        ),
+        (f"given = dict(dump_config={DUMP})\nNPURunConfig(**given)", True, ""),
+        (f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)", True, ""),
+        (f"NPURunConfig(profiling_config={DUMP})", True, ""),
+        (f"dump = {DUMP}\ndump = None\nNPURunConfig(dump_config=dump)", None, "only if what is given is the DumpConfig"),
+        (
+            f"dump = {DUMP}\nif FLAGS.plain:\n    dump = None\nNPURunConfig(dump_config=dump)",
+            None,
+            "only if what is given is the DumpConfig",
+        ),
+        (f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})", True, ""),
+        (f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})", None, "never runs: FLAGS.dump and OFF"),
+        (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "only if what is given is"),
+        (f"NPURunConfig(dump_config=FLAGS.dump and {DUMP})", None, "the DumpConfig is given to no"),
+        (f"dump = None\nfor one in (1, 2):\n    NPURunConfig(dump_config=dump)\n    dump = {DUMP}", None, "only if what is given is"),
+        (f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\nNPURunConfig(dump_config=dump)", None, "only if"),
+        (
+            f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\nNPURunConfig(dump_config=dump)",
+            None,
+            "only if what is given is",
+        ),
+    ],
+)
+def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump: bool | None, why: str) -> None:
+    settings, left = drafted(f"{NPU}{text}\n")
+    assert settings.get("enable_dump") is dump
+    assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
+
+
+def test_nothing_is_kept_of_a_script_once_it_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[weakref.ref[Visitor]] = []
+    begin = Visitor.__init__
+    monkeypatch.setattr(Visitor, "__init__", lambda self, *given: (begin(self, *given), walks.append(weakref.ref(self)))[0])
+    gc.disable()
+    try:
+        imported(f"{NPU}dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nrun = NPURunConfig(dump_config=dump)\nrun = None\n")
+        assert [walk() for walk in walks] == [None]
+    finally:
+        gc.enable()
+
+
+def test_what_never_runs_is_told_wherever_it_stands() -> None:
+    inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
+    at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"
+    assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
+    turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
+    assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
+
+
+def test_what_several_take_is_part_of_each_and_of_no_other() -> None:
+    text = f"{NPU}one = {DUMP}\na = NPURunConfig(dump_config=one)\nb = NPURunConfig(dump_config=one, precision_mode='force_fp16')\nc = NPURunConfig(precision_mode='force_fp32')\n"
+    drafts = build_drafts(imported(text))
+    assert [draft.settings.get("dump_path") for draft in drafts] == ["/d", "/d", None]
+
+
+def test_a_name_of_two_branches_is_what_its_own_branch_gives_it() -> None:
+    text = (
+        f"{NPU}if FLAGS.over:\n    dump = DumpConfig(enable_dump_debug=True, dump_path='/a')\n    run = NPURunConfig(dump_config=dump)\n"
+        "elif FLAGS.data:\n    dump = DumpConfig(enable_dump=True, dump_path='/b')\n    run = NPURunConfig(dump_config=dump)\n"
+    )
+    found = imported(text)
+    assert {(one.value, one.scope.rpartition("@")[2]) for one in found.found if one.key == "dump_path"} == {("/a", "4"), ("/b", "7")}
+    assert check_script(found) == []
+
+
+def test_two_estimators_have_their_own_parts() -> None:
+    text = f"{NPU}a = DumpConfig(enable_dump=True, dump_path='/a')\nb = DumpConfig(enable_dump=True, dump_path='/b')\nNPURunConfig(dump_config=a)\nNPURunConfig(dump_config=b)\n"
+    found = imported(text)
+    by_path = {one.value: one.scope for one in found.found if one.key == "dump_path"}
+    assert len(set(by_path.values())) == 2
+    assert {site.scope for site in found.sites} == set(by_path.values())
+
+
+@pytest.mark.parametrize(
+    ("expression", "path"),
+    [
+        ('os.path.join(os.path.dirname(__file__), "dump")', "./dump"),
+        ('os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dump")', "./../dump"),
+        ('os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../dump"))', "../dump"),
+        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"),
+        ('"%s/dump" % HERE', "./dump"),
+        ('f"{HERE}/dump"', "./dump"),
+        ('"{}/dump".format(HERE)', "./dump"),
+    ],
+)
+def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: str, path: str) -> None:
+    text = f'import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+    settings, left = drafted(text)
+    assert settings == {}
+    assert left == {"dump_path": "begins in the folder of the script"}
+    (one,) = [one for one in imported(text).found if one.key == "dump_path"]
+    assert (one.value, one.given.relative) == (path, True)
+
+
+@pytest.mark.parametrize("here", ['$(dirname "$0")', "${0%/*}", '$(cd "$(dirname "$0")" && pwd)'])
+def test_so_does_one_of_a_shell_script(here: str) -> None:
+    settings, left = drafted(f'#!/bin/bash\natc --model=m.pb --framework=3 --output="{here}/out"\n', "x.sh")
+    assert "atc.output" not in settings
+    assert left == {"atc.output": "begins in the folder of the script"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "frameworks"),
+    [
+        ('F=(--framework=3)\natc "${F[@]}" --model=m.pb', [3]),
+        ('F=(\n  --framework=3 # tf\n  --log=error\n)\natc "${F[@]}"', [3]),
+        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', []),
+        ('if [ $1 ]; then\n  F=(--framework=3)\n  atc "${F[@]}"\nfi', [3]),
+        ('F=(--framework=3)\nif [ $1 ]; then\n  F=(--framework=5)\nfi\natc "${F[@]}"', []),
+        ('F=(--framework=3)\nif [ $1 ]; then\n  F+=(--framework=5)\nfi\natc "${F[@]}"', []),
+        ("F=(--framework=3)\natc ${F[@]}", []),
+        ("F=(--framework=3\natc --framework=5", []),
+    ],
+)
+def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: list[int]) -> None:
+    settings, _ = drafted(f"#!/bin/bash\n{lines}\n", "x.sh")
+    assert [value for key, value in settings.items() if key == "atc.framework"] == frameworks
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ('custom_op.parameter_map["enable_dump"].b = True\ndel custom_op.parameter_map["enable_dump"]\n', {}),
+        ('custom_op.parameter_map["enable_dump"].b = True\ncustom_op.parameter_map.pop("enable_dump", None)\n', {}),
+        ('custom_op.parameter_map["enable_dump"].b = True\nif FLAGS.a:\n    del custom_op.parameter_map["enable_dump"]\n', {}),
+        ('del custom_op.parameter_map["enable_dump"]\ncustom_op.parameter_map["enable_dump"].b = True\n', {"enable_dump": True}),
+        ('options = custom_op.parameter_map\noptions["enable_dump"].b = True\ndel options["enable_dump"]\n', {}),
+    ],
+)
+def test_what_a_script_takes_back_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
+    assert drafted(f"{HEAD}{lines}")[0] == settings
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ("export HCCL_CONNECT_TIMEOUT=600\nunset HCCL_CONNECT_TIMEOUT\n", {}),
+        ("export HCCL_CONNECT_TIMEOUT=600\nif [ $1 ]; then\n  unset HCCL_CONNECT_TIMEOUT\nfi\n", {}),
+        ("unset HCCL_CONNECT_TIMEOUT\nexport HCCL_CONNECT_TIMEOUT=600\n", {"env.HCCL_CONNECT_TIMEOUT": "600"}),
+    ],
+)
+def test_what_a_shell_script_unsets_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
+    assert drafted(f"#!/bin/bash\n{lines}", "x.sh")[0] == settings
+
+
+T, L, P = "HCCL_CONNECT_TIMEOUT", "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH"
+SHELL = [
+    ("f() {\n  export {T}=700\n}\nf\n", {T: "700"}, ""),
+    ("f() {\n  export {T}=700\n}\ntrap 'f; exit' USR1\nexport {L}=3\n", {L: "3", T: "700"}, ""),
+    ("f() {\n  export {T}=700\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
+    ("function f {\n  { export {T}=700; }\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
+    ("export {L}=3\nexit 0\nexport {T}=700\n", {L: "3"}, "the script ends in line 3, so this never runs"),
+    ("[ -f x ] || exit\n(exit 1)\nfor x in 1; do exit; done\ncase $1 in a) exit;; esac\nexport {T}=700\n", {T: "700"}, ""),
+    ("export {T}=700\nexport -n {T}\n", {}, "the script takes it back"),
+    ("set -a\n{T}=700\nset +a\n{L}=3\n", {T: "700"}, ""),
+    ("set -o allexport\n{T}=700\nset +o allexport\n{L}=3\n", {T: "700"}, ""),
+    ("export {P}=~/log\n", {}, "depends on ~"),
+    ("export {P}='~/log'\n", {P: "~/log"}, ""),
+    ("export {P}=/a\nexport {P}=$" + "{P}/b\n", {P: "/a/b"}, ""),
+    ("export {P}=/a\nexport {P}=$HOME/b\n", {}, "depends on $HOME"),
+]
+_NAMES = {"{T}": T, "{L}": L, "{P}": P}
+
+
+@pytest.mark.parametrize(("lines", "settings", "why"), SHELL, ids=[lines for lines, _, _ in SHELL])
+def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(lines: str, settings: dict[str, str], why: str) -> None:
+    for mark, name in _NAMES.items():
+        lines = lines.replace(mark, name)
+    found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")
+    assert found == {f"env.{name}": value for name, value in settings.items()}
+    assert not why or why in str(notes)
+
+
+@pytest.mark.parametrize(("lines", "settings", "_"), [row for row in SHELL if "$1" not in row[0] and "trap" not in row[0]])
+def test_bash_has_what_is_carried_over_of_a_script(lines: str, settings: dict[str, str], _: str) -> None:
+    for mark, name in _NAMES.items():
+        lines = lines.replace(mark, name)
+    script = f"trap env EXIT\n{lines}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/home/x"})
+    given = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {name: given.get(name) for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            f'{HEAD}custom_op.parameter_map["precision_mode"].s = b"force_fp16"\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\ntf.Session(config=config)\n',
+            "x.py",
+        ),
+        (
+            'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.global_options().precision_mode = "force_fp32"\nnpu.open()\n',
+            "x.py",
+        ),
+        ("#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\npython a.py\nexport ASCEND_GLOBAL_LOG_LEVEL=1\npython b.py\n", "x.sh"),
+    ],
+)
+def test_a_value_that_a_later_line_changes_is_told(text: str, name: str) -> None:
+    (draft,) = build_drafts(imported(text, name))
+    assert len(draft.settings) == 1
+    assert [note.why.partition(" sets")[2] for note in draft.notes] == [" it to another value, which the preset has"]

@@ -1,0 +1,186 @@
+"""What scan calls an error is what the vendor's classes refuse: every name with right and wrong values, on each surface."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from npuprof import catalog
+from npuprof.checks.meaning import read_truth
+from npuprof.checks.settings import find_setting_faults
+from support.importing import HEAD, TAIL, findings
+from support.judging import SESSION, takes_argument, takes_attribute, takes_parameter
+from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED
+
+ESTIMATOR = "from npu_bridge.npu_init import *\n"
+TF2 = "import npu_device as npu\n"
+
+#: Values of every type; what a name takes of them, the judges say.
+PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, 2, -1, 1.5, 1.0, "0", "1", "true", "no_such_value", [], {}, ("a",))
+
+
+def has_errors(text: str) -> bool:
+    """Return whether scan calls something an error that has to do with one line, not with what is missing beside it."""
+    return any(found.severity == "error" and (not found.code.startswith("NP3") or found.code == "NP381") for found in findings(text))
+
+
+def misspell(name: str) -> str:
+    return name[:-2] + name[-1] + name[-2] if name[-1] != name[-2] else name + "x"
+
+
+def list_values(choices: tuple[Any, ...] | None, low: int | None = None, high: int | None = None) -> Iterator[Any]:
+    seen = set()
+    ends = [value for end in (low, high) if end is not None for value in (end - 1, end, end + 1)]
+    for value in (*(choices or ()), *ends, *PLAIN, *(str(choice).upper() for choice in choices or ())):
+        if repr(value) not in seen:
+            seen.add(repr(value))
+            yield value
+
+
+def disagreements(cases: Iterator[tuple[str, str, bool]]) -> tuple[int, list[str]]:
+    """Return how many lines were judged, and those of which scan thinks otherwise than the vendor's class."""
+    count, wrong = 0, []
+    for head, line, taken in cases:
+        count += 1
+        if has_errors(f"{head}{line}\n") is taken:
+            wrong.append(f"{'taken' if taken else 'refused'}: {line}")
+    return count, wrong
+
+
+def list_attribute_lines() -> Iterator[tuple[str, str, bool]]:
+    for path in sorted(ADAPTERS_OWN[1]):
+        for value in list_values(LEAVES[path][0]):
+            yield TF2, f"npu.global_options().{path} = {value!r}", takes_attribute(path, value)
+        for other in {misspell(path), path.rpartition(".")[2], f"dump_config.{path}"}:
+            yield TF2, f"npu.global_options().{other} = 'x'", takes_attribute(other, "x")
+
+
+def list_argument_lines() -> Iterator[tuple[str, str, bool]]:
+    required = {"DynamicInputConfig": {"input_shape": "a:1,-1", "dynamic_dims": "2;3", "dynamic_node_type": 0, "compile_hybrid_mode": 0}}
+    for cls, name in sorted(ADAPTERS_OWN[0]):
+        choices, low, high = SESSION.get(ARGUMENTS[cls][name][1], ("", (), None, None, ""))[1:4]
+        for value in list_values(choices, low, high):
+            given = {**required.get(cls, {}), name: value}
+            written = ", ".join(f"{argument}={item!r}" for argument, item in given.items())
+            yield ESTIMATOR, f"made = {cls}({written})", takes_argument(cls, name, value)
+        others = {misspell(name), *(argument for argument in ("enable_dump", "precision_mode") if (cls, argument) not in ADAPTERS_OWN[0])}
+        for other in sorted(others):
+            given = {**required.get(cls, {}), other: "x"}
+            yield ESTIMATOR, f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in given.items())})", False
+
+
+def list_object_lines() -> Iterator[tuple[str, str, bool]]:
+    made = {cls: f"{cls}({'1, 2, 3, 4' if cls == 'DynamicInputConfig' else ''})" for cls in NESTED.values()}
+    made["DynamicInputConfig"] = "DynamicInputConfig('a:1,-1', '2;3', 0, 0)"
+    for argument, wanted in NESTED.items():
+        owner = "ExperimentalConfig" if argument == "graph_memory_optimize_config" else "NPURunConfig"
+        yield ESTIMATOR, f"made = {owner}({argument}={made[wanted]})", True
+        yield ESTIMATOR, f"part = {made[wanted]}\nmade = {owner}({argument}=part)", True
+        for literal in ("{'enable_dump': True}", "[]", "'x'", "1", "True"):
+            yield ESTIMATOR, f"made = {owner}({argument}={literal})", False
+        yield ESTIMATOR, f"made = {owner}({argument}=make_part())", True
+        for other in {*made, "NPURunConfig"} - {owner, "DynamicInputConfig"}:
+            for value in (made[wanted], "make_part()", "None", "[]"):
+                yield ESTIMATOR, f"made = {other}({argument}={value})", False
+    for value in ("make_part()", "tf.ConfigProto()", "None"):
+        yield ESTIMATOR, f"made = NPURunConfig(session_config={value})", True
+    for cls in ARGUMENTS:
+        if cls == "DynamicInputConfig":
+            continue
+        yield ESTIMATOR, f"made = {cls}(*values)", True
+        yield ESTIMATOR, f"made = {cls}(**values)", True
+        yield ESTIMATOR, f"made = {cls}()", True
+    for given in ("'a:1,-1', '2;3'", "input_shape='a:1,-1'", ""):
+        yield ESTIMATOR, f"made = DynamicInputConfig({given})", False
+    yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', '2;3', 0, compile_hybrid_mode=0)", True
+    yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', **more)", True
+
+
+def list_parameter_lines() -> Iterator[tuple[str, str, bool]]:
+    for name, (field, choices, low, high, _) in SESSION.items():
+        for value in list_values(choices, low, high):
+            for written in (value, value.encode()) if isinstance(value, str) else (value,):
+                line = f'custom_op.parameter_map["{name}"].{field} = {written!r}'
+                yield HEAD, f"{line}\n{TAIL}", takes_parameter(name, field, written)
+        for other, sample in (("b", True), ("i", 1), ("s", b"x")):
+            if other != field:
+                yield HEAD, f'custom_op.parameter_map["{name}"].{other} = {sample!r}\n{TAIL}', False
+
+
+def list_hints() -> Iterator[tuple[str, str, str]]:
+    """Yield each line that scan refuses with a value to write instead: the line, what it gives, what to give."""
+    for lines in (list_attribute_lines, list_argument_lines):
+        for head, line, taken in lines():
+            for found in () if taken else findings(f"{head}{line}\n"):
+                match = re.fullmatch(r"write (?:global_options\(\)\.)?([\w.]+) ?= ?(.+)", found.hint)
+                if match and found.severity == "error" and "(" not in match[2]:
+                    yield line, match[1], match[2]
+
+
+def test_what_scan_says_to_write_is_taken_and_means_the_same() -> None:
+    count = 0
+    for line, name, text in list_hints():
+        count += 1
+        value = {"true": True, "false": False}.get(text, text)
+        value = ast.literal_eval(text) if value is text else value
+        if line.startswith("npu"):
+            assert takes_attribute(name, value), (line, text)
+            given = ast.literal_eval(line.partition(" = ")[2])
+        else:
+            (cls, given) = next(
+                (call.func.id, ast.literal_eval(keyword.value))
+                for call in ast.walk(ast.parse(line))
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+                for keyword in call.keywords
+                if keyword.arg == name or ARGUMENTS[call.func.id].get(keyword.arg or "", ("", "", ""))[1] == name
+            )
+            argument = next(argument for argument, (_, key, _) in ARGUMENTS[cls].items() if name in (argument, key))
+            assert takes_argument(cls, argument, value), (line, text)
+        assert read_truth(given) is None or read_truth(value) in (None, read_truth(given)), (line, text)
+    assert count > 100
+
+
+@pytest.mark.parametrize(
+    "value", ["True", "False", "0", "1", '"on"', '"off"', '"600"', '"no"', '"true"', "1.5", "None", "[]", 'b"0"', 'b"off"']
+)
+def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str) -> None:
+    for name, (field, *_) in SESSION.items():
+        for given in ("b", "i", "s"):
+            line = f'custom_op.parameter_map["{name}"].{given} = {value}'
+            for found in findings(f"{HEAD}{line}\n{TAIL}"):
+                match = re.fullmatch(r"write (?:parameter_map\[.*\]\.\w = )?(True|False|-?\d+|tf\.compat\.as_bytes\((.+)\))", found.hint)
+                if match is None or found.code not in ("NP802", "NP803") or match[2] in ("...", '"..."'):
+                    continue
+                told = ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
+                texts = [one.decode() if isinstance(one, bytes) else one for one in (ast.literal_eval(value), told)]
+                assert takes_parameter(name, field, told) or texts[0] == texts[1], (line, found.hint)  # a text is kept as it is
+                assert read_truth(texts[0]) in (None, read_truth(texts[1])), (line, found.hint)
+
+
+def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
+    for name in catalog.record_names("env"):
+        variable = catalog.find_variable(name)
+        assert variable is not None
+        if variable.common_name:  # in a script it may be a name of the script's own
+            continue
+        for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no_such_value"}:
+            # a script that works is no error, what a preset holds is documented
+            bad = ("warning",) if variable.otherwise and variable.framework == "cann" else ("error",)
+            here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity in bad and one.code != "NP501"}
+            there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
+            assert here == there, (name, value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "least"),
+    [(list_attribute_lines, 1000), (list_argument_lines, 1500), (list_object_lines, 80), (list_parameter_lines, 1500)],
+    ids=["global_options", "NPURunConfig", "objects and counts", "parameter_map"],
+)
+def test_scan_agrees_with_the_classes_of_the_vendor(lines: Any, least: int) -> None:
+    count, wrong = disagreements(lines())
+    assert count >= least
+    assert wrong == []

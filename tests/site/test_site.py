@@ -1,0 +1,542 @@
+"""The static inspector: which pages there are, what stands on them, and what is written where."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof.site.family import draw_family
+from npuprof.site.settings import build_compared_rows, build_setting_rows
+from support.building import REPOSITORY, examples
+from support.repositories import Repo
+from support.running import Run
+
+pytest.importorskip("jinja2")
+
+PRESETS = {
+    "base/training": """[profile]
+description = "what all trainings share"
+scenario = "training"
+abstract = true
+[options]
+hccl_timeout = 1836
+""",
+    "job": """profile.extends = ["base/training"]
+profile.owner = "team-a"
+[options]
+hccl_timeout = 1904
+precision_mode_v2 = "mixed_float16"
+""",
+    "other": """profile.extends = ["base/training"]
+[options]
+precision_mode = "allow_mix_precision"
+precision_mode_v2 = "mixed_float16"
+""",
+    "broken": 'profile.extends = ["nowhere"]\n[options]\ndeterministic = 1\n',
+}
+HOSTILE = '<script>alert("x")</script>\'"&amp;\u202e<img src=x onerror=alert(1)>'
+
+
+class Page(HTMLParser):
+    """The text of a page, its links and what it loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        held = dict(attrs)
+        self.tags.append((tag, held))
+        self.links += [str(held[name]) for name in ("href", "src") if held.get(name)]
+        self.ids |= {str(held["id"])} if held.get("id") else set()
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def site(repo: Repo, run: Run) -> Path:
+    repo.commit(PRESETS, message="one")
+    result = run("site", "public")
+    assert result.code == 0, result.err
+    return repo.folder / "public"
+
+
+def test_rows_to_compare_are_the_same_whether_the_rows_of_the_page_are_known_or_not() -> None:
+    store = npuprof.open_store(str(REPOSITORY / "profiles"))
+    for config in map(store.resolve, store):
+        assert build_compared_rows(config, build_setting_rows(config)) == build_compared_rows(config)
+    assert len([*store]) > 30
+
+
+def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_wrong(site: Path) -> None:
+    page = Page(site / "presets/job.html").text
+    for said in ("team-a", "training", "hccl_timeout", "1904", "1836", "profiles/base/training.toml:6", "profiles/job.toml:4", "one"):
+        assert said in page, said
+    assert "NP301" in Page(site / "presets/other.html").text or "error" in Page(site / "presets/other.html").text
+    broken = Page(site / "presets/broken.html").text
+    assert "cannot be resolved" in broken
+    assert "nowhere" in broken
+    assert Page(site / "index.html").text.index("broken") < Page(site / "index.html").text.index("base/training")
+
+
+TOLD = {  # what stands in the store, and what the page of "job" says of it
+    "each place of a table has its own author": (
+        {
+            "mix": '[options.modify_mixlist.black-list]\nto-add = ["SoftmaxV2"]\nto-remove = ["Add"]\n',
+            "job": 'profile.extends = ["mix"]\n[append.options.modify_mixlist.black-list]\nto-add = ["LayerNorm", "MatMul"]\n',
+        },
+        [
+            'modify_mixlist.black-list.to-add ["SoftmaxV2", "LayerNorm", "MatMul"]',
+            "mix profiles/mix.toml:2 [0] job profiles/job.toml:3 [1] to [2]",
+            'modify_mixlist.black-list.to-remove ["Add"] mix profiles/mix.toml:3',
+        ],
+    ),
+    "what holds for some only stands apart": (
+        {
+            "base": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1904 }\n',
+            "job": 'profile.extends = ["base"]\n',
+        },
+        ["Only for some product atlas-a3", "hccl_timeout 1836 1904 base profiles/base.toml:5"],
+    ),
+    "an override that changes nothing is not told": (
+        {"job": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'},
+        ["Written as", "!Only for some"],
+    ),
+    "exports stand there for each shell": (
+        {"job": "[env]\nTMPDIR = \"it's\"\n"},
+        [
+            "exports for bash, zsh, sh", "export TMPDIR='it'\\''s'", "exports for fish", "set -gx TMPDIR 'it\\'s';",
+            "exports for tcsh", "exports for pwsh", "${env:TMPDIR} = 'it''s'",
+        ],
+    ),
+    "exports remove what the preset unsets": (
+        {"base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\n', "job": 'profile.extends = ["base"]\nprofile.unset = ["env.HCCL_ALGO"]\n'},
+        ["unset HCCL_ALGO export NPUPROF_PROFILE", "set -e HCCL_ALGO;", "unsetenv HCCL_ALGO;"],
+    ),
+    "a shell that cannot take a value says so": (
+        {"job": '[env]\nTMPDIR = "a\\nb"\n'},
+        ["exports for tcsh (cannot be written) TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
+    ),
+    "what render refuses is not offered, and why is told": (
+        {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        [
+            "session (cannot be written) modify_mixlist is set without a mixed precision mode",
+            "exports (cannot be written) modify_mixlist is set without", "!import tensorflow",
+        ],
+    ),
+    "a file that the code needs stands there once": (
+        {"job": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        ['ops_info.json, a file beside the code { "black-list": { "to-add": [ "Add" ] } } exports for'],
+    ),
+    "each target is written with the overrides for it": (
+        {
+            "job": "[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { target = \"session\" }\noptions = { hccl_timeout = 1904 }\n"
+            "[[override]]\nmatch = { target = \"env\" }\noptions = { hccl_timeout = 1908 }\n"
+        },
+        ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
+    ),
+    "a backslash in a text stays one": ({"job": "[env]\nTMPDIR = 'C:\\new'\n"}, ['"C:\\\\new"', "export TMPDIR='C:\\new'"]),
+}  # fmt: skip
+
+
+def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(repo: Repo, run: Run) -> None:
+    repo.commit({**PRESETS, "last": "[options]\ndeterministic = 1\n"}, message="all of them")
+    repo.commit({"base/training": PRESETS["base/training"].replace("1836", "1840")}, message="the parent")
+    repo.commit({"job": PRESETS["job"].replace("1904", "1908")}, message="itself")
+    repo.commit({"last": "[options]\ndeterministic = 0\n"}, message="another")
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    told = sorted(["all of them", "the parent", "itself"], key=text.index)
+    assert told == repo.git("log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml").splitlines()
+
+
+def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Repo, run: Run) -> None:
+    for version in ("1.9.0", "1.10.0", "2.0.0"):
+        repo.commit({"job": f"# {version}\n[options]\nhccl_timeout = 600\n"})
+        repo.release("job", version)
+    repo.git("tag", "job/v3.0.0")  # no annotated tag, and so no version
+    assert run("yank", "job@1.10.0", "--why", "<b>hangs</b>").code == 0
+    for folder in ("public", "again"):
+        assert run("site", folder).code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert "versions 2.0.0 2026-01-04 1.10.0 2026-01-03 , yanked: <b>hangs</b> 1.9.0 2026-01-02" in text
+    before = read_files(repo.folder / "public")
+    assert run("yank", "job@2.0.0", "--why", "slow").code == 0
+    assert run("site", "public").code == 0
+    assert {path for path, content in read_files(repo.folder / "public").items() if content != before[path]} == {"presets/job.html"}
+
+
+@pytest.mark.parametrize("title", TOLD)
+def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+    presets, told = TOLD[title]
+    store(presets)
+    assert run("site", "public").code == 0
+    text = Page(tmp_path / "public/presets/job.html").text
+    for said in told:
+        assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
+
+
+@pytest.mark.parametrize("stop", ["first file", "middle", "removal"])
+def test_a_run_that_was_stopped_halfway_is_finished_by_the_next(
+    store: Callable[..., Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
+    from npuprof.site import folder
+
+    store(PRESETS)
+    if stop == "removal":
+        (tmp_path / "profiles/old.toml").write_text("[options]\ndeterministic = 1\n")
+        assert run("site", "public").code == 0
+        (tmp_path / "profiles/old.toml").unlink()
+    written = folder.write_wanted_files
+
+    def write_some(files: list[Any]) -> None:
+        is_mark = files and files[0].path.endswith(folder.MARK)
+        if is_mark or stop == "removal":
+            written(files)
+        else:
+            (tmp_path / "public/data").mkdir(exist_ok=True)
+            (tmp_path / f"public/data/.npuprof-{'0' * 16}.new").write_text("begun")
+            written(files[: 0 if stop == "first file" else len(files) // 2])
+            raise KeyboardInterrupt
+
+    def refuse(path: str, **more: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(folder, "write_wanted_files", write_some)
+        changed.setattr(folder.os, "unlink", refuse if stop == "removal" else os.unlink)
+        with pytest.raises(KeyboardInterrupt):
+            folder.write_site(str(tmp_path / "public"), {"index.html": b"x", "presets/a.html": b"y", "data/a.js": b"z"})
+    assert run("site", "public").code == 0
+    assert run("site", "fresh").code == 0
+    assert read_files(tmp_path / "public") == read_files(tmp_path / "fresh")
+
+
+def test_a_folder_may_be_reached_through_a_link_and_no_page_is_written_through_one_that_leads_out(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store(PRESETS)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "public").symlink_to("there")
+    assert run("site", "public").code == 0
+    assert (tmp_path / "there/index.html").is_file()
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "there/index.html").unlink()
+    (tmp_path / "there/index.html").symlink_to(tmp_path / "mine")
+    result = run("site", "public")
+    assert "NP941" in result.err
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+OWNERS = [
+    (None, "", "!owner"),
+    ("* @org/all\n", "", "owner @org/all"),
+    ("* @org/all\n/profiles/job.toml @nlp @me\n", "", "owner @nlp, @me"),
+    ("/profiles/ @nlp\n", 'profile.owner = "team-a"\n', "owner team-a, @nlp"),
+    ("/elsewhere/ @nlp\n", 'profile.owner = "team-a"\n', "owner team-a file"),
+]
+
+
+@pytest.mark.parametrize(("rules", "preset", "said"), OWNERS)
+def test_owners_are_those_of_the_preset_and_of_codeowners(repo: Repo, run: Run, rules: str | None, preset: str, said: str) -> None:
+    if rules is not None:
+        (repo.folder / "CODEOWNERS").write_text(rules)
+    repo.commit({"job": f"{preset}[options]\nhccl_timeout = 1836\n"})
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert (said[1:] not in text) if said.startswith("!") else (said in text), text
+
+
+def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) -> None:
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    for path, page in pages.items():
+        for link in page.links:
+            if path.parent.name == "docs" and link.startswith("https://"):
+                continue
+            target, _, place = link.partition("#")
+            there = Path(os.path.normpath(path.parent / target)) if target else path
+            assert there.is_file(), (path, link)
+            if place and (there.name in ("catalogue.html", "rules.html") or there.parent.name == "docs"):
+                assert place in pages[there].ids, (path, link)
+
+
+def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
+    override = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n'
+    repo.commit({**PRESETS, "job": PRESETS["job"] + override})
+    (repo.folder / "train.py").write_text('custom_op.parameter_map["op_debug_level"].i = 1\n')
+    assert run("site", "public", "--scripts", "train.py").code == 0
+    for path in (repo.folder / "public").rglob("*.html"):
+        text = path.read_text()
+        regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
+        regions += [
+            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1]) for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
+        ]
+        assert len(set(regions)) == len(regions), (path, regions)
+
+
+def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(repo: Repo, run: Run) -> None:
+    mixlist = 'modify_mixlist = { black-list = { to-add = ["Add"], to-remove = ["Mul"] } }\n'
+    repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
+    assert run("site", "public").code == 0
+    rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
+    told = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
+    shown = {key: int(found[1]) for key, found in told.items() if found}
+    assert shown == {"hccl_timeout": 3, "precision_mode": 1, "precision_mode_v2": 2, "modify_mixlist": 1, "env.HCCL_ALGO": 1}
+
+
+@pytest.mark.parametrize(("number", "apart"), [(300, False), (301, True)])
+def test_the_text_of_a_big_family_is_a_page_of_its_own(
+    number: int, apart: bool, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store({"base": "[options]\n", **{f"p{one}": 'profile.extends = ["base"]\n' for one in range(number - 1)}})
+    assert run("site", "public").code == 0
+    page = Page(tmp_path / "public" / ("family-text.html" if apart else "family.html"))
+    assert f"extends base {', '.join(sorted(f'p{one}' for one in range(number - 1)))[:40]}".replace(", ", " , ") in page.text
+    assert (tmp_path / "public/family-text.html").exists() == apart
+    assert ("family-text.html" in Page(tmp_path / "public/family.html").links) == apart
+
+
+def test_the_documentation_is_part_of_a_site(site: Path) -> None:
+    from npuprof.docs import load_topics
+
+    topics = load_topics()
+    listed = Page(site / "docs/index.html")
+    assert [link for link in listed.links if f"{link}".startswith("../docs/") and link != "../docs/index.html"] == [
+        f"../docs/{topic.name}.html" for topic in topics
+    ]
+    for topic in topics:
+        text = (site / f"docs/{topic.name}.html").read_text(encoding="utf-8")
+        assert f"<h1>{topic.title}</h1>" in html.unescape(text)
+        assert "style=" not in text
+        assert "<!--" not in text.removeprefix("<!DOCTYPE html>")
+    assert (site / "docs/sources.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("written", "html"),
+    [
+        ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>"),
+        ("## It's a test", '<h2 id="its-a-test">It\'s a test</h2>'),
+        ("see [it](two.md#x)", '<p>see <a href="two.html#x">it</a></p>'),
+        ("see [it](recipes/three.md)", '<p>see <a href="three.html">it</a></p>'),
+        ("[it](javascript:alert(1))", "<p>[it](javascript:alert(1))</p>"),
+        ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
+        (
+            "| a | b |\n|---|---:|\n| c | 1 |",
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
+            '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td class="number">1</td>\n</tr>\n'
+            "</tbody>\n</table></div>",
+        ),
+        (
+            "| | b |\n|---|---|",
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<td></td>\n'
+            '<th scope="col">b</th>\n</tr>\n</thead>\n</table></div>',
+        ),
+    ],
+)
+def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) -> None:
+    from npuprof.docs import Topic
+    from npuprof.site.manual import build_topic_pages
+
+    topics = [
+        Topic("one", "one.md", "One", "What.", f"# One\n\n{written}\n", 1, "start"),
+        Topic("two", "two.md", "Two", "What.", "# Two\n", 2, "start"),
+        Topic("three", "recipes/three.md", "Three", "What.", "# Three\n", 3, "start"),
+    ]
+    assert next(iter(build_topic_pages(topics))).html == f"{html}\n"
+
+
+def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(site: Path, run: Run, repo: Repo) -> None:
+    before = {name: (site / name).stat().st_mtime_ns for name in read_files(site)}
+    result = run("site", "public")
+    assert " 0 written, 0 removed" in result.err
+    assert {name: (site / name).stat().st_mtime_ns for name in read_files(site)} == before
+    assert run("site", "again").code == 0
+    assert read_files(repo.folder / "again") == read_files(site)
+
+
+def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pages_side_by_side(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    names = ["a", "a.html/b", "a.HTML/b", "A", "a.html/b.html/c", "index", "x.y..z"]
+    store({name: f'profile.description = "this is {number}"\n' for number, name in enumerate(names)})
+    assert run("site", "public").code == 0
+    for number in range(len(names)):
+        found = [path for path in (tmp_path / "public/presets").rglob("*.html") if f"this is {number}" in path.read_text()]
+        assert len(found) == 1, names[number]
+    files = [str(path) for path in (tmp_path / "public").rglob("*") if path.is_file()]
+    assert len({path.lower() for path in files}) == len(files)
+    (tmp_path / "profiles/a.toml").unlink()
+    assert run("site", "public").code == 0
+
+
+def test_pages_are_not_waited_for_and_what_a_crash_left_of_them_is_made_again(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: waited.append(handle) or fsync(handle))
+    repo.commit(PRESETS)
+    assert run("site", "public").code == 0
+    assert len(waited) == 1  # the list of what is ours
+    before = read_files(repo.folder / "public")
+    for name in ("index.html", "presets/job.html", "data/search.js"):
+        (repo.folder / "public" / name).write_bytes(b"")
+    assert run("site", "public").code == 0
+    assert read_files(repo.folder / "public") == before
+
+
+def test_a_page_goes_with_its_preset_unless_somebody_edited_it_or_git_tracks_it(site: Path, run: Run, repo: Repo) -> None:
+    (repo.folder / "profiles/broken.toml").unlink()
+    assert run("site", "public").code == 0
+    assert not (site / "presets/broken.html").exists()
+    (repo.folder / "profiles/job.toml").unlink()
+    with open(site / "presets/job.html", "a") as file:
+        file.write("mine")
+    result = run("site", "public")
+    assert (result.code, "public/presets/job.html is not as npuprof wrote it" in result.err) == (2, True), result.err
+    assert (site / "presets/job.html").read_text().endswith("mine")
+    (site / "presets/job.html").unlink()
+    assert run("site", "public").code == 0
+    repo.git("add", "-f", "public")
+    (repo.folder / "profiles/extra.toml").write_text("[options]\nhccl_timeout = 600\n")
+    assert run("site", "public").code == 0
+    repo.git("add", "-f", "public")
+    (repo.folder / "profiles/extra.toml").unlink()
+    assert run("site", "public").code == 0
+    assert (site / "presets/extra.html").exists()
+
+
+def test_a_file_of_yours_among_the_pages_is_named_and_stays(site: Path, run: Run) -> None:
+    (site / "notes.txt").write_text("mine")
+    result = run("site", "public")
+    assert (result.code, "NP980" in result.err, "notes.txt" in result.err) == (2, True, True), result.err
+    assert (site / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("mark", [None, "{", '{"schema": "other"}', '{"schema": "npuprof.site/1", "files": ["../job.toml"]}'])
+def test_a_folder_that_holds_something_else_is_refused(repo: Repo, run: Run, mark: str | None) -> None:
+    repo.commit(PRESETS)
+    folder = repo.folder / "docs"
+    folder.mkdir()
+    (folder / "index.html").write_text("somebody's")
+    if mark is not None:
+        (folder / ".npuprof-site.json").write_text(mark)
+    result = run("site", "docs")
+    assert result.code != 0
+    assert "NP980" in result.err
+    assert (folder / "index.html").read_text() == "somebody's"
+
+
+def test_no_page_names_a_folder_of_this_machine(site: Path, run: Run, repo: Repo) -> None:
+    assert run("site", repo.folder / "whole", "--store", repo.folder / "profiles").code == 0
+    there = read_files(repo.folder / "whole")
+    assert not [name for name, content in there.items() if str(repo.folder).encode() in content]
+    assert there == read_files(site)
+
+
+def test_a_store_outside_of_git_has_pages_without_a_history(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+    store(PRESETS)
+    assert run("site", "public").code == 0
+    assert "History" not in Page(tmp_path / "public/presets/job.html").text
+
+
+@examples(12)
+@given(st.text(max_size=40))
+def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
+    import tempfile
+
+    from npuprof.__main__ import main
+    from npuprof.document.keys import format_key_segment, format_toml_value
+
+    with tempfile.TemporaryDirectory() as folder:
+        written = format_toml_value(f"{HOSTILE}{text}".encode(errors="ignore").decode())
+        (Path(folder) / "profiles").mkdir()
+        (Path(folder) / "profiles/job.toml").write_text(
+            f"# {HOSTILE}\n[profile]\ndescription = {written}\nowner = {written}\n"
+            f"[options]\nop_debug_config = {written}\n[env]\nX = {written}\n"
+        )
+        (Path(folder) / "profiles/broken.toml").write_text(f"[profile]\nextends = [{written}]\ndescription = {written}\n")
+        (Path(folder) / "profiles/key.toml").write_text(f"[options]\n{format_key_segment(text)} = {written}\n")
+        assert main(["site", f"{folder}/public", "--store", f"{folder}/profiles"]) == 0
+        for path in Path(folder, "public").rglob("*.html"):
+            page = Page(path)
+            scripts = [held for tag, held in page.tags if tag == "script"]
+            assert {held.get("src", "").rpartition("/")[2] for held in scripts} <= {
+                "site.js",
+                "index.js",
+                "family.js",
+                "compare.js",
+                "everything.js",
+            }
+            assert not [tag for tag, _ in page.tags if tag in ("iframe", "object")]
+            pictures = [str(held.get("src")) for tag, held in page.tags if tag == "img"]
+            assert not pictures or path.parent.name == "docs"
+            assert all(path.with_name(name).is_file() for name in pictures)
+            assert not [name for _, held in page.tags for name in held if name.startswith("on")]
+        for path in Path(folder, "public/data").glob("*.js"):
+            text_ = path.read_text()
+            assert text_.isascii()
+            assert text_.startswith("npuprof.")
+            assert text_.count("\n") == 1
+            json.loads("[" + text_.partition("(")[2].rpartition(")")[0] + "]")
+
+
+CHAINS = [
+    ({}, 0, 0),
+    ({"a": []}, 1, 0),
+    ({"a": [], "b": ["a"]}, 2, 1),
+    ({"a": [], "b": ["a"], "c": ["a"]}, 2, 1),
+    ({"a": [], "b": ["a"], "c": ["b"]}, 3, 2),
+    ({"a": ["b"], "b": ["a"]}, 1, 0),  # what extends itself is without lines
+    ({"a": ["gone"]}, 2, 1),
+    ({"a": [], "b": ["a", "a"]}, 2, 1),
+]
+
+
+@pytest.mark.parametrize(("parents", "boxes", "lines"), CHAINS)
+def test_presets_that_extend_the_same_share_a_box(parents: dict[str, list[str]], boxes: int, lines: int) -> None:
+    family = draw_family(parents)
+    assert (len(family.boxes), len(family.lines)) == (boxes, lines)
+
+
+def test_no_two_boxes_overlap_and_parents_stand_above() -> None:
+    parents = {f"base{number}": [f"base{number // 3}"] if number else [] for number in range(40)}
+    parents |= {f"leaf{number}": [f"base{number % 40}", f"base{number % 7}"] for number in range(260)}
+    family = draw_family(parents)
+    home = {name: box for box in family.boxes for name in box.names}
+    assert set(home) == set(parents)
+    for place, one in enumerate(family.boxes):
+        for other in family.boxes[place + 1 :]:
+            apart = (
+                one.x + one.width <= other.x
+                or other.x + other.width <= one.x
+                or one.y + one.height <= other.y
+                or other.y + other.height <= one.y
+            )
+            assert apart, (one, other)
+    assert all(home[above].y < home[name].y for name, those in parents.items() for above in those if above != name)

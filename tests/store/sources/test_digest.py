@@ -1,0 +1,156 @@
+"""The digest of a source's store that a lock holds: compared wherever the source is read, and known without git."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.store.sources.mirror import find_cache_folder
+from npuprof.store.sources.storedigest import digest_listed, digest_texts
+from npuprof.store.sources.vendored import format_manifest
+from support.building import examples
+from support.lanes import product_at_night
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, HEIR, Team
+
+#: What reads a source.
+READING = [
+    ("show", "job"), ("check",), ("render", "job"), ("render", "pinned"), ("list", "--store", "team:"),
+    ("explain", "job", "hccl_timeout"), ("show", "team:base@1.0.0"), ("source", "sync"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "how"), product_at_night(4, READING, ["mirror", "vendored", "copied by hand"]))
+def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: tuple[str, ...], how: str, app: Repo, run: Run) -> None:
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    if how != "mirror":
+        assert run("source", "vendor", "team").code == 0
+    app.commit()
+    assert run(*words).code == 0
+    if how == "copied by hand":
+        shutil.rmtree(find_cache_folder())
+    lock = app.folder / "npuprof.lock"
+    right = lock.read_text()
+    lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', right))
+    done = run(*words)
+    told = done.out + done.err
+    assert (done.code, "NP049" in told, "npuprof source update team" in told) == (2, True, True), done
+    assert "npuprof.lock:" in told or words[0] == "source", "with its place"
+    assert run("show", "own").code == 0, "what has nothing to do with the source works"
+    assert run("source", "list").out.count("edited") == 1
+    lock.write_text(right)
+    assert run(*words).code == 0
+    lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', right))
+    assert run("source", "update", "--yes").code == 0
+    assert (lock.read_text(), run(*words).code) == (right, 0)
+
+
+def test_the_digest_is_known_without_git_and_computed_again_where_what_was_kept_is_lost(
+    app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = list((Path(find_cache_folder()) / "presets").glob("*/.digest"))
+    assert len(kept) == 1, "what adds a source keeps it"
+    expected = run("render", "job").out
+    for damage in (b"", b"sha256:0", None):
+        if damage is None:
+            kept[0].unlink()
+        else:
+            kept[0].write_bytes(damage)
+        assert run("render", "job").out == expected
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", lambda *words, **more: pytest.fail(f"a process was started: {words}"))
+            assert run("render", "job").out == expected
+
+
+def test_a_wrong_digest_in_the_lock_of_a_source_is_told_with_where_it_is_mended(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Team(tmp_path / "deep")
+    core.publish({"root": BASE.format(100)}, "1.0.0")
+    monkeypatch.chdir(team.repo.folder)
+    assert run("source", "add", "core", core.url).code == 0
+    team.publish({"deep": 'profile.extends = ["core:root"]\n'}, "1.1.0")
+    monkeypatch.chdir(app.folder)
+    app.write({"leaf": 'profile.extends = ["team:deep"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert "100" in run("show", "leaf").out
+    lock = team.repo.folder / "npuprof.lock"
+    lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', lock.read_text()))
+    team.publish({}, "1.2.0")
+    refused = run("source", "update", "--yes")
+    told = "the store of the source 'team/core' at .* is not what the lock of team says.*npuprof source update team"
+    assert (refused.code, bool(re.search(told, refused.err, re.DOTALL))) == (2, True), refused.err
+    assert "100" in run("show", "leaf").out
+
+
+@examples(100)
+@given(
+    st.dictionaries(st.from_regex(r"[a-c][a-c.-]{0,2}(/[a-c][a-c.-]{0,2}){0,2}", fullmatch=True), st.binary(max_size=9)),
+    st.sampled_from(["", ".sources/0123-ab/"]),
+)
+def test_the_digest_of_a_copy_is_that_of_the_store(presets: dict[str, bytes], place: str) -> None:
+    files = {f"{place}{name}.toml": text for name, text in presets.items()}
+    others = {f"{place}.commit": b"x", f"{place}.npuprof.toml": b"", f"{place}.versions/ab/a.toml": b"", ".sources/zz/b.toml": b"y"}
+    assert digest_listed(format_manifest({**files, **others}), place) == digest_texts(presets)
+
+
+# Copies that were edited: what a commit's tree holds counts, and not who edited them first
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    product_at_night(
+        2,
+        ["base.toml", "other.toml", ".npuprof.toml", ".digests"],
+        [("commit",), ("commit", "own"), ("commit", "job"), ("commit", "--dry-run")],
+    ),
+)
+def test_a_commit_that_holds_an_edited_copy_is_refused_though_the_last_one_has_it_already(
+    words: tuple[str, ...], name: str, app: Repo, run: Run
+) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    copy = app.folder / "vendor/team" / name
+    copy.write_bytes((copy.read_bytes() if copy.exists() else b"") + b"\n# edited\n")
+    app.commit(message="by git itself")
+    head = app.head
+    app.write({"own": "options.deterministic = 1\n", "job": f"{HEIR}hccl_timeout = 900\n"})
+    done = run(*words)
+    assert (done.code, "NP049" in done.err, "npuprof source vendor team" in done.err) == (2, True, True), done.err
+    assert "NP025" in done.err
+    copy.write_bytes(copy.read_bytes() + b"# again\n")
+    assert run(*words).code == 2, "nor is a second edit of the same file taken"
+    app.git("checkout", "-q", "--", "vendor")  # it would be lost, so that no copy is made over it
+    if name == ".npuprof.toml":  # that no copy put there, and a copy removes nothing of somebody else's
+        assert "NP940" in run("source", "vendor", "team").err
+        copy.unlink()
+    assert run("source", "vendor", "team").code == 0
+    part = run("commit", "own")
+    assert (part.code, "in the work tree it is whole" in part.err, app.head) == (2, True, head), part.err
+    assert run("commit").code == 0
+    assert run("check", "--rev", "HEAD").code == 0
+
+
+@pytest.mark.parametrize("name", ["base.toml", "other.toml"])
+def test_a_server_refuses_a_push_that_edits_a_copy_once_more(name: str, app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    commits = [app.commit()]
+    copy = app.folder / "vendor/team" / name
+    for text in ("one", "two"):
+        copy.write_text(f"{copy.read_text()}\n# {text}\n")
+        commits.append(app.commit(message=text))
+    app.write({"own": "options.deterministic = 1\n"})
+    commits.append(app.commit(message="nothing to do with it"))
+    copy.unlink()
+    commits.append(app.commit(message="gone"))
+    codes = [run("git", "receive", stdin=f"{old} {new} refs/heads/main\n".encode()).code for old, new in pairwise(commits)]
+    assert codes == [1, 1, 0, 1]

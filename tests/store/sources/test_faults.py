@@ -1,0 +1,537 @@
+"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full disks, upstreams with bad objects."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from npuprof.store.sources.lock import format_lock, parse_lock
+from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
+from support.building import REPOSITORY
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
+
+
+def publish_two(team: Team) -> None:
+    team.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
+    publish_first(team)
+
+
+@pytest.fixture
+def shared(tmp_path: Path, run: Run, committer: None) -> Shared:
+    return copy_shared(tmp_path, run, begin=publish_two)
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    return copy_team(tmp_path, publish_two)
+
+
+def forget(*parts: str) -> None:
+    """Remove what the cache holds: everything, or a folder of it."""
+    shutil.rmtree(os.path.join(find_cache_folder(), *parts))
+
+
+def list_mirror_refs(team: Team) -> set[str]:
+    words = ["git", f"--git-dir={find_mirror_folder(team.url)}", "for-each-ref", "--format=%(refname)"]
+    return set(subprocess.run(words, capture_output=True, check=True, text=True).stdout.split())
+
+
+def push_bad_object(team: Team, ref: str) -> str:
+    """Let a ref of the remote lead to a commit that git's check refuses; return its id."""
+    tree = team.repo.git("rev-parse", "HEAD^{tree}")
+    text = f"tree {tree}\nauthor A <a@b>1 +0000\ncommitter A <a@b> 1 +0000\n\nbad\n"
+    oid = team.repo.git(f"--git-dir={team.bare}", "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text.encode())
+    team.repo.git(f"--git-dir={team.bare}", "update-ref", ref, oid)
+    return oid
+
+
+# What a sync fetches
+
+
+def test_a_sync_fetches_the_locked_commit_and_the_versions_that_lead_to_it_and_nothing_else(app: Repo, team: Team, run: Run) -> None:
+    locked = team.repo.head
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    team.repo.git("checkout", "-q", "-b", "huge")
+    team.repo.commit({"huge": "options.deterministic = 1\n"})
+    team.repo.git("push", "-q", str(team.bare), "huge")
+    push_bad_object(team, "refs/heads/bad")
+    push_bad_object(team, "refs/tags/job/v9.9.9")
+    forget()
+    done = run("source", "sync")
+    assert (done.code, done.err) == (0, "npuprof: fetched team 1.0.0\n")
+    assert list_mirror_refs(team) == {f"{LOCKED}{locked}", "refs/tags/v1.0.0", "refs/tags/base/v1.0.0", "refs/tags/base/v0.9.0"}
+    offline(team)
+    assert run("check").code == 0
+    assert "300" in run("show", "team:base@0.9.0").out
+    assert run("source", "sync").err == "npuprof: everything that npuprof.lock names is here\n"
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
+    tagged: bool, app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.publish({"base": BASE.format(900)})
+    if not tagged:
+        team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.0.0", ":refs/tags/base/v1.0.0")
+    forget()
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+
+
+def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_was_asked_for(app: Repo, team: Team, run: Run) -> None:
+    bad = push_bad_object(team, "refs/heads/main")
+    lock = app.folder / "npuprof.lock"
+    locked = team.repo.head
+    known = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"]
+    assert known.commit == locked
+    lock.write_text(format_lock({"team": known._replace(commit=bad)}))
+    forget()
+    done = run("source", "sync")
+    assert done.code == 2
+    for told in ("NP045", "the source 'team'", team.url, f"the commit {bad[:12]}", f"object {bad}", "missingSpaceBeforeDate"):
+        assert told in done.err, told
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", "main"))
+    done = run("source", "update", "--yes")
+    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err) == (2, True, True), done.err
+
+
+# Mirrors that are damaged
+
+
+def truncate_pack(mirror: Path) -> None:
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.chmod(0o644)
+        pack.write_bytes(pack.read_bytes()[:100])
+
+
+def lose_objects(mirror: Path) -> None:
+    shutil.rmtree(mirror / "objects")
+
+
+def lose_packs(mirror: Path) -> None:
+    shutil.rmtree(mirror / "objects/pack")
+
+
+def rot_pack(mirror: Path) -> None:
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.chmod(0o644)
+        raw = bytearray(pack.read_bytes())
+        raw[20:-20] = bytes(len(raw) - 40)
+        pack.write_bytes(raw)
+
+
+def empty_head(mirror: Path) -> None:
+    (mirror / "HEAD").write_text("")
+
+
+def lose_head(mirror: Path) -> None:
+    (mirror / "HEAD").unlink()
+
+
+def put_file(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.write_text("")
+
+
+def put_folder(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    (mirror / "something").mkdir(parents=True)
+
+
+def put_link(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.symlink_to("nowhere")
+
+
+def break_refs(mirror: Path) -> None:
+    (mirror / "packed-refs").write_text("nonsense\n")
+
+
+def break_config(mirror: Path) -> None:
+    (mirror / "config").write_text("[core\n")
+
+
+DAMAGES = (
+    truncate_pack, lose_objects, lose_packs, rot_pack, empty_head, lose_head, put_file, put_folder, put_link, break_refs, break_config,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
+    damage: Callable[[Path], None], app: Repo, team: Team, run: Run
+) -> None:
+    mirror = Path(find_mirror_folder(team.url))
+    forget("presets")
+    damage(mirror)
+    for words in (("check",), ("show", "team:base"), ("blame", "job")):
+        done = run(*words)
+        assert done.code in (1, 2), words
+        assert ("NP043" if damage is put_link else "NP054") in done.err + done.out, done
+        assert "team" in done.err + done.out
+    before = {str(path) for path in mirror.parent.rglob("*")}
+    done = run("source", "sync")
+    assert (done.code, {path for path in before if os.path.lexists(path)} == before) == (
+        0 if damage in (put_folder, put_link) else 2,
+        True,
+    ), done.err
+    if damage in (put_folder, put_link):
+        return
+    if damage is put_file:
+        assert "NP053" in done.err, done.err
+        mirror.unlink()
+    else:
+        (words,) = [line.partition("anew: ")[2] for line in done.err.splitlines() if "mv " in line]
+        subprocess.run(words.partition(" && ")[0].split(), check=True)
+    assert run("source", "sync").code == 0
+    offline(team)
+    assert run("check").code == 0
+    assert run("blame", "job").code == 0
+
+
+# Caches that are somebody else's, and disks that are full
+
+
+@pytest.mark.parametrize("part", ["", "top", "sources", "mirror", "presets"])
+def test_a_cache_of_somebody_else_is_refused_with_the_repair_and_without_noise(part: str, app: Repo, team: Team, run: Run) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    place = find_mirror_folder(team.url) if part == "mirror" else os.path.join(find_cache_folder(), part.removeprefix("top"))
+    for path in [place, *(os.path.join(top, name) for top, below, _ in os.walk(place) for name in below if part != "top")]:
+        os.chown(path, 65534, 65534)
+    if part in ("sources", "mirror"):
+        forget("presets")
+    for words in (("check",), ("show", "team:base"), ("source", "list"), ("source", "sync"), ("source", "update"), ("blame", "job")):
+        command = [sys.executable, "-m", "npuprof", *words]
+        done = subprocess.run(command, capture_output=True, check=False, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        told = done.stdout + done.stderr
+        assert "__del__" not in told
+        assert "NP021" not in told
+        if part == "presets":
+            assert done.returncode == 0, told  # what is kept there is not taken, and read from the mirror
+        elif words != ("source", "list"):
+            assert done.returncode in (1, 2), words
+            assert "NP053" in told, (words, told)
+            assert "belongs to somebody else" in told
+            assert "XDG_CACHE_HOME" in told
+
+
+def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(app: Repo, team: Team, run: Run) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    assert "600" in run("show", "team:base").out
+    (text,) = Path(find_cache_folder()).glob("presets/*/base.toml")
+    forged = text.read_bytes().partition(b"\n# npuprof sha256:")[0].replace(b"600", b"666")
+    shutil.rmtree(Path(find_cache_folder(), "presets"))
+    _seal_forged(text, forged)
+    assert "666" in run("show", "team:base").out
+    os.chown(text.parent, 65534, 65534)
+    assert "600" in run("show", "team:base").out
+
+
+def _seal_forged(path: Path, text: bytes) -> None:
+    from npuprof.store.sources import mirror
+
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text + mirror._SEAL + mirror._seal_text("base.toml", text))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of some hundred kilobytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("room", [0, 4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 92, 120])
+def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
+    room: int, app: Repo, team: Team, run: Run, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = (app.folder / "npuprof.lock").read_bytes()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+        file.truncate(max(0, file.tell() - room * 1024))
+    done = run("source", "sync")
+    if done.code:
+        assert done.code == 2
+        assert "NP053" in done.err, done.err
+        assert str(small_disk / "npuprof") in done.err
+        assert "XDG_CACHE_HOME" in done.err
+    assert (app.folder / "npuprof.lock").read_bytes() == lock
+    filler.unlink()
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(512))
+    team.publish({"base": BASE.format(900)}, "1.1.0")
+    done = run("source", "update", "--yes")
+    assert (done.code, "NP053" in done.err, str(small_disk / "npuprof") in done.err) == (2, True, True), done.err
+    assert (app.folder / "npuprof.lock").read_bytes() == lock
+    assert run("check").code == 0
+
+
+# What cannot be told without a source
+
+
+def move_on(team: Team, app: Repo, run: Run) -> None:
+    """Release 1.1.0 of the source, and commit an update to it."""
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    app.commit(message="two")
+
+
+@pytest.mark.parametrize("how", ["missing", "damaged", "foreign"])
+def test_a_release_cannot_be_verified_without_its_source_and_does_not_fail(how: str, app: Repo, team: Team, run: Run) -> None:
+    assert run("release", "job", "1.0.0").code == 0
+    move_on(team, app, run)
+    assert run("verify", "--tags").code == 0
+    forget("presets")
+    if how == "missing":
+        forget("sources")
+    elif how == "damaged":
+        truncate_pack(Path(find_mirror_folder(team.url)))
+    elif os.geteuid():
+        pytest.skip("only root can give a folder away")
+    else:
+        os.chown(find_mirror_folder(team.url), 65534, 65534)
+    done = run("verify", "--tags")
+    assert (done.code, "cannot tell" in done.out, "does not hold" in done.out) == (2, True, False), done.out
+    assert "NP029" in done.out
+    if how == "foreign":
+        assert "belongs to somebody else" in done.out
+        return
+    if how == "damaged":
+        shutil.rmtree(find_mirror_folder(team.url))
+    else:
+        assert "npuprof source sync --rev job/v1.0.0" in done.out
+    assert run("source", "sync", "--rev", "job/v1.0.0").code == 0
+    done = run("verify", "--tags")
+    assert (done.code, "cannot tell" in done.out) == (0, False), done.out
+
+
+def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    app.commit({"job": f"{HEIR}hccl_timeout = 7\n"}, message="three")
+    whole = run("log", "job")
+    assert [whole.out.count(word) for word in ("one", "two", "three")] == [1, 1, 1]
+    spans = {rev: run("diff", "--rev", rev).out for rev in ("HEAD~1", "HEAD~2..HEAD~1", "HEAD~2")}
+    assert all("hccl_timeout" in told for told in spans.values())
+    forget()
+    for words in (("log", "job"), ("log", "job", "hccl_timeout"), ("blame", "job"), ("log", "team:base")):
+        done = run(*words)
+        assert done.code == 2, words
+        assert "NP043" in done.err
+        assert "npuprof source sync" in done.err
+    for rev in spans:
+        done = run("diff", "--rev", rev)
+        assert (done.code, "cannot tell what differs in job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done
+        assert "hccl_timeout" not in done.out
+        assert "1 preset differs" not in done.out
+        assert "cannot be told here: job" in done.out
+        done = run("diff", "--rev", rev, "--format", "json")
+        assert (done.code, json.loads(done.out)["presets"][0]["status"], json.loads(done.out)["untouched"]) == (2, "unknown", 1)
+        assert (
+            "- cannot be told here: NP043 `the source 'team' cannot be read: it was never fetched on this machine`: `job`"
+            in run("diff", "--rev", rev, "--format", "markdown").out
+        )
+    assert run("source", "sync").code == 0  # what is locked now has older commits with it
+    assert {rev: run("diff", "--rev", rev).out for rev in spans} == spans
+
+
+def test_what_older_locks_name_is_fetched_with_the_history(app: Repo, team: Team, run: Run) -> None:
+    team.repo.git("checkout", "-q", "--orphan", "fresh")
+    team.repo.commit({"base": BASE.format(900)})
+    team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
+    team.repo.git("push", "-q", str(team.bare), "--tags")
+    assert run("source", "update", "--yes").code == 0
+    app.commit(message="two")
+    whole = run("log", "job").out
+    span = run("diff", "--rev", "HEAD~1").out
+    assert "600 → 900" in span
+    forget()
+    assert run("source", "sync").code == 0
+    done = run("log", "job")
+    assert (done.code, "cannot be told here" in done.out, "600" in done.out) == (2, True, False), done
+    assert "npuprof source sync --history" in done.err
+    assert run("log", "job", "-n", "1").code == 0
+    done = run("diff", "--rev", "HEAD~1")
+    assert (done.code, "--rev" in done.err, "no longer" in done.out, "valid again" in done.out) == (2, True, False, False), done
+    assert run("source", "sync", "--history").code == 0
+    assert (run("log", "job").out, run("diff", "--rev", "HEAD~1").out) == (whole, span)
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_it_comes_back(
+    now: bool, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = team.repo.head
+    team.repo.git("checkout", "-q", "--orphan", "fresh")
+    team.repo.commit({"base": BASE.format(900)})
+    team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
+    team.repo.git("push", "-q", str(team.bare), "--tags")
+    team.repo.git(
+        "push", "-q", "-f", str(team.bare), "fresh:main", *(f":refs/tags/{tag}" for tag in ("v1.0.0", "base/v1.0.0", "base/v0.9.0"))
+    )
+    team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
+    assert run("source", "update", "--yes", "--moved").code == 0
+    app.commit(message="two")
+    if now:
+        app.git("revert", "--no-edit", "HEAD")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    done = run("source", "sync", "--history")
+    assert (done.code, done.err.count("no longer has the commit")) == (2, 1), done.err
+    if now:
+        assert "npuprof source update team; or give it back" in done.err
+        return
+    assert f"{gone}:refs/tags/kept/{gone[:7]}" in done.err
+    assert run("source", "sync").code == 0, "what is locked now is here"
+    assert run("check").code == 0
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/cache"))
+    words = done.err.partition("was synced: ")[2].partition(";")[0].split()
+    words[1] = f"--git-dir={find_mirror_folder(team.url)}"
+    subprocess.run(words, check=True, capture_output=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync", "--history").code == 0
+    assert "600" in run("log", "job").out
+
+
+# Repositories without a work tree
+
+
+def test_a_bare_repository_syncs_what_its_head_locks(app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_on(team, app, run)
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    monkeypatch.chdir(app.folder.parent / "app.git")
+    forget()
+    done = run("check", "--rev", "HEAD")
+    assert (done.code, "NP043" in done.out, "npuprof source sync" in done.out) == (2, True, True), done
+    assert run("source", "sync").err == "npuprof: fetched team 1.1.0\n"
+    assert run("source", "sync", "--rev", "HEAD~1").code == 0
+    offline(team)
+    assert run("check", "--rev", "HEAD").code == 0
+    assert "600 → 900" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "900" in run("show", "job@HEAD").out
+    done = run("source", "sync", "nobody")
+    assert (done.code, "NP042" in done.err) == (2, True)
+    assert os.listdir(".").count("npuprof.lock") == 0
+
+
+def test_a_hook_of_a_server_syncs_and_checks_what_is_pushed(app: Repo, team: Team, run: Run) -> None:
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    hook = app.folder.parent / "app.git/hooks/pre-receive"
+    npuprof = f"{sys.executable} -m npuprof"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!/bin/sh\nexport PYTHONPATH={REPOSITORY}\nwhile read -r old new ref; do\n"
+        f"{npuprof} source sync --rev $new && {npuprof} check --rev $new && {npuprof} diff --rev $old..$new || exit 1\ndone\n"
+    )
+    hook.chmod(0o755)
+    move_on(team, app, run)
+    forget()
+    app.git("push", "-q", "../app.git", "main")
+    app.commit({"job": f"{HEIR}hccl_timeout = true\n"})
+    assert "declined" in subprocess.run(["git", "push", "../app.git", "main"], capture_output=True, text=True, check=False).stderr
+
+
+def test_what_is_pushed_is_judged_with_the_sources_that_its_lock_names(app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    hook = tmp_path / "app.git/hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nexport PYTHONPATH={REPOSITORY}\n{sys.executable} -m npuprof git receive $SYNC || exit 1\n")
+    hook.chmod(0o755)
+    move_on(team, app, run)
+    forget()
+
+    def push(**more: str) -> subprocess.CompletedProcess[str]:
+        words = ["git", "push", "../app.git", "main"]
+        return subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **more})
+
+    assert "NP043" in push().stderr
+    done = push(SYNC="--sync")
+    assert done.returncode == 0, done.stderr
+    app.commit({"job": f"{HEIR}hccl_timeout = true\n"})
+    assert "not taken: main: 1 error" in push(SYNC="--sync").stderr
+
+
+def test_a_review_has_the_sources_of_both_sides(app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = app.head
+    move_on(team, app, run)
+    job = {
+        "GITLAB_CI": "true",
+        "CI_MERGE_REQUEST_IID": "5",
+        "CI_MERGE_REQUEST_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/app",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": before,
+        "CI_COMMIT_SHA": app.head,
+    }
+    for name, value in job.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    forget()
+    assert run("review").code == 2
+    done = run("review", "--sync")
+    assert (done.code, "600 → 900" in done.out) == (0, True), done
+    forget()
+    offline(team)
+    done = run("review", "--sync")
+    assert (done.code, "NP045" in done.err) == (2, True), done
+
+
+# Versions that are gone upstream
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_version_that_is_gone_upstream_is_told_and_not_gone_back_from_in_silence(fresh: bool, app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    lock = (app.folder / "npuprof.lock").read_bytes()
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.1.0")
+    if fresh:
+        forget()
+    for word in ("--dry-run", "--yes"):
+        done = run("source", "update", word)
+        assert (done.code, "NP046" in done.err, "v1.1.0 of the source" in done.err, "--moved" in done.err) == (2, True, True, True), done
+        assert (app.folder / "npuprof.lock").read_bytes() == lock
+    assert run("source", "update", "--yes", "--moved").code == 0
+    assert 'tag = "v1.0.0"' in (app.folder / "npuprof.lock").read_text()
+
+
+def test_a_step_back_that_npuprof_toml_asks_for_takes_a_yes_only(app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", "~1.0"))
+    done = run("source", "update", "--yes")
+    assert (done.code, "gone" in done.err) == (0, False)
+
+
+def test_a_version_of_a_preset_that_is_gone_upstream_is_told(app: Repo, team: Team, run: Run) -> None:
+    app.commit({"job": HEIR.replace("team:base", "team:base@1")})
+    move_on(team, app, run)
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/base/v1.1.0")
+    forget()
+    done = run("source", "update", "--yes")
+    assert (done.code, "base/v1.1.0 of the source" in done.err) == (2, True), done

@@ -1,0 +1,181 @@
+"""What ``team:base@VERSION`` means where the lock does not spell it: the same on every machine, whenever that has fetched."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from npuprof.store.sources.mirror import find_cache_folder
+from support.lanes import product_at_night
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, Shared, Team, copy_shared
+
+
+@pytest.fixture
+def shared_grown(tmp_path: Path, run: Run, committer: None) -> Shared:
+    def grow(shared: Shared) -> None:
+        team, app = shared
+        team.publish({"base": BASE.format(7)}, "", "base/v1.1.0")
+        team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0", "base/v1.2.0.yanked")
+        app.write({"job": 'profile.extends = ["team:other"]\n'})
+        assert run("source", "update", "--yes").code == 0
+        app.commit(message="locked")
+
+    return copy_shared(tmp_path, run, grow)
+
+
+@pytest.fixture
+def grown(shared_grown: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository whose source is locked at 1.2.0, and was released further since, also at older commits."""
+    monkeypatch.chdir(shared_grown.app.folder)
+    return shared_grown.app
+
+
+def release_late(team: Team) -> None:
+    team.repo.commit({"other": "options.deterministic = 0\n"})  # the clock moves with each commit
+    team.repo.git("tag", "-a", "base/v1.1.5", "-m", "late", "v1.2.0^{commit}")
+    team.repo.git("tag", "-a", "base/v1.1.0.yanked", "-m", "late", "v1.2.0^{commit}")
+    team.repo.git("tag", "-a", "base/v1.3.0", "-m", "newer")
+    team.push()
+
+
+def unyank(team: Team) -> None:
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/base/v1.2.0.yanked")
+
+
+def move(team: Team) -> None:
+    team.repo.commit({"base": BASE.format(99)})
+    team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again")
+    team.push("--force")
+
+
+def fetch_again(how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the mirror as it is on a machine that is there for long, that follows what happens, or that begins now."""
+    if how == "fresh":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        assert run("source", "sync").code == 0
+    elif how == "updated":
+        lock = (app.folder / "npuprof.lock").read_bytes()
+        assert run("source", "update", "--yes", "--moved").code == 0
+        (app.folder / "npuprof.lock").write_bytes(lock)
+    elif how == "emptied":  # the mirror stays, what was kept of it is gone
+        cache = tmp_path / "emptied"
+        shutil.copytree(Path(find_cache_folder()) / "sources", cache / "npuprof/sources")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+
+
+#: How a version of the source is asked for, and what is said.
+REFERENCES = [
+    ("1.1.0", "hccl_timeout = 7"),
+    ("1.0.0", "hccl_timeout = 600"),
+    ("v1.1.0", "hccl_timeout = 7"),
+    ("base/v1.1.0", "hccl_timeout = 7"),
+    ("1", "hccl_timeout = 7"),
+    ("1.2", "hccl_timeout = 8"),
+    ("HEAD", "hccl_timeout = 8"),
+    ("HEAD~1", "hccl_timeout = 7"),
+    ("{v1.0.0}", "hccl_timeout = 600"),
+    ("{v1.0.0:.9}", "hccl_timeout = 600"),
+    ("1.1.5", "team:base@1.1.5 is no version and no commit that the lock of team knows"),
+    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
+    ("9", "team:base@9 is no version and no commit"),
+    ("{late}", "is no version and no commit that the lock of team knows"),
+    ("main", "team:base@main is no version and no commit"),
+    ("nope", "team:base@nope is no version and no commit"),
+    ("HEAD~90", "team:base@HEAD~90 is no version and no commit"),
+]
+
+
+@pytest.mark.parametrize(("how", "asked"), product_at_night(4, ["old", "emptied", "updated", "fresh"], REFERENCES))
+def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_was_locked(
+    how: str, asked: tuple[str, str], grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference, told = asked
+    release_late(team)
+    first = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
+    reference = reference.replace("{v1.0.0}", first).replace("{v1.0.0:.9}", first[:9]).replace("{late}", team.repo.head)
+    fetch_again(how, grown, run, tmp_path, monkeypatch)
+    result = run("show", f"team:base@{reference}")
+    said = result.out if told.startswith("hccl") else " ".join(result.err.split())
+    assert (result.code, told in said) == (0 if told.startswith("hccl") else 2, True), result.out + result.err
+
+
+@pytest.mark.parametrize("how", ["old", "updated", "fresh"])
+def test_tags_that_are_not_what_was_locked_give_no_other_value(
+    how: str, grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move(team)
+    fetch_again(how, grown, run, tmp_path, monkeypatch)
+    result = run("show", "team:base@1.1.0")
+    if how == "fresh":
+        assert (result.code, "some were moved, deleted" in " ".join(result.err.split())) == (2, True), result.err
+    else:
+        assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), result.err
+
+
+def test_who_is_told_of_a_yank_is_told_what_was_yanked_when_it_was_locked(grown: Repo, team: Team, run: Run) -> None:
+    grown.write({"pinned": 'profile.extends = ["team:base@1.2.0"]\n'})
+    said = run("check", "pinned").out
+    assert 'write "team:base@1.1.0" in its place' in said, said
+    release_late(team)
+    lock = (grown.folder / "npuprof.lock").read_bytes()
+    assert run("source", "update", "--yes").code == 0
+    (grown.folder / "npuprof.lock").write_bytes(lock)
+    assert run("check", "pinned").out == said
+
+
+def test_a_yank_that_was_taken_back_is_gone_from_the_mirror_with_the_next_fetch(grown: Repo, team: Team, run: Run) -> None:
+    grown.write({"pinned": 'profile.extends = ["team:base@1.2"]\n'})
+    assert "is yanked" in run("source", "update", "--yes").err
+    unyank(team)
+    team.publish({"other": "options.deterministic = 0\n"}, "1.3.0", "base/v1.2.1")
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/base/v1.2.0.yanked")
+    result = run("source", "update", "--yes")
+    said = result.out + result.err
+    assert (result.code, "1.2.0 (" in said, "yanked" in result.err) == (0, True, False), said
+
+
+def test_a_lock_that_does_not_count_versions_is_rejected_until_an_update_locks_it_again(grown: Repo, run: Run) -> None:
+    lock = grown.folder / "npuprof.lock"
+    before = lock.read_text()
+    lock.write_text("".join(line for line in before.splitlines(True) if not line.startswith("releases")))
+    result = run("show", "team:base@1.1.0")
+    assert (result.code, "npuprof source update team" in " ".join(result.err.split())) == (2, True), result.out + result.err
+    result = run("source", "update", "--yes")
+    assert (result.code, "written anew" in result.out) == (0, True), result.out + result.err
+    assert tomllib.loads(lock.read_text()) == tomllib.loads(before)
+
+
+def test_what_a_preset_extends_at_head_is_the_locked_commit(grown: Repo, team: Team, run: Run) -> None:
+    grown.write({"pinned": 'profile.extends = ["team:base@HEAD~1"]\n'})
+    result = run("source", "update", "--yes")
+    assert (result.code, "hccl_timeout = 7\n" in run("show", "pinned").out) == (0, True), result.err
+
+
+def test_a_tag_that_was_made_anew_at_its_commit_is_taken_by_who_says_so(
+    grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.repo.commit({"other": "options.deterministic = 0\n"})
+    team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again", "base/v1.1.0^{commit}")
+    team.push("--force")
+    result = run("source", "update", "--yes")
+    assert (result.code, "was made anew: base/v1.1.0" in result.err) == (2, True), result.err
+    assert run("source", "update", "--yes", "--moved").code == 0
+    fetch_again("fresh", grown, run, tmp_path, monkeypatch)
+    assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
+
+
+@pytest.mark.parametrize("how", ["old", "updated", "fresh"])
+def test_versions_are_completed_as_they_were_when_the_source_was_locked(
+    how: str, grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from npuprof.commands.completion import find_candidates
+
+    release_late(team)
+    fetch_again(how, grown, run, tmp_path, monkeypatch)
+    found = [word for word, _ in find_candidates(["show"], "team:base@") if word.startswith("team:base@")]
+    assert found == ["team:base@1.2.0", "team:base@1.1.0", "team:base@1.0.0"]

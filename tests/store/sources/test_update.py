@@ -1,0 +1,127 @@
+"""An update that only shows what would change writes neither file nor copy, and changes no answer of a later command."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.lanes import product_at_night
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, Team
+from support.waiting import read_until
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return all files in a folder, but for what git keeps of the repository itself."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path): path.read_bytes() for path in files}
+
+
+def move_tag(team: Team) -> None:
+    team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again", team.publish({"base": BASE.format(700)}))
+    team.repo.git("push", "-q", "-f", str(team.bare), "--tags")
+
+
+def release(team: Team) -> None:
+    team.publish({"base": BASE.format(800)}, "1.1.0", "base/v1.1.0")
+
+
+def yank(team: Team) -> None:
+    team.repo.git("tag", "-a", "v1.0.0.yanked", "-m", "it is slow")
+    release(team)
+
+
+def remove_tag(team: Team) -> None:
+    team.publish({"base": BASE.format(750)}, "1.0.2")
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.0.0")
+
+
+def delete_branch(team: Team) -> None:
+    team.repo.git("branch", "-m", "other")
+    team.repo.git("push", "-q", str(team.bare), "other", ":main", check=False)
+    release_late(team)
+
+
+def release_late(team: Team) -> None:
+    team.repo.git("tag", "-a", "base/v1.0.1", "-m", "late", "v1.0.0^{commit}")
+    team.repo.git("push", "-q", str(team.bare), "--tags")
+
+
+#: How an update is asked for that changes nothing, and whether there is a copy of the source.
+ASKED = [
+    (("--dry-run", "--moved"), False), (("--dry-run", "--moved"), True), (("--dry-run",), False), (("--dry-run", "--yes"), False),
+    (("--frozen",), False), (("--frozen", "--yes"), True), ((), False), (("--moved",), True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("happens", "asked"), product_at_night(6, [move_tag, release, yank, remove_tag, delete_branch, release_late], ASKED)
+)
+def test_what_only_shows_an_update_leaves_everything_as_it_was(
+    happens: Callable[[Team], None], asked: tuple[tuple[str, ...], bool], app: Repo, team: Team, run: Run
+) -> None:
+    words, copied = asked
+    app.write({"range": 'profile.extends = ["team:base@1"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    if copied:
+        assert run("source", "vendor", "team").code == 0
+    assert run("check").code == 0
+    happens(team)
+    before = snapshot(app.folder)
+    answers = [run("check"), run("show", "team:base@1.0"), run("list", "--store", "team:", "--format", "json"), run("source", "list")]
+    done = run("source", "update", *words)
+    assert done.code in (0, 1, 2), done
+    assert snapshot(app.folder) == before
+    assert [
+        run("check"),
+        run("show", "team:base@1.0"),
+        run("list", "--store", "team:", "--format", "json"),
+        run("source", "list"),
+    ] == answers
+    taken = run("source", "update", "--yes", "--moved")
+    assert taken.code == 0, taken
+    assert run("check").code == 0
+
+
+def test_a_dry_run_shows_what_the_update_does(app: Repo, team: Team, run: Run) -> None:
+    move_tag(team)
+    assert "NP046" in run("source", "update", "--dry-run").err
+    for form in ("text", "markdown", "json"):
+        shown = run("source", "update", "--dry-run", "--moved", "--format", form)
+        assert (shown.code, "700" in shown.out) == (0, True), shown
+    shown = run("source", "update", "--dry-run", "--moved")
+    assert "NP046" in run("source", "update", "--yes").err, "the moved tag was not taken"
+    assert run("source", "update", "--yes", "--moved").out == shown.out
+
+
+@pytest.mark.parametrize("answer", ["n", "y", "y, after a newer release"])
+def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(answer: str, app: Repo, team: Team, run: Run) -> None:
+    move_tag(team)
+    before = snapshot(app.folder)
+    master, slave = pty.openpty()
+    words = [sys.executable, "-m", "npuprof", "source", "update", "--moved"]
+    child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, cwd=app.folder)
+    os.close(slave)
+    said = read_until(master, b"[y/N]")
+    assert b"700" in said
+    assert snapshot(app.folder) == before
+    if "newer" in answer:
+        release(team)
+    os.write(master, f"{answer[0]}\n".encode())
+    while True:
+        try:
+            said += os.read(master, 4096)
+        except OSError:
+            break
+    os.close(master)
+    assert child.wait() == (1 if answer == "n" else 0), said
+    if answer == "n":
+        assert snapshot(app.folder) == before
+    assert ("hccl_timeout = 700" in run("show", "job").out) == (answer != "n")

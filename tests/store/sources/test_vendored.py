@@ -1,0 +1,197 @@
+"""Copies of sources in the repository: written whole, or so that the next run writes them."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.repositories import Repo
+from support.running import Run
+from support.teams import BASE, Team
+
+#: Dies, or finds the disk full, at the call of that number; exits with 99 where there were fewer.
+FAILING = """\
+import os, signal, sys
+from npuprof.__main__ import main
+calls = 0
+def wrap(call):
+    def counted(*given, **named):
+        global calls
+        calls += 1
+        if calls == {number}:
+            if {how!r} == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError({full}, "No space left on device")
+        return call(*given, **named)
+    return counted
+for name in ("mkdir", "fsync", "replace", "link"):
+    setattr(os, name, wrap(getattr(os, name)))
+code = main(["source", "vendor", "team"])
+os._exit(code if calls >= {number} else 99)
+"""
+
+
+@pytest.mark.parametrize("how", ["kill", "full"])
+def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(how: str, app: Repo, run: Run) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    before = {name: (app.folder / name).read_bytes() for name in ("npuprof.toml", "npuprof.lock")}
+    for number in range(1, 100):
+        code = FAILING.format(number=number, how=how, full=errno.ENOSPC)
+        done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=False)
+        if done.returncode == 99:
+            break
+        assert done.returncode in ((-signal.SIGKILL,) if how == "kill" else (0, 2)), done.stderr.decode()
+        if how == "full" and done.returncode and number == 1:
+            assert not (app.folder / "vendor").exists(), "nothing is left of what was not begun"
+        result = run("source", "vendor", "team")
+        assert result.code == 0, (number, result.err)
+        assert not list((app.folder / "vendor").rglob(".npuprof-*")), number
+        assert run("source", "sync").code == 0
+        app.git("clean", "-fdxq")
+        for name, text in before.items():
+            (app.folder / name).write_bytes(text)
+    assert number > 8, "it dies before the copy is begun, and after it"
+
+
+@pytest.mark.parametrize(
+    ("there", "into", "hint"),
+    [
+        ("vendor/team/notes.txt", (), "move them away, or name an empty or a new folder: --into"),
+        ("vendor/team/a/base.toml", (), "vendor/team/a/base.toml"),
+        ("other/.npuprof-x", ("--into", "other"), "--into vendor/team"),
+    ],
+)
+def test_files_of_others_are_named_with_a_way_out(there: str, into: tuple[str, ...], hint: str, app: Repo, run: Run) -> None:
+    (app.folder / there).parent.mkdir(parents=True)
+    (app.folder / there).write_text("mine")
+    result = run("source", "vendor", "team", *into)
+    assert (result.code, "NP940" in result.err, hint in result.err) == (2, True, True), result.err
+    assert (app.folder / there).read_text() == "mine"
+
+
+# -- whose the folder is -----------------------------------------------------------------------------------------------
+
+
+def name_folder(app: Repo, folder: str) -> None:
+    path = app.folder / "npuprof.toml"
+    path.write_text(f'{path.read_text()}vendor = "{folder}"\n')
+
+
+@pytest.mark.parametrize("folder", ["profiles", "conf", ".", "profiles/x", "./profiles"])
+@pytest.mark.parametrize("words", ["source update --yes", "source vendor team"])
+def test_a_folder_that_npuprof_toml_names_loses_no_file_that_no_copy_put_there(
+    words: str, folder: str, app: Repo, team: Team, run: Run
+) -> None:
+    app.write({"mine": "options.deterministic = 1\n", "x/deep": "options.deterministic = 1\n"})
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf/notes.toml").write_text("mine = 1\n")
+    name_folder(app, folder)
+    before = {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts}
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    assert run(*words.split()).code == 2
+    assert {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts} == before
+
+
+def test_what_is_no_longer_in_a_source_goes_from_its_copy_unless_somebody_edited_it(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(7), "old": BASE.format(8), "older": BASE.format(9)}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team"
+    (copy / "older.toml").write_text("mine = 1\n")
+    team.publish({"base": BASE.format(10), "old": None, "older": None}, "1.2.0")
+    assert run("source", "update", "--yes").code == 0
+    assert (sorted(path.name for path in copy.glob("*.toml")), (copy / "older.toml").read_text()) == (
+        ["base.toml", "older.toml", "other.toml"],
+        "mine = 1\n",
+    )
+
+
+def test_a_list_of_a_stranger_makes_no_folder_a_copy(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team"
+    with open(copy / ".digests", "a") as file:
+        file.write("../../mine.toml " + "0" * 64 + "\n")
+    (app.folder / "mine.toml").write_text("mine")
+    (copy / "own.toml").write_text("mine")
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    result = run("source", "update", "--yes")
+    assert (result.code, "own.toml" in result.err) == (2, True), result.err
+    (copy / "own.toml").unlink()
+    assert run("source", "update", "--yes").code == 0
+    assert (app.folder / "mine.toml").read_text() == "mine"
+
+
+def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    copy = app.folder / "vendor/team"
+    (copy / "notes.txt").write_text("TODO\n")
+    with open(copy / ".digests", "a") as file:
+        file.write(f"notes.txt {hashlib.sha256((copy / 'notes.txt').read_bytes()).hexdigest()}\n")
+    team.publish({"base": BASE.format(7), "third": BASE.format(8)}, "1.1.0")
+    (copy / "third.toml").write_text("mine")
+    with open(copy / ".digests", "a") as file:
+        file.write(f"third.toml {'0' * 64}\n")
+    done = run("source", "update", "--yes")
+    assert (done.code, "vendor/team/third.toml is not what was copied" in done.err) == (2, True), done.err
+    (copy / "third.toml").unlink()
+    assert run("source", "update", "--yes").code == 0
+    assert (copy / "notes.txt").read_text() == "TODO\n"
+
+
+@pytest.mark.parametrize("name", ["team", "."])
+def test_a_copy_is_written_through_no_link(name: str, app: Repo, team: Team, run: Run) -> None:
+    folder, words = (
+        (app.folder / "profiles/.released", ["source", "vendor", "."])
+        if name == "."
+        else (app.folder / "vendor/team", ["source", "vendor", "team"])
+    )
+    (app.folder / "own").mkdir()
+    (app.folder / "own/mine.toml").write_text("mine")
+    folder.parent.mkdir(exist_ok=True)
+    folder.symlink_to("../own")
+    done = run(*words)
+    assert (done.code, "NP941" in done.err) == (2, True), done.err
+    assert (app.folder / "own/mine.toml").read_text() == "mine"
+
+
+def test_a_file_of_a_copy_that_is_a_link_is_named(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    (app.folder / "mine.toml").write_text("mine")
+    (app.folder / "vendor/team/base.toml").unlink()
+    (app.folder / "vendor/team/base.toml").symlink_to("../../mine.toml")
+    done = run("source", "vendor", "team")
+    assert (done.code, "vendor/team/base.toml" in done.err) == (2, True), done.err
+    assert (app.folder / "mine.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("line", [b"\xff x\n", b"a\0b x\n", b"a.toml \xff\n", b"a.toml\n"])
+def test_a_list_that_is_none_is_a_finding(line: bytes, app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    listed = app.folder / "vendor/team/.digests"
+    listed.write_bytes(listed.read_bytes() + line)
+    lock = app.folder / "npuprof.lock"
+    lock.write_text(re.sub(r'copy = "[^"]*"', f'copy = "sha256:{hashlib.sha256(listed.read_bytes()).hexdigest()}"', lock.read_text()))
+    for words in (["check"], ["source", "sync"]):
+        done = run(*words)
+        assert (done.code, ".digests is not a list of files" in done.out + done.err) == (2, True), (words, done)
+
+
+def test_an_edit_that_only_the_work_tree_has_is_not_replaced_by_a_copy(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    (app.folder / "vendor/team/base.toml").write_text("mine")
+    done = run("source", "vendor", "team")
+    assert (done.code, "git restore vendor/team/base.toml" in done.err) == (2, True), done.err
+    assert (app.folder / "vendor/team/base.toml").read_text() == "mine"
+    app.git("add", ".")
+    assert run("source", "vendor", "team").code == 0

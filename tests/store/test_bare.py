@@ -1,0 +1,364 @@
+"""Repositories without a work tree, and the hooks of a server: presets are read from commits, of the user's own repositories only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from npuprof.store import around
+from support.building import REPOSITORY
+from support.lanes import product_at_night
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+BASE = "[options]\nhccl_timeout = {}\n"
+LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'
+WRONG = "[options]\nprecision_mode_v2 = 'fp61'\n"
+
+
+@pytest.fixture
+def hub(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bare clone, worked in; it holds a second store in a folder of another name."""
+    repo.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
+    (repo.folder / "team/presets").mkdir(parents=True)
+    (repo.folder / "team/presets/own.toml").write_text(BASE.format(7))
+    repo.commit({"base": BASE.format(600)}, "second")
+    repo.release("leaf", "1.0.0")
+    repo.commit({"base": BASE.format(700), "wrong": WRONG}, "third")
+    repo.git("clone", "-q", "--bare", ".", "../hub.git")
+    monkeypatch.chdir(tmp_path / "hub.git")
+    return tmp_path / "hub.git"
+
+
+#: What is asked in the bare repository, the exit code, and what is said.
+ASKED = {
+    "show leaf@HEAD~1": (0, "hccl_timeout = 600"),
+    "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
+    "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"),
+    "render leaf@main --to json": (0, '"hccl_timeout": 700'),
+    "env leaf@main": (0, "NPUPROF_HCCL_TIMEOUT"),
+    "log leaf": (0, "hccl_timeout 1800 → 600"),
+    "log leaf@HEAD~1 hccl_timeout": (0, "hccl_timeout 1800 → 600"),
+    "blame leaf@HEAD": (0, "Ada"),
+    "explain leaf@HEAD hccl_timeout": (0, "hccl_timeout = 700"),
+    "diff --rev HEAD~2..HEAD~1": (0, "hccl_timeout 1800 → 600"),
+    "diff leaf@HEAD~2 leaf@HEAD": (0, "hccl_timeout 1800 → 700"),
+    "diff --rev main..main": (0, "0 presets differ"),
+    "list --versions": (0, "1.0.0"),
+    "check --rev HEAD": (1, "NP203"),
+    "check --rev HEAD~1": (0, "2 presets checked"),
+    "check --rev HEAD leaf": (0, "1 preset checked"),
+    "check leaf@HEAD": (0, "1 preset checked"),
+    "check --rev main --store team/presets": (0, "1 preset checked"),
+    "show own@main --store team/presets": (0, "hccl_timeout = 7"),
+    "show own@main --store ./team/presets/": (0, "hccl_timeout = 7"),
+    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"),
+    "list": (2, "has no work tree"),
+    "show leaf": (2, "npuprof show leaf@HEAD"),
+    "check": (2, "npuprof check --rev HEAD"),
+    "diff --rev HEAD~1": (2, "has no work tree"),
+    "set leaf hccl_timeout=5": (2, "has no work tree"),
+    "commit": (2, "has no work tree"),
+    "release leaf 2.0.0": (2, "has no work tree"),
+    "restore leaf@HEAD~1": (2, "has no work tree"),
+    "restore leaf@HEAD~1 -o -": (0, "extends"),
+    "new fresh --extends leaf": (2, "has no work tree"),
+    "new fresh": (2, "has no work tree"),
+    "migrate leaf --cann 9.0.0": (2, "has no work tree"),
+    "unset leaf deterministic": (2, "has no work tree"),
+    "trust": (2, "has no work tree"),
+    "show leaf --store builtin:": (2, "builtin:"),
+    "show bert-training --store builtin:": (0, "BERT"),
+}
+
+
+@pytest.mark.parametrize(("words", "place"), product_at_night(3, ASKED, ["top", "inside", "named by GIT_DIR"]))
+def test_revisions_are_read_where_there_is_no_work_tree(
+    hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: str, place: str
+) -> None:
+    if place == "inside":
+        monkeypatch.chdir(hub / "refs/heads")
+    elif place == "named by GIT_DIR":
+        (hub.parent / "elsewhere").mkdir()
+        monkeypatch.chdir(hub.parent / "elsewhere")
+        monkeypatch.setenv("GIT_DIR", "../hub.git")
+    code, said = ASKED[words]
+    before = sorted(os.listdir(hub))
+    done = run(*words.split())
+    assert (done.code, said in done.out + done.err) == (code, True), done
+    assert "Traceback" not in done.err
+    assert sorted(os.listdir(hub)) == before
+
+
+def test_a_bare_repository_of_somebody_else_is_refused_until_it_is_called_safe(
+    hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    subprocess.run(["git", "--git-dir=.", "config", "safe.directory", "*"], check=True)  # its own word counts for nothing
+    for words in ("show leaf@HEAD", "log leaf", "check --rev HEAD~1"):
+        done = run(*words.split())
+        assert (done.code, "safe.directory" in done.err) == (2, True), words
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    for lines, code in (
+        (f"directory = {hub}\n", 0), ("directory = *\n", 0), (f"directory = {hub}\ndirectory =\n", 2),
+        (f"directory = {hub}x\n", 2), (f"directory = {hub.parent}/*\n", 0), ("directory = ~/hub.git\n", 2),
+    ):  # fmt: skip
+        (tmp_path / "config").write_text(f"[safe]\n{lines}")
+        assert run("show", "leaf@HEAD").code == code, lines
+
+
+def test_what_lies_in_a_work_tree_is_no_repository_of_its_own_unless_it_is_named(
+    hub: Path, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer = Repo(hub.parent / "outer")
+    hub.rename(outer.folder / "planted.git")
+    monkeypatch.chdir(outer.folder / "planted.git")
+    done = run("show", "leaf@HEAD")
+    assert (done.code, "NP010" in done.err) == (2, True)
+    monkeypatch.setenv("GIT_DIR", ".")
+    assert run("show", "leaf@HEAD").code == 0
+
+
+def test_a_store_that_is_nearer_goes_before_the_repository_around_it(hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (hub / "work/profiles").mkdir(parents=True)
+    (hub / "work/profiles/mine.toml").write_text(BASE.format(5))
+    monkeypatch.chdir(hub / "work")
+    assert "mine" in run("list").out
+    assert around.find_bare_repository("/tmp", {}) == ""
+    assert around.find_bare_repository("../elsewhere", {}) == ""
+
+
+HOOK = """#!/bin/sh
+while read old new ref; do
+    NPUPROF_QUIET=1 PYTHONPATH={path} {python} -m npuprof check --rev $new || exit 1
+    PYTHONPATH={path} {python} -m npuprof diff --rev $old..$new || exit 1
+done
+"""
+
+
+@pytest.mark.parametrize("kind", ["bare", "with a work tree"])
+def test_a_hook_of_a_server_checks_what_a_push_brings_before_it_is_taken(hub: Path, repo: Repo, kind: str) -> None:
+    server, hooks = hub, hub / "hooks"
+    if kind == "with a work tree":
+        server = hub.parent / "served"
+        repo.git("clone", "-q", str(hub), str(server))
+        subprocess.run(["git", "config", "receive.denyCurrentBranch", "updateInstead"], cwd=server, check=True)
+        hooks = server / ".git/hooks"
+    repo.commit({"wrong": None}, "mend")
+    repo.git("push", "-q", str(server), "main")
+    hook = hooks / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(HOOK.format(path=REPOSITORY, python=sys.executable))
+    hook.chmod(0o755)
+    good = repo.commit({"base": BASE.format(900)}, "good")
+    words = ["git", "push", str(server), "main"]
+    done = subprocess.run(words, cwd=repo.folder, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+    assert done.returncode == 0, done.stderr
+    assert "hccl_timeout 700 → 900" in done.stderr
+    repo.commit({"base": "[options]\nhccl_timeout = 'x'\n"}, "bad")
+    done = subprocess.run(words, cwd=repo.folder, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+    assert done.returncode != 0
+    assert "NP202" in done.stderr
+    assert subprocess.run(["git", "rev-parse", "main"], cwd=server, capture_output=True, text=True, check=True).stdout.strip() == good
+
+
+# -- the hook of a server ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(repo: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bare repository with our hook, and nothing else in it; the pushing repository is worked in."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    folder = tmp_path / "it's a server.git"
+    repo.git("init", "-q", "--bare", str(folder))
+    monkeypatch.chdir(folder)
+    done = run("git", "install", "--server")
+    assert done.code == 0, done.err
+    monkeypatch.chdir(repo.folder)
+    repo.commit({"base": BASE.format(600), "leaf": LEAF}, "good")
+    return folder
+
+
+def push(repo: Repo, server: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = ["git", "push", str(server), *words]
+    return subprocess.run(command, cwd=repo.folder, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+
+
+def list_refs(server: Path) -> list[str]:
+    done = subprocess.run(["git", "for-each-ref", "--format=%(refname)"], cwd=server, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_server_takes_no_branch_whose_presets_have_errors(server: Path, repo: Repo) -> None:
+    done = push(repo, server, "main")
+    assert done.returncode == 0, done.stderr
+    assert "remote:" not in done.stderr, "what is well is no news"
+    repo.commit({"base": "[options]\nhccl_timout = 600\n"}, "wrong")
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "profiles/base.toml:2:1: error NP201" in done.stderr
+    assert "not taken: main: 1 error" in done.stderr
+    repo.commit({"base": BASE.format(601)}, "mended")
+    assert push(repo, server, "main").returncode == 0, "the tip counts, not each commit on the way"
+
+
+def test_an_heir_that_loses_its_parent_is_not_taken(server: Path, repo: Repo) -> None:
+    assert push(repo, server, "main").returncode == 0
+    repo.commit({"base": None}, "deleted")
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "leaf.toml" in done.stderr
+
+
+def test_a_push_is_taken_whole_or_not_at_all(server: Path, repo: Repo) -> None:
+    repo.git("branch", "good")
+    repo.commit({"base": "torn = ["}, "wrong")
+    repo.git("branch", "one")
+    repo.git("branch", "two")
+    done = push(repo, server, "good", "one", "two")
+    assert done.returncode != 0
+    assert "not taken: one, two: 1 error" in done.stderr
+    assert list_refs(server) == []
+
+
+@pytest.mark.parametrize("words", ["show leaf@main", "render leaf@main", "check --rev main", "source sync"])
+def test_what_needs_another_npuprof_is_not_read_from_a_server(
+    words: str, server: Path, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
+    repo.commit()
+    (server / "hooks" / "pre-receive").unlink()
+    repo.git("push", "-q", str(server), "main")
+    subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=server, check=True)
+    monkeypatch.chdir(server)
+    done = run(*words.split())
+    assert (done.code, done.out, "NP041" in done.err) == (2, "", True)
+
+
+def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo: Repo) -> None:
+    hook = server / "hooks" / "pre-receive"
+    text = hook.read_text()
+    hook.unlink()
+    repo.commit({"old": "[options]\nhccl_timeout = 'x'\n"})
+    assert push(repo, server, "main").returncode == 0
+    hook.write_text(text)
+    hook.chmod(0o755)
+    repo.commit({"base": BASE.format(700)})
+    assert push(repo, server, "main").returncode == 0, "the branch had that error"
+    assert push(repo, server, "main:refs/heads/new").returncode == 0, "and so had the commit that it begins at"
+    repo.commit({"other": "[options]\nhccl_timeout = 'x'\n"})
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "other.toml" in done.stderr
+    assert "old.toml" not in done.stderr
+
+
+@pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x", "a" * 40 + " " + "b" * 40])
+def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(server)
+    assert run("git", "receive", stdin=f"{line}\n".encode()).code == 2
+
+
+def test_what_brings_no_presets_is_none_of_the_hook_s_business(server: Path, repo: Repo) -> None:
+    wrong = repo.commit({"base": "torn = ["}, "wrong")
+    repo.git("tag", "archive", wrong)
+    repo.git("update-ref", "refs/notes/x", wrong)
+    repo.git("checkout", "-q", "--orphan", "pages")
+    repo.git("rm", "-rfq", ".")
+    repo.commit(message="no presets at all")
+    assert push(repo, server, "archive", "refs/notes/x", "pages").returncode == 0
+    assert push(repo, server, "--delete", "pages", "archive").returncode == 0
+    assert list_refs(server) == ["refs/notes/x"]
+
+
+@pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "über/\u2028/x", "-dash", "x\u202ey", "0" * 40])
+def test_a_branch_may_have_any_name(server: Path, repo: Repo, name: str) -> None:
+    ref = f"HEAD:refs/heads/{name}"
+    assert push(repo, server, ref).returncode == 0
+    repo.commit({"base": "torn = ["}, "wrong")
+    done = push(repo, server, ref)
+    assert done.returncode != 0
+    assert "NP001" in done.stderr
+    assert "\u202e" not in done.stderr.partition("To ")[0]
+    assert not (server / "x").exists()
+
+
+def test_the_hook_of_a_server_is_written_once_and_taken_away(server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = server / "hooks/pre-receive"
+    before = hook.read_text()
+    monkeypatch.chdir(server)
+    assert "already set up" in run("git", "install", "--server").err
+    assert hook.read_text() == before
+    hook.write_text(f"{before}echo more\n")
+    assert "removed" in run("git", "uninstall", "--server").err
+    assert hook.read_text() == "#!/bin/sh\necho more\n"
+    done = run("git", "install", "--server")
+    assert done.code == 2
+    assert "git receive || exit 1" in done.err, "what to add to a hook of somebody else"
+    assert "nothing was set up" in run("git", "uninstall", "--server").err
+
+
+def test_a_hook_of_somebody_else_that_reads_its_input_goes_on_doing_so(
+    server: Path, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, seen = server / "hooks/pre-receive", server.parent / "seen"
+    own = f"while read old new ref; do echo $ref >> {seen}; done"
+    hook.write_text(f"#!/bin/sh\n{own}\n")
+    with monkeypatch.context() as patch:
+        patch.chdir(server)
+        told = run("git", "install", "--server").err
+        lines = re.fullmatch(
+            r"(?s).*add this line to it: (.*); where it reads its input itself, with (.*) on a line before, and (.*) on one after\n", told
+        )
+        assert lines, told
+        call, before, after = lines.groups()
+        hook.write_text(f"#!/bin/sh\n{before}\n{call}\n{after}\n{own}\n")
+        assert "already set up" in run("git", "install", "--server").err
+    assert push(repo, server, "main").returncode == 0
+    assert seen.read_text() == "refs/heads/main\n"
+    repo.commit({"base": WRONG})
+    assert push(repo, server, "main").returncode != 0
+    assert seen.read_text() == "refs/heads/main\n", "what is refused is refused before"
+
+
+def test_only_a_server_gets_the_hook_of_one(repo: Repo, run: Run, server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "without a work tree" in run("git", "install", "--server").err
+    monkeypatch.chdir(server)
+    assert run("git", "install", "--server", "--hook").code == 2
+
+
+# -- a whole tree at a revision -----------------------------------------------------------------------------------
+
+
+def test_a_tree_is_checked_at_a_revision_as_it_is_in_a_work_tree(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE.format(1800), "leaf": LEAF.replace("base", "gone"), "wrong": WRONG, "torn": "x = ["})
+    (repo.folder / "profiles/a b.toml").write_text("")
+    repo.commit({}, "stray")
+    for words in (
+        [],
+        ["--cann", "9.0.0"],
+        ["--strict"],
+        ["--severity", "info"],
+        ["leaf", "wrong"],
+        ["wrong"],
+        ["--cann", "8.0.0", "--cann", "9.0.0"],
+    ):
+        now = run("check", *words, "--format", "json")
+        then = run("check", *words, "--rev", "HEAD", "--format", "json")
+        cited = then.out.replace(f'"{repo.head[:7]}:', '"').replace(f"profiles at {repo.head[:7]}", "profiles").replace("NP023", "NP008")
+        assert then.code == now.code, words
+        assert [row | {"hint": ""} for row in json.loads(cited)["findings"]] == [
+            row | {"hint": ""} for row in json.loads(now.out)["findings"]
+        ]
+    repo.write({"leaf": "broken", "base": None, "wrong": None})
+    assert run("check", "--rev", "HEAD", "base").code == 0
+    assert run("check", "--rev", "HEAD", "profiles/base.toml").code == 0
+    assert run("check", "--rev", "HEAD", "nope").code == 2
+    assert run("check", "--rev", "nope").code == 2
+    assert '"profiles/wrong.toml"' in run("check", "--rev", "HEAD", "wrong", "--format", "sarif").out

@@ -1,0 +1,307 @@
+"""Releases kept as files: what presets extend means the same where no history is, and whatever else lies there is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from support.lanes import rest_at_night
+from support.repositories import Repo
+from support.running import Run
+
+ROOT = "[options]\nop_debug_level = {}\nhcom_parallel = true\n"
+BASE = '[profile]\nextends = ["{}"]\n[options]\ngraph_run_mode = {}\n'
+LEAF = '[profile]\nextends = ["{}"]\n[options]\nprecision_mode_v2 = "fp16"\n'
+#: Presets of the store below, and what they extend: a whole number, ranges, a release that pins another one itself.
+LEAVES = {"whole": "base/training@1.0.0", "newest": "base/training@1", "minor": "base/training@1.1", "quoted": "base/root@v1.0.0"}
+
+
+@pytest.fixture
+def store(repo: Repo, run: Run) -> Repo:
+    """A store that has moved on since its releases, and keeps those that its presets extend."""
+    repo.commit({"base/root": ROOT.format(0), "base/training": BASE.format("base/root", 1)})
+    assert run("release", "base/root").code == run("release", "base/training").code == 0
+    repo.commit({"base/training": BASE.format("base/root@1", 0)})
+    assert run("release", "base/training", "1.1.0").code == 0
+    repo.commit({"base/root": ROOT.format(2), "base/training": BASE.format("base/root", 1)})
+    repo.commit({name: LEAF.format(parent) for name, parent in LEAVES.items()})
+    assert run("source", "vendor", ".").code == 0
+    repo.commit()
+    return repo
+
+
+def export(store: Repo, folder: Path) -> Path:
+    """Return a folder with what the last commit holds, and no history."""
+    folder.mkdir()
+    packed = subprocess.run(["git", "archive", "HEAD"], cwd=store.folder, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "x"], cwd=folder, input=packed, check=True)
+    return folder
+
+
+def resolve(folder: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return digest and options of the presets of a store."""
+    opened = npuprof.open_store(str(folder / "profiles"))
+    found = {name: opened.resolve(name) for name in LEAVES}
+    return {name: (config.digest, dict(config.options)) for name, config in found.items()}
+
+
+@pytest.mark.parametrize("shape", ["export", "clone without tags", "shallow clone", "no git on the path"])
+def test_a_pin_means_the_same_with_and_without_a_history(shape: str, store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "there"
+    if "clone" in shape:
+        words = ["--no-tags"] if "tags" in shape else ["--depth", "1"]
+        subprocess.run(["git", "clone", "-q", *words, f"file://{store.folder}", str(there)], check=True)
+    else:
+        export(store, there)
+    expected = resolve(store.folder)
+    if "path" in shape:
+        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert resolve(there) == expected
+    assert expected["whole"][1]["graph_run_mode"] == 1
+    assert expected["newest"][1]["graph_run_mode"] == 0
+    assert {options["op_debug_level"] for _, options in expected.values()} == {0}
+
+
+def test_what_is_kept_is_cited_by_its_own_path(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    cited = "profiles/.released/base/training@1/.released/base/root@1/base/root.toml"
+    assert f"op_debug_level = 0  # {cited}:2" in run("show", "newest", "--origin").out
+    assert Path(cited).is_file()
+    assert run("show", "base/training@1.0.0").out == run("show", "whole", "--unset", "precision_mode_v2").out
+    assert run("check").code == 0
+    assert sorted(npuprof.open_store("profiles")) == sorted([*LEAVES, "base/root", "base/training"])
+
+
+def test_a_commit_without_tags_is_read_with_what_it_keeps(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    there = tmp_path / "there"
+    subprocess.run(["git", "clone", "-q", "--no-tags", f"file://{store.folder}", str(there)], check=True)
+    monkeypatch.chdir(there)
+    assert run("check", "--rev", "HEAD").code == 0
+    assert "graph_run_mode = 0" in run("show", "newest@HEAD").out
+    assert run("diff", "--rev", "HEAD").code == 0
+
+
+def test_keeping_again_changes_nothing_and_takes_away_what_nobody_pins(store: Repo, run: Run) -> None:
+    assert run("source", "vendor", ".").code == 0
+    assert store.git("status", "--porcelain") == ""
+    store.write({name: LEAF.format("base/root") for name in ("whole", "minor", "quoted")})
+    done = run("source", "vendor", ".")
+    assert "base/training@1 (1.1.0)" in done.err
+    kept = {path.relative_to(store.folder / "profiles/.released").as_posix() for path in store.folder.rglob(".release")}
+    assert kept == {"base/training@1/.release", "base/training@1/.released/base/root@1/.release"}
+    store.write({"newest": LEAF.format("base/root")})
+    assert "nothing is kept" in run("source", "vendor", ".").err
+    assert not list(store.folder.rglob(".release"))
+
+
+def test_a_later_release_is_told_where_an_older_one_is_kept(store: Repo, run: Run) -> None:
+    store.commit({"base/training": BASE.format("base/root", 0)})
+    assert run("release", "base/training", "1.2.0").code == 0
+    told = run("check", "newest", "minor")
+    assert "NP710" in told.out
+    assert "newest extends base/training@1, of which the store keeps 1.1.0 at" in told.out
+    assert "minor extends" not in told.out
+    store.write({"minor": LEAF.format("base/training@1.2.0")})
+    assert "minor extends base/training@1.2.0, of which the store keeps nothing" in run("check", "minor").out
+    assert run("source", "vendor", ".").code == 0
+    assert "NP710" not in run("check").out
+
+
+def test_a_branch_is_not_kept_and_a_source_neither(store: Repo, run: Run) -> None:
+    store.write({"whole": LEAF.format("base/training@main")})
+    assert "base/training@main is no released version, and not kept" in run("source", "vendor", ".").err
+    assert "leave out --into" in run("source", "vendor", ".", "--into", "x").err
+
+
+def test_a_pin_that_leads_nowhere_leaves_what_is_kept(store: Repo, run: Run) -> None:
+    store.write({"bad": LEAF.format("base/training@7"), "worse": LEAF.format("nobody@1")})
+    before = sorted(path for path in store.folder.rglob("*") if ".released" in str(path))
+    done = run("source", "vendor", ".")
+    assert done.code == 2
+    assert done.err.count("error ") == 2
+    assert sorted(path for path in store.folder.rglob("*") if ".released" in str(path)) == before
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new))
+
+
+def lead_out(top: Path) -> None:
+    out = top.parents[4] / "out"
+    shutil.move(top, out)
+    top.symlink_to(out)
+
+
+def link_out(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/etc/passwd")
+
+
+def extend(file: Path, reference: str) -> None:
+    file.write_text(f'[profile]\nextends = ["{reference}"]\n{file.read_text()}')
+
+
+#: What may have become of the kept release ``base/training@1.0.0``, and what is said of it.
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a value is another": (lambda top: edit(top / "base/training.toml", "= 1", "= 0"), "is not base/training 1.0.0 as it was released"),
+    "an ancestor is another": (lambda top: edit(top / "base/root.toml", "= 0", "= 1"), "is not base/training 1.0.0 as it was released"),
+    "an ancestor is gone": (lambda top: (top / "base/root.toml").unlink(), "which is not in"),
+    "the preset is gone": (lambda top: (top / "base/training.toml").unlink(), "which is not in"),
+    "the preset is broken": (lambda top: (top / "base/training.toml").write_text("[profile\n"), "base/training.toml:1"),
+    "the record is gone": (lambda top: (top / ".release").unlink(), "does not say which release of base/training was kept"),
+    "the record is no text": (lambda top: (top / ".release").write_bytes(b"\xff\0"), "does not say which release"),
+    "the record is of another": (lambda top: edit(top / ".release", "base/training ", "base/root "), "does not say which release"),
+    "the record is of another version": (lambda top: edit(top / ".release", " 1.0.0 ", " 1.1.0 "), "does not say which release"),
+    "it is a link out": (lead_out, "leads out of the store"),
+    "a file is a link out": (lambda top: link_out(top / "base/root.toml"), "which is not in"),
+    "it extends itself": (lambda top: extend(top / "base/root.toml", "base/training"), "NP102"),
+    "it pins what was not kept": (lambda top: edit(top / "base/training.toml", "root", "root@1"), "was kept without base/root@1"),
+    "it pins a path": (lambda top: edit(top / "base/training.toml", "base/root", "../../x@1"), "../../x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_is_not_as_it_was_kept_is_told_at_the_reference(
+    damage: str, store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    change, said = DAMAGE[damage]
+    change(Path.cwd() / "profiles/.released/base/training@1.0.0")
+    for words in (["show", "whole"], ["check", "whole"], ["render", "whole"]):
+        done = run(*words)
+        assert done.code in (1, 2)
+        assert said in done.out + done.err
+    assert run("show", "newest").code == 0
+
+
+def test_git_goes_before_what_is_kept(store: Repo, run: Run) -> None:
+    edit(store.folder / "profiles/.released/base/training@1.0.0/base/training.toml", "= 1", "= 0")
+    assert "graph_run_mode = 1" in run("show", "whole").out
+
+
+def test_what_the_shipped_presets_pin_is_what_their_commit_holds() -> None:
+    shipped = Path(__file__).parents[2]
+    records = sorted((shipped / "profiles/.released").rglob(".release"))
+    assert records
+    for record in records:
+        commit = record.read_text().split()[2]
+        if subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=shipped, capture_output=True, check=False).returncode:
+            pytest.skip(f"this checkout does not reach back to {commit}")
+        for file in record.parent.rglob("*.toml"):
+            held = subprocess.run(
+                ["git", "show", f"{commit}:profiles/{file.relative_to(record.parent).as_posix()}"],
+                cwd=shipped,
+                capture_output=True,
+                check=True,
+            )
+            assert file.read_bytes() == held.stdout
+
+
+def test_a_range_that_two_releases_saw_differently_stays_two_layers(repo: Repo, tmp_path: Path, run: Run) -> None:
+    """Both were released at one commit, and share a parent there; the tag of the second was made after another release of the root."""
+    repo.commit({"root": ROOT.format(0)})
+    assert run("release", "root").code == 0
+    mid = '[profile]\nextends = ["root@1"]\n[options]\nenable_exception_dump = 1\n'
+    repo.commit({"root": ROOT.format(1), "mid": mid, "one": BASE.format("mid", 1), "two": BASE.format("mid", 1)})
+    assert run("release", "one").code == run("release", "root", "1.1.0").code == run("release", "two").code == 0
+    for name, parents in (("whole", ("one", "two")), ("newest", ("two", "one")), ("minor", ("one", "one")), ("quoted", ("two", "two"))):
+        extends = ", ".join(f'"{parent}@1.0.0"' for parent in dict.fromkeys(parents))
+        repo.write({name: f"profile.extends = [{extends}]\n"})
+    assert run("source", "vendor", ".").code == 0
+    repo.commit()
+    there = export(repo, tmp_path / "there")
+    stores = [npuprof.open_store(str(folder / "profiles")) for folder in (repo.folder, there)]
+    for name in LEAVES:
+        from_git, kept = (store.resolve(name) for store in stores)
+        assert [one.key for one in kept.lineage] == [one.key for one in from_git.lineage]
+        assert (kept.digest, kept.preset_digest) == (from_git.digest, from_git.preset_digest)
+    assert stores[1].resolve("minor").options["op_debug_level"] == 0
+    assert stores[1].resolve("quoted").options["op_debug_level"] == 1
+
+
+def test_a_thousand_presets_read_and_prove_what_they_all_pin_once(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.store import kept, parents
+
+    there = export(store, tmp_path / "there")
+    opened: list[str] = []
+    proved: list[object] = []
+    plain_open, plain_digest = kept._open_release, parents.digest_pinned_profile
+    monkeypatch.setattr(kept, "_open_release", lambda *words: opened.append(words[0]) or plain_open(*words))
+    monkeypatch.setattr(parents, "digest_pinned_profile", lambda one: proved.append(one) or plain_digest(one))
+    for number in range(1000):
+        (there / f"profiles/leaf{number}.toml").write_text(LEAF.format("base/training@1.1"))
+    asked = npuprof.open_store(str(there / "profiles"))
+    assert len({asked.resolve(f"leaf{number}").digest for number in range(1000)}) == 1
+    assert sorted(opened) == ["base/root@1", "base/training@1.1"]
+    assert len(proved) == 1
+
+
+def test_releases_nested_as_deeply_as_a_path_can_be_end_in_a_finding(
+    store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    record = f"{'a 1.0.0 ' + 40 * '0'}\nPreset-Digest: {64 * '0'}\nDigest-Form: 2\n"
+    folder = Path("profiles")
+    for depth in range(180):
+        folder = folder / ".released/a@1.0.0"
+        folder.mkdir(parents=True)
+        (folder / ".release").write_text(record.replace(40 * "0", f"{depth:040x}"))
+        (folder / "a.toml").write_text('profile.extends = ["a@1.0.0"]\n')
+    Path("profiles/deep.toml").write_text('profile.extends = ["a@1.0.0"]\n')
+    done = run("check", "deep")
+    assert (done.code, "was kept without a@1.0.0" in done.out + done.err) == (2, True)
+
+
+@pytest.mark.parametrize("damage", rest_at_night(2, DAMAGE))
+def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_has_it(damage: str, store: Repo, run: Run) -> None:
+    assert run("check").code == 0
+    change, said = DAMAGE[damage]
+    change(store.folder / "profiles/.released/base/training@1.0.0")
+    assert run("show", "whole").code == 0
+    done = run("check")
+    assert done.code == 2
+    assert said.replace("which is not in", "no preset") in done.out or said in done.out
+    assert run("source", "vendor", ".").code in (0, 2)
+
+
+def test_a_damaged_release_is_told_once_where_it_is_read(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    edit(Path("profiles/.released/base/training@1.0.0/base/training.toml"), "= 1", "= 0")
+    assert run("check").out.count("is not base/training 1.0.0 as it was released") == 1
+
+
+def test_a_kept_release_that_nobody_extends_is_told(store: Repo, run: Run) -> None:
+    store.write({"whole": LEAF.format("base/training@1.1")})
+    done = run("check", "--format", "json")
+    (idle,) = [one for one in json.loads(done.out)["findings"] if one["code"] == "NP710"]
+    assert idle["message"] == "the release base/training@1.0.0 is kept in profiles/.released, and no preset extends it"
+    assert (idle["severity"], idle["path"]) == ("warning", "profiles/.released/base/training@1.0.0/.release")
+    assert "NP710" not in run("check", "whole").out
+    assert run("source", "vendor", ".").code == 0
+    assert "NP710" not in run("check").out
+
+
+def test_what_nobody_kept_stays_among_kept_releases(store: Repo, run: Run) -> None:
+    top = store.folder / "profiles/.released"
+    mine, edited = top / "base/training@1.0.0/mine.toml", top / "base/training@1.0.0/base/training.toml"
+    mine.write_text("[options]\n")
+    edit(edited, "= 1", "= 0")
+    for name in LEAVES:
+        (store.folder / f"profiles/{name}.toml").unlink()
+    assert run("source", "vendor", ".").code == 0
+    assert sorted(path for path in top.rglob("*") if path.is_file()) == sorted([top / ".digests", edited, mine])
+
+
+def test_a_folder_of_kept_releases_that_is_a_link_is_told_and_not_walked(store: Repo, tmp_path: Path, run: Run) -> None:
+    top = store.folder / "profiles/.released"
+    shutil.move(top, tmp_path / "out")
+    top.symlink_to(tmp_path / "out")
+    done = run("check")
+    assert (done.code, done.out.count("leads out of the store")) == (2, len(LEAVES))

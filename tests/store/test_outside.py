@@ -1,0 +1,460 @@
+"""Presets outside the store that npuprof.toml names: what they are called, where they are found, and that every verb knows them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from npuprof.commands import completion
+from npuprof.edit.merge import merge_texts
+from npuprof.edit.merge_check import find_unfit_changes
+from npuprof.model import NpuprofError
+from npuprof.store import Folder
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.layout import Layout, Located, find_glob_fault, read_globs
+from support.repositories import Repo
+from support.running import Run
+
+BASE = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1800\n'
+LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'
+GLOBS = 'presets = ["jobs/*/preset.toml"]\n'
+
+
+def watch(look: Callable[[str], bool], looked: list[str]) -> Callable[[str], bool]:
+    def watched(path: str) -> bool:
+        looked.append(str(path))
+        return look(path)
+
+    return watched
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+@pytest.fixture
+def team(repo: Repo) -> Repo:
+    """A repository with one preset in its store, and one outside of it."""
+    write(repo.folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF})
+    repo.commit({"base": BASE})
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("glob", "taken", "left"),
+    [
+        (
+            "jobs/*/preset.toml",
+            ["jobs/x/preset"],
+            ["jobs/preset", "jobs/x/y/preset", "jobs/x/presets", "a/jobs/x/preset", "jobs/.x/preset"],
+        ),
+        ("**/preset.toml", ["preset", "a/preset", "a/b/c/preset"], ["profiles/preset", "a/.b/preset", ".a/preset", "a/.preset", "apreset"]),
+        ("jobs/**/*.toml", ["jobs/a", "jobs/x/a", "jobs/x/y/a"], ["a", "jobs", "x/jobs/a"]),
+        ("**/jobs/**/p.toml", ["jobs/p", "jobs/jobs/p", "a/jobs/b/p"], ["p", "a/p"]),
+        ("*.toml", ["a", "pyproject"], ["npuprof", "x/a", ".a"]),
+        ("a*b*c/p.toml", ["abc/p", "axbxc/p", "abbcc/p"], ["ac/p", "acb/p", "ab/c/p"]),
+        ("job-*-x.toml", ["job-1-x", "job--x"], ["job-x", "job-1-xx"]),
+        ("profiles/**/*.toml", [], ["profiles/a", "profiles/x/a"]),
+        ("profiles2/*.toml", ["profiles2/a"], ["profiles/a"]),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["profiles/", "mono/profiles/"])
+def test_a_glob_names_files_outside_the_store(glob: str, taken: list[str], left: list[str], prefix: str) -> None:
+    layout = Layout(prefix, (glob,))
+    assert find_glob_fault(glob) == ""
+    for name in taken:
+        path = layout.path_of(name, outside=True)
+        assert (layout.takes(name), layout.locate(path)) == (True, Located(name, True)), name
+    assert [name for name in left if layout.takes(name)] == []
+    assert layout.name_of(layout.path_of("x/y")) == "x/y"
+    assert Layout("", (glob,)).locate(f"{taken[0]}.toml" if taken else "a.toml") == Located(taken[0] if taken else "a", False)
+
+
+@pytest.mark.parametrize(
+    ("glob", "fault"),
+    [
+        ("jobs/x", "must end in .toml"),
+        ("/jobs/x.toml", "no path below"),
+        ("../x.toml", "no path below"),
+        ("a//x.toml", "no path below"),
+        ("a/?.toml", "holds '?'"),
+        ("a/[xy].toml", "holds '['"),
+        ("a**/x.toml", "beside other characters"),
+        ("jobs/**.toml", "beside other characters"),
+        (".ci/x.toml", "begins with '.'"),
+        ("jobs/-x/p.toml", "begins with '.' or '-'"),
+    ],
+)
+def test_a_glob_that_could_take_nothing_is_an_error(glob: str, fault: str, repo: Repo, run: Run) -> None:
+    write(repo.folder, {"npuprof.toml": f"presets = [{json.dumps(glob)}]\n"})
+    repo.commit({"base": BASE})
+    assert fault in find_glob_fault(glob)
+    assert read_globs(f"presets = [{json.dumps(glob)}]\n".encode()) == ()
+    for words in (("list",), ("check", "--rev", "HEAD")):
+        done = run(*words)
+        assert (done.code, "NP040" in done.err, fault in done.err) == (2, True, True)
+
+
+TREE = [
+    "{}/p.toml".format("/".join(parts))
+    for parts in (["a"], ["a", "b"], ["a", "b", "c"], ["b"], ["b", "a"], ["job-1"], ["job-1", "x"], ["profiles2"], ["deep", "profiles"])
+] + [
+    "p.toml",
+    "q.toml",
+    "a/q.toml",
+    "a/b/pq.toml",
+    "a/.h/p.toml",
+    ".h/p.toml",
+    "a/.p.toml",
+    "a/p.tom",
+    "deep/profiles/x/p.toml",
+    "a/my job/p.toml",
+]
+
+
+def match_by_regex(glob: str, path: str) -> bool:
+    """Return whether a glob takes a path: another way to say it, from the words of the README."""
+    text = re.escape(glob).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]*")
+    return (
+        re.fullmatch(text, path) is not None
+        and not re.search(r"(^|/)\.", path)
+        and not path.startswith("profiles/")
+        and path != "npuprof.toml"
+    )
+
+
+def test_work_tree_commit_and_names_agree_on_what_a_glob_takes(repo: Repo) -> None:
+    write(repo.folder, dict.fromkeys(TREE, BASE))
+    repo.commit({"a/b/p": BASE, "base": BASE})
+    repo.git("mv", "profiles/a/b/p.toml", "profiles/inner.toml")
+    commit = repo.commit()
+    parts = ["a", "**", "*", "job-*", "b", "*p*", "deep", "profiles", "profiles2"]
+    globs = ["*.toml", "**/p.toml", "**/*.toml", "p.toml"]
+    globs += [f"{one}/{last}" for one in parts for last in ("p.toml", "*.toml", "*q.toml")]
+    globs += [f"{one}/{two}/p.toml" for one in parts for two in parts]
+    for glob in globs:
+        write(repo.folder, {"npuprof.toml": f"presets = [{json.dumps(glob)}]\n"})
+        layout, home = Layout("profiles/", (glob,)), Folder("profiles")
+        expected = sorted(path.removesuffix(".toml") for path in TREE if match_by_regex(glob, path))
+        assert sorted(name for name in home._list_files() if home.is_outside(name)) == expected, glob
+        found = Repository("profiles").list_profile_files(commit, layout)
+        assert sorted(name for name, file in found.items() if file.outside) == expected, glob
+        listed = repo.git("ls-files", "-z", "--", *layout.pathspecs).split("\0")
+        assert sorted(spot.name for path in listed if (spot := layout.locate(path)) and spot.outside) == expected, glob
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("list",), 0, "jobs/x/preset"),
+        (("list", "--tree"), 0, "`-- jobs/x/preset"),
+        (("show", "jobs/x/preset"), 0, "hccl_timeout = 1800"),
+        (("show", "jobs/x/preset", "--origin"), 0, "# jobs/x/preset.toml:4"),
+        (("show", "jobs/x/preset.toml"), 0, "hccl_timeout = 1800"),
+        (("show", "./jobs/x/preset.toml"), 0, "deterministic = 1"),
+        (("show", "jobs/x/preset@HEAD", "--origin"), 0, ":jobs/x/preset.toml:4"),
+        (("explain", "jobs/x/preset", "hccl_timeout"), 0, "base (profiles/base.toml:4)"),
+        (("check",), 0, "2 presets checked"),
+        (("check", "jobs/x/preset.toml"), 0, "1 preset checked"),
+        (("check", "--rev", "HEAD"), 0, "2 presets checked"),
+        (("check", "--rev", "HEAD", "jobs/x/preset.toml"), 0, "1 preset checked"),
+        (("render", "jobs/x/preset", "--to", "json"), 0, '"hccl_timeout": 1800'),
+        (("env", "jobs/x/preset"), 0, "NPUPROF_PROFILE='jobs/x/preset'"),
+        (("diff", "base", "jobs/x/preset"), 0, "+ deterministic 1"),
+        (("diff", "--rev", "HEAD"), 0, "0 presets differ, 2 do not"),
+        (("log", "jobs/x/preset"), 0, "via jobs/x/preset.toml:4"),
+        (("log", "jobs/x/preset", "hccl_timeout"), 0, "created"),
+        (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
+        (("release", "jobs/x/preset", "--dry-run"), 0, "jobs/x/preset/v1.0.0"),
+        (("restore", "jobs/x/preset@HEAD", "--dry-run"), 0, "deterministic = 1"),
+        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"),
+        (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
+    ],
+)
+def test_every_verb_knows_a_preset_outside_the_store(words: tuple[str, ...], code: int, expected: str, team: Repo, run: Run) -> None:
+    done = run(*words)
+    assert done.code == code, done.err
+    assert expected in done.out + done.err
+
+
+def test_its_path_means_it_from_any_folder(team: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(team.folder / "jobs/x")
+    assert run("show", "preset.toml", "--origin").out.count("preset.toml:4") == 1
+    done = run("set", "preset.toml", "hccl_timeout=9")
+    assert done.code == 0, done.err
+    assert "9 s" in run("diff", "jobs/x/preset").out
+
+
+def test_it_is_changed_committed_released_and_restored_like_any_other(team: Repo, run: Run) -> None:
+    assert run("set", "jobs/x/preset", "deterministic=0").code == 0
+    assert run("set", "base", "hccl_timeout=900").code == 0
+    assert "not committed as it is" in run("release", "jobs/x/preset").err
+    done = run("diff", "--rev", "HEAD", "--name-only")
+    assert done.out == "base\njobs/x/preset\n"
+    assert run("commit", "jobs/x/preset").out.endswith(" jobs/x/preset: deterministic 1 → 0\n")
+    assert team.git("show", "--name-only", "--format=") == "jobs/x/preset.toml"
+    assert run("commit").code == 0
+    assert run("release", "jobs/x/preset").out == "jobs/x/preset/v1.0.0\n"
+    assert "holds" in run("verify", "--tags").out
+    assert "1.0.0" in run("list").out
+    assert run("log", "jobs/x/preset").out.count("via") == 4
+    (team.folder / "jobs/x/preset.toml").unlink()
+    assert run("restore", "jobs/x/preset@1.0.0").code == 0
+    assert "deterministic = 0" in (team.folder / "jobs/x/preset.toml").read_text()
+    assert team.git("status", "--porcelain") == ""
+
+
+def test_a_new_preset_goes_where_a_glob_says(team: Repo, run: Run) -> None:
+    assert "+++ b/jobs/y/preset.toml" in run("new", "jobs/y/preset", "--extends", "base").out
+    assert "+++ b/profiles/jobs/y.toml" in run("new", "jobs/y", "--extends", "base").out
+    assert "exists already" in run("new", "jobs/x/preset").err
+    assert run("commit").out.endswith(" Add jobs/y, jobs/y/preset\n")
+
+
+def test_a_preset_is_followed_from_the_store_to_a_job_and_back(team: Repo, run: Run) -> None:
+    assert run("release", "jobs/x/preset").code == 0
+    (team.folder / "profiles/inside").mkdir()
+    team.git("mv", "jobs/x/preset.toml", "profiles/inside/x.toml")
+    assert run("commit").out.endswith(" Rename jobs/x/preset to inside/x\n")
+    assert "created as jobs/x/preset" in run("log", "inside/x").out
+    (team.folder / "jobs/y").mkdir(parents=True)
+    team.git("mv", "profiles/inside/x.toml", "jobs/y/preset.toml")
+    assert run("commit").out.endswith(" Rename inside/x to jobs/y/preset\n")
+    assert run("blame", "jobs/y/preset").out.startswith(team.git("rev-parse", "HEAD~2")[:7])
+    assert "created as jobs/x/preset" in run("log", "jobs/y/preset").out
+
+
+def test_a_move_of_the_store_leaves_what_lies_outside_in_its_place(team: Repo, run: Run) -> None:
+    team.git("mv", "profiles", "conf")
+    write(team.folder, {"jobs/x/preset.toml": LEAF.replace("= 1", "= 0")})
+    team.commit(message="move")
+    told = run("log", "jobs/x/preset", "--store", "conf").out
+    assert [line.split("  ")[1] for line in told.splitlines() if not line.startswith(" ")] == ["move", "change"]
+    assert "~ deterministic 1 → 0" in told
+    assert "1 preset differs, 1 does not" in run("diff", "--rev", "HEAD~1", "--store", "conf").out
+
+
+def test_what_the_last_commit_does_not_name_is_left_out(repo: Repo, run: Run) -> None:
+    repo.commit({"base": BASE})
+    write(repo.folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF})
+    repo.write({"base": BASE.replace("1800", "900")})
+    done = run("commit", "base")
+    assert done.code == 0
+    assert repo.git("show", "--name-only", "--format=") == "profiles/base.toml"
+    assert run("commit", "jobs/x/preset").out.endswith(" Add jobs/x/preset\n")
+    assert repo.git("show", "--name-only", "--format=") == "jobs/x/preset.toml\nnpuprof.toml"
+    assert (run("show", "jobs/x/preset@HEAD").code, run("show", "jobs/x/preset@HEAD~1").code) == (0, 2)
+    write(repo.folder, {"npuprof.toml": "presets = ['jobs/y/*.toml']\n", "jobs/y/a.toml": LEAF, "other.toml": "x = 1"})
+    (repo.folder / "jobs/x/preset.toml").unlink()
+    assert run("commit").out.endswith(" Rename jobs/x/preset to jobs/y/a\n")
+    assert repo.git("status", "--porcelain") == "?? other.toml"
+
+
+def test_one_name_for_two_presets_is_an_error_with_both_places(team: Repo, run: Run) -> None:
+    team.commit({"jobs/x/preset": LEAF})
+    both = "profiles/jobs/x/preset.toml and jobs/x/preset.toml"
+    for words in (("show", "jobs/x/preset"), ("check",), ("check", "jobs/x/preset.toml"), ("set", "jobs/x/preset", "hccl_timeout=9")):
+        done = run(*words)
+        assert (done.code, "NP014" in done.out + done.err, both in done.out + done.err) == (2, True, True), words
+    then = team.head[:7]
+    for words in (("show", "jobs/x/preset@HEAD"), ("check", "--rev", "HEAD")):
+        done = run(*words)
+        assert (done.code, f"{then}:profiles/jobs/x/preset.toml and {then}:jobs/x/preset.toml" in done.out + done.err) == (2, True), words
+    assert run("check", "base").code == 0
+
+
+def test_the_same_name_where_no_file_is_outside_is_the_stores(team: Repo, run: Run) -> None:
+    team.commit({"jobs/y/preset": LEAF.replace("= 1", "= 0")})
+    assert "profiles/jobs/y/preset.toml:4" in run("show", "jobs/y/preset", "--origin").out
+    assert ":profiles/jobs/y/preset.toml:4" in run("show", "jobs/y/preset@HEAD", "--origin").out
+    assert run("set", "jobs/y/preset", "deterministic=1").code == 0
+    assert run("commit", "jobs/y/preset").code == 0
+    assert team.git("show", "--name-only", "--format=") == "profiles/jobs/y/preset.toml"
+    assert "profiles/jobs/y/preset.toml:4" in run("log", "jobs/y/preset").out
+
+
+def test_nothing_is_found_through_links_nor_in_hidden_or_foreign_folders(team: Repo, run: Run, tmp_path: Path) -> None:
+    write(team.folder, {"npuprof.toml": 'presets = ["jobs/**/preset.toml", "**/deep/*.toml"]\n', "jobs/.x/preset.toml": LEAF})
+    write(tmp_path, {"away/preset.toml": LEAF, "away/deep/a.toml": LEAF})
+    write(team.folder, {"jobs/other/preset.toml": LEAF, ".git/deep/a.toml": LEAF, "profiles/deep/in.toml": LEAF})
+    (team.folder / "jobs/other/.git").write_text("gitdir: elsewhere\n")
+    (team.folder / "jobs/out").symlink_to(tmp_path / "away")
+    (team.folder / "jobs/loop").symlink_to(".")
+    (team.folder / "jobs/x/deep").symlink_to("..")
+    (team.folder / "jobs/folder/preset.toml").mkdir(parents=True)
+    home = Folder("profiles")
+    assert home.names() == ["base", "deep/in", "jobs/folder/preset", "jobs/x/preset"]
+    assert run("show", "jobs/out/preset").err.splitlines()[0].endswith("jobs/out/preset.toml is a link, or lies below one")
+    assert "cannot read jobs/folder/preset.toml: is a directory" in run("show", "jobs/folder/preset").err
+    (team.folder / "jobs/folder/preset.toml").rmdir()
+    (team.folder / "jobs/folder/preset.toml").symlink_to("../x/preset.toml")
+    assert "NP005" in run("check").out
+    team.git("add", "jobs/folder", "npuprof.toml")
+    team.git("commit", "-qm", "link")
+    done = run("check", "--rev", "HEAD")
+    assert (done.code, "jobs/folder/preset.toml is a link" in done.out) == (2, True)
+
+
+def test_only_where_a_glob_can_lead_is_looked(repo: Repo) -> None:
+    repo.commit({"base": BASE})
+    (repo.folder / "data").mkdir()
+    write(repo.folder, {"npuprof.toml": GLOBS, **{f"jobs/{number}/preset.toml": LEAF for number in range(50)}})
+    os.chmod(repo.folder / "data", 0)
+    looked: list[str] = []
+    scandir = os.scandir
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", lambda path: looked.append(os.path.relpath(path)) or scandir(path))
+        assert len(Folder("profiles").names()) == 51
+    assert looked == ["profiles", "jobs"]
+    os.chmod(repo.folder / "data", 0o755)
+
+
+def test_a_sparse_checkout_that_leaves_it_out_does_not_lose_it(team: Repo, run: Run) -> None:
+    team.git("sparse-checkout", "set", "--no-cone", "/profiles/", "/npuprof.toml")
+    assert not (team.folder / "jobs").exists()
+    assert run("diff", "--rev", "HEAD").out == "0 presets differ, 2 do not\n"
+    assert "git sparse-checkout add" in run("show", "jobs/x/preset").err
+    assert run("commit").code == 1
+    assert run("release", "jobs/x/preset").code == 0
+
+
+def test_a_release_holds_though_npuprof_toml_forgets_the_preset(team: Repo, run: Run) -> None:
+    assert run("release", "jobs/x/preset").code == 0
+    write(team.folder, {"npuprof.toml": "presets = []\n"})
+    team.commit(message="forget")
+    assert "holds" in run("verify", "--tags").out
+    assert "deterministic = 1" in run("show", "jobs/x/preset@1.0.0").out
+    done = run("restore", "jobs/x/preset@1.0.0")
+    assert (done.code, "npuprof.toml does not name it now" in done.err) == (2, True)
+
+
+def test_a_repository_may_have_no_store_but_jobs(repo: Repo, run: Run) -> None:
+    own = LEAF.replace('extends = ["base"]', 'scenario = "training"')
+    write(repo.folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": own})
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "jobs")
+    assert run("check").code == 0
+    assert run("check", "--rev", "HEAD").code == 0
+    write(repo.folder, {"jobs/x/preset.toml": own.replace("= 1", "= 0")})
+    assert run("commit").code == 0
+    assert run("log", "jobs/x/preset").out.count("via") == 2
+    assert run("release", "jobs/x/preset").code == 0
+
+
+def test_names_are_from_the_folder_of_npuprof_toml(repo: Repo, run: Run) -> None:
+    write(
+        repo.folder,
+        {"mono/npuprof.toml": GLOBS, "mono/jobs/x/preset.toml": LEAF, "mono/profiles/base.toml": BASE, "jobs/x/preset.toml": "x"},
+    )
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "mono")
+    assert run("list", "--store", "mono/profiles").out.split()[::1].count("jobs/x/preset") == 1
+    assert "mono/jobs/x/preset.toml:4" in run("show", "jobs/x/preset@HEAD", "--origin", "--store", "mono/profiles").out
+    assert "mono/jobs/x/preset.toml:4" in run("blame", "jobs/x/preset", "--store", "mono/profiles").out
+
+
+def test_a_store_at_the_top_reserves_npuprof_toml(tmp_path: Path, run: Run) -> None:
+    repo = Repo(tmp_path / "top")
+    write(repo.folder, {"npuprof.toml": GLOBS, "base.toml": BASE, "jobs/x/preset.toml": LEAF})
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "top")
+    for words in (("check",), ("check", "--rev", "HEAD")):
+        done = run(*words, "--store", str(repo.folder))
+        assert (done.code, "2 presets checked" in done.err) == (0, True), done.err
+
+
+def test_a_merge_of_it_is_judged_with_its_store(team: Repo) -> None:
+    sides = [LEAF, LEAF + "hccl_timeout = 3000\n", "# x\n" + LEAF + "stream_sync_timeout = 2000000\n"]
+    unfit = find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml")
+    assert any("NP378" in remark for remark in unfit.remarks), unfit
+
+
+def test_it_is_completed(team: Repo) -> None:
+    found = [word for word, _ in completion.find_candidates(["show"], "jobs/")]
+    assert "jobs/x/preset" in found
+    assert "deterministic" in [word for word, _ in completion.find_candidates(["explain", "jobs/x/preset"], "")]
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "base"), ("list",), ("check",), ("check", "base"), ("render", "base", "--to", "json")], ids=" ".join
+)
+def test_without_npuprof_toml_it_costs_one_look(words: tuple[str, ...], repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"base": BASE})
+    looked: list[str] = []
+    for name in ("lexists", "exists", "isfile"):
+        monkeypatch.setattr(os.path, name, watch(getattr(os.path, name), looked))
+    assert run(*words).code == 0
+    assert [os.path.basename(path) for path in looked].count("npuprof.toml") == 1
+
+
+def test_trees_that_hold_nothing_of_it_are_not_read(team: Repo) -> None:
+    write(team.folder, {f"src/{number}/file.txt": "x" for number in range(20)})
+    team.commit()
+    repository = Repository("profiles")
+    assert set(repository.list_profile_files(team.head)) == {"base", "jobs/x/preset"}
+    read = repository.git.read_objects([f"{team.head}:src"])[0]
+    assert read is not None
+    assert read.oid not in repository._trees
+
+
+def test_a_fault_of_the_file_is_told_where_presets_are_looked_for(team: Repo, run: Run) -> None:
+    write(team.folder, {"npuprof.toml": "presets = [\n"})
+    for words in (("show", "base"), ("list",), ("show", "jobs/x/preset")):
+        assert (run(*words).code, "npuprof.toml" in run(*words).err) == (2, True)
+    with pytest.raises(NpuprofError):
+        Folder("profiles").profile("jobs/x/preset")
+
+
+def test_a_source_shares_its_store_and_nothing_beside_it(team: Repo, run: Run, tmp_path: Path) -> None:
+    there = Repo(tmp_path / "there")
+    write(there.folder, {"npuprof.toml": GLOBS, "jobs/theirs/preset.toml": LEAF})
+    there.commit({"base": BASE})
+    assert run("source", "add", "team", f"file://{there.folder}").code == 0
+    assert run("list", "--store", "team:").out.split()[:1] == ["base"] or "base" in run("show", "team:base", "--origin").out
+    assert run("show", "team:jobs/theirs/preset").code == 2
+    done = run("source", "vendor", "team", "--into", "team")
+    assert done.code == 0, done.err
+    assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == [".npuprof.toml", "base.toml"]
+    assert run("show", "team:jobs/x/preset").code == 2
+    assert run("show", "team:base").code == 0
+
+
+def test_a_glob_that_comes_or_goes_brings_presets_or_takes_them(repo: Repo, run: Run) -> None:
+    write(repo.folder, {"jobs/x/preset.toml": LEAF})
+    repo.commit({"base": BASE})
+    write(repo.folder, {"npuprof.toml": GLOBS})
+    assert run("diff", "--stat").out.splitlines()[0] == "jobs/x/preset | 2+ 0- 0~  new, 2 settings"
+    repo.commit(message="name jobs")
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--name-only").out == "jobs/x/preset\n"
+    assert "removed" in run("diff", "--rev", "HEAD..HEAD~1", "--stat").out
+    assert run("log", "jobs/x/preset").out.count("created") == 1
+
+
+def test_a_name_that_no_preset_can_have_is_told_with_its_place(repo: Repo, run: Run) -> None:
+    write(repo.folder, {"npuprof.toml": GLOBS, "jobs/my job/preset.toml": LEAF})
+    then = repo.commit({"base": BASE})[:7]
+    for words, place in (
+        (("check",), "jobs/my job/preset.toml: error NP004"),
+        (("check", "--rev", "HEAD"), f"{then}:jobs/my job/preset.toml: error NP004"),
+    ):
+        done = run(*words)
+        assert (done.code, place in done.out) == (2, True), done
+
+
+@pytest.mark.parametrize("folder", ["a [b]*", "x'y\"z", "ü", "-d", "a\\b", ":(top)"])
+def test_the_folder_of_npuprof_toml_may_have_any_name(folder: str, repo: Repo, run: Run) -> None:
+    write(repo.folder / folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF, "profiles/base.toml": BASE})
+    repo.commit()
+    write(repo.folder / folder, {"jobs/x/preset.toml": LEAF.replace("= 1", "= 0")})
+    store = ("--store", f"./{folder}/profiles")
+    done = run("commit", *store)
+    assert done.out.endswith(" jobs/x/preset: deterministic 1 → 0\n"), done
+    assert run("log", "jobs/x/preset", *store).out.count("via") == 3
+    assert run("release", "jobs/x/preset", *store).code == 0

@@ -1,0 +1,180 @@
+"""What was in force, and what the lines that are left can prove of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from support.adapterlogs import wire
+from support.adapterlogs.stage import Held, Played
+from support.adapterlogs.tf2 import Played2
+
+IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = "in force", "changed", "too late", "absent", "default or set", "cannot tell"
+VERDICTS = (IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN)
+#: What shows the folder that a path leads to, not the path.
+REAL_PATHS = ("dump_path", "work_path")
+
+
+class Truth(NamedTuple):
+    """The truth of a setting in a process.
+
+    ``holds`` is, session by session, whether its value was in force (None: in one stage of two); ``same`` whether an unset option looks
+    alike; ``present`` whether the script's map had a value of it that the adapter reads; ``read`` whether this adapter reads it; ``told``
+    whether the evidence proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026
+    only.
+    """
+
+    holds: tuple[bool | None, ...]
+    same: bool
+    present: bool
+    read: bool
+    told: bool
+    sure: bool
+
+    def list_right(self) -> set[str]:
+        """Return the verdicts that tell the truth, those that only say "cannot tell" apart."""
+        if not self.read or False in self.holds:
+            return {CHANGED, LATE} | (set() if self.present else {ABSENT})
+        if not self.sure:
+            return {IN_FORCE, DEFAULT}
+        return {DEFAULT} if self.same else {IN_FORCE}
+
+    def find_fault(self, verdict: str) -> str:
+        """Return what is false about a verdict, or nothing."""
+        if verdict not in VERDICTS:
+            return "is no verdict"
+        if verdict == IN_FORCE:
+            if not self.read or not {True, None} & set(self.holds):
+                return "was never in force"
+            return "an unset option looks the same" if self.same and self.sure else ""
+        if verdict in (CHANGED, LATE) and self.read and set(self.holds) == {True}:
+            return "was in force all the time"
+        if verdict == ABSENT and self.present and self.read:
+            return "was there"
+        if verdict == ABSENT and self.read and set(self.holds) == {True} and not self.same:
+            return "was in force"
+        if verdict == DEFAULT and self.read and set(self.holds) == {False}:
+            return "another value was in force"
+        return ""
+
+
+def _list_stages(option: wire.Option, snapshot: str) -> dict[str, list[str]]:
+    stages: dict[str, list[str]] = {}
+    for key in wire.list_keys(option, snapshot):
+        if key.stage in "is":
+            stages.setdefault(key.stage, []).append(key.name)
+    return stages
+
+
+def _find_default(option: wire.Option) -> str:
+    own = {"compile_dynamic_mode": "0", "shape_generalization_mode": "STRICT", "dynamic_input": "0"}
+    texts = [key.unset for key in option.keys if key.stage == "p"] or [key.unset for key in option.keys]
+    return own.get(option.name) or next((text for text in texts if text is not None), "")
+
+
+def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tuple[bool | None, bool]:
+    """Return whether a value was in force in a session, and whether an unset option would look the same."""
+    needs = {name: (wire.list_options()[name].field, need) for name, need in wire.NEEDS.get(option.name, {}).items()}
+    wanted = wire.build_maps({**needs, option.name: (option.field, value)}, snapshot)
+    rest = {name: entry for name, entry in held.entries.items() if name != option.name}
+    unset = wire.build_maps({**rest, **needs}, snapshot)
+    stages = _list_stages(option, snapshot)
+    if not stages:
+        text, default = wire.write_value(option, value), _find_default(option)
+        asked = held.maps.asked[option.name]
+        return (default if asked is None else asked) == text, text == default
+    found: list[bool | None] = []
+    same = True
+    for stage, keys in stages.items():
+        place = "is".index(stage)
+        want = {key: wanted[place].get(key) for key in keys}
+        same = same and want == {key: unset[place].get(key) for key in keys}
+        if stage == "i" and held.resource is not None:
+            given = held.resource.get(option.name)
+            found.append(None if given is None and same else given == value)
+        else:
+            have = held.init if stage == "i" else held.maps.session
+            found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
+    if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
+        return None, same  # both are handed over, and the newer one wins
+    if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
+        return None, same  # the graph is told 1, whatever the session was
+    if set(found) == {True} or set(found) == {False}:
+        return found[0], same
+    return None, same
+
+
+def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -> bool:
+    groups = [all(line in whole for line in group) for group in played.shown.get((session, what), ())]
+    every = "b" <= played.snapshot < "g"  # nothing tells the blocks of a session's GeOps from those of another session
+    return bool(groups) and (all(groups) if every else any(groups))
+
+
+def _arrives(entry: wire.Entry | None, option: wire.Option) -> bool:
+    """Return whether the adapter reads a value from an entry of the map: one in another field, or empty, is as none."""
+    return entry is not None and entry[0] == option.field and entry[1] != ""
+
+
+def find_truth(played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]) -> Truth:
+    """Return the truth of a setting in a process of TF 1; ``dumped`` are the sessions whose graph was dumped whole."""
+    option = wire.list_options()[name]
+    found = [_holds_in(held, option, value, played.snapshot) for held in played.sessions]
+    read = played.snapshot in option.read
+    stages = _list_stages(option, played.snapshot)
+    shown = True
+    for session in range(len(played.sessions)):
+        own = _is_shown(played, session, f"o:{name}", whole)
+        blocks = bool(stages) and played.snapshot > "a" and all(_is_shown(played, session, stage, whole) for stage in stages)
+        block = name in ("compile_hybrid_mode", "dynamic_node_type") and _is_shown(played, session, "g", whole)
+        dump = bool(option.attributes) and "i" not in stages and session in dumped
+        shown = shown and (own or blocks or block or dump)
+    linked = name in REAL_PATHS and (str(value) in wire.LINKS or {holds for holds, _ in found} != {True})
+    mixed = len({holds for holds, _ in found}) > 1 or found[0][0] is None
+    return Truth(
+        holds=tuple(holds for holds, _ in found),
+        same=any(same for _, same in found),
+        present=any(_arrives(held.entries.get(name), option) for held in played.sessions),
+        read=read,
+        told=shown and read and not linked and not mixed,
+        sure=played.snapshot == "g",
+    )
+
+
+def _is_whole(played: Played2, what: str, whole: Collection[int]) -> bool:
+    return any(all(line in whole for line in group) for group in played.shown.get(what, ()))
+
+
+def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) -> Truth:
+    """Return the truth of a setting in a process of TF 2."""
+    attribute = next(attribute for attribute in wire.list_attributes() if attribute.name == name)
+    read = played.snapshot in attribute.mapped
+    text = wire.write_attribute(attribute, value)
+    holds: list[bool] = []
+    if read:
+        for key, stage in ((attribute.common, played.maps.common), (attribute.session, played.maps.session)):
+            if key:
+                holds.append(stage.get(key) == wire.write_key2(key, text) and key != "ge.optimizationSwitch")
+    block = _is_whole(played, "common", whole)  # without it nobody knows the adapter, and what its warnings mean
+    told = block and (
+        _is_whole(played, "common" if attribute.common else "session", whole) or _is_whole(played, f"o:{attribute.leaf}", whole)
+    )
+    return Truth(
+        holds=(all(holds),) if len(set(holds)) < 2 else (None,),
+        same=text == attribute.sent,
+        present=name in played.values,
+        read=read,
+        told=told and read and not (name in REAL_PATHS and not all(holds)),
+        sure=played.snapshot == "g",
+    )
+
+
+def merge(every: Sequence[Truth]) -> Truth:
+    """Return the truth of several processes that nothing in the evidence tells apart."""
+    return Truth(
+        holds=tuple(holds for truth in every for holds in truth.holds),
+        same=any(truth.same for truth in every),
+        present=any(truth.present for truth in every),
+        read=all(truth.read for truth in every),
+        told=False,
+        sure=all(truth.sure for truth in every),
+    )

@@ -1,0 +1,238 @@
+"""The pages of the documentation and the README, as the tests read them: their blocks, the world each runs in, their generated parts."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import npuprof
+from npuprof import catalog, docs, renderers
+from npuprof.commands.framework.registry import list_verbs
+from npuprof.document.profile import PROFILE_KEYS
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS
+from support import generated
+from support.building import REPOSITORY
+
+README = REPOSITORY / "README.md"
+FOLDER = REPOSITORY / "npuprof" / "docs"
+#: All pages by the names that the tests have for them.
+PAGES = {"README": README, **{str(FOLDER.joinpath(one.path).relative_to(FOLDER)): FOLDER / one.path for one in docs.load_topics()}}
+#: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not tried.
+LANGUAGES = ("console", "sh", "toml", "python", "yaml", "json", "text")
+
+PLAYED = REPOSITORY / "tests" / "support" / "played.py"
+_PRESETS = f"cp -r '{REPOSITORY}/profiles' . && git init -q -b main"
+_COMMIT = "git add . && git commit -qm 'Add the presets'"
+#: Where the commands of a page run, by what the page says of it: what makes that world.
+WORLDS = {
+    "in an empty folder": "true",
+    "in an empty git repository": "git init -q -b main",
+    "in a git repository that `npuprof init` laid out": f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}",
+    "in a git repository that holds the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
+    "in a git repository that holds presets of npuprof and, in `ascend/log`, the log of a run": (
+        f"{_PRESETS} && {_COMMIT} && python '{PLAYED}' ascend/log transformer-nmt-training precision_mode_v2=fp16"
+    ),
+}
+
+
+class Block(NamedTuple):
+    """A block of code: its language, its text, and the path that its first line names, where the page shows a file."""
+
+    language: str
+    text: str
+    path: str
+
+
+def read_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a page."""
+    for part, prose in docs.split_code(text):
+        if not prose:
+            first, _, rest = part.partition("\n")
+            body = rest[: rest.rstrip("\n").rfind("\n") + 1]
+            named = re.match(r"# ([\w./-]+\.\w+)\n", body)
+            yield Block(first.strip().lstrip("`~"), body, named[1] if named else "")
+
+
+def list_blocks(page: str, language: str) -> list[str]:
+    """Return the blocks of a page in one language."""
+    return [block.text for block in read_blocks(PAGES[page].read_text(encoding="utf-8")) if block.language == language]
+
+
+def find_world(text: str) -> str | None:
+    """Return what makes the world of a page, None where it does not say in which one its commands run."""
+    said = " ".join(text.split()).lower()
+    found = [made for phrase, made in WORLDS.items() if phrase in said]
+    assert len(found) <= 1, "a page has one world"
+    return found[0] if found else None
+
+
+class World:
+    """A folder of somebody called Ada, in a home of her own; what is printed there names no folder of this machine."""
+
+    def __init__(self, root: Path, made: str) -> None:
+        self.root = root
+        self.folder = root / "home" / "ada" / "presets"
+        self.folder.mkdir(parents=True)
+        who = {
+            f"GIT_{one}_{what}": value for one in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+        }
+        self.environment = {
+            "PYTHONPATH": str(REPOSITORY),
+            "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+            "HOME": str(self.folder.parent),
+            "LANG": "C.UTF-8",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **who,
+        }
+        assert self.run(made) == ""
+
+    def run(self, command: str) -> str:
+        """Return what a command prints, on both streams."""
+        return self.start(["bash", "-c", command]).stdout.replace(str(self.root), "")
+
+    def start(self, words: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder."""
+        return subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file that a page shows."""
+        place = self.folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+
+
+def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the commands of a console block: as they stand there, as a shell reads them, and what is printed below each."""
+    assert block.startswith("$ "), "a console block begins with a command"
+    for asked, expected in re.findall(r"^(\$ .*(?:\n>.*)*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
+
+
+def run_console(world: World, block: str, refused: list[str] | None = None) -> str:
+    """Return a console block with what its commands print; where that is as it was expected, as it stands.
+
+    ``refused`` is given the commands that could not do what they were asked for.
+    """
+    found = []
+    for asked, command, expected in read_transcript(block):
+        done = world.start(["bash", "-c", command])
+        printed = done.stdout.replace(str(world.root), "")
+        if refused is not None and done.returncode not in (0, 1):  # 1 is an answer: not clean, not equal
+            refused.append(command)
+        found += [asked, expected if re.fullmatch(make_pattern(expected), printed) else printed]
+    return "".join(found)
+
+
+def make_pattern(expected: str) -> str:
+    """Return the expected text as a pattern: commit ids, dates and durations are whatever they are."""
+    text = re.escape(expected)
+    text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
+    text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{40}(?![0-9a-f])", "[0-9a-f]{40}", text)
+    text = re.sub(r"(?<=presets\\-)[0-9a-f]{8}", "[0-9a-f]{8}", text)  # a checkout by its place
+    text = re.sub(r"\d+\\\.\d+\\ s\b", r"\\d+\\.\\d+ s", text)
+    text = re.sub(r"(?<=\\ )\d\\\.\d{3}(?=\\ )", r"\\d\\.\\d{3}", text)  # seconds in a table
+    return re.sub(r"\d{4}\\-\d\d\\-\d\d(T[\d:]+(\\\+\d\d:\d\d|Z))?", r"\\d{4}-\\d\\d-\\d\\d(T[\\d:]+(\\+\\d\\d:\\d\\d|Z))?", text)
+
+
+def format_counts() -> str:
+    """Return how much the catalogue knows."""
+    counted = [len(catalog.record_names(section)) for section in ("options", "env", "atc")]
+    return "{} options, {} environment variables and {} ATC flags".format(*counted)
+
+
+def format_formats() -> str:
+    """Return the formats of files that ``env`` writes."""
+    return ", ".join(f"`{name}`" for name in FORMATS)
+
+
+def format_targets() -> str:
+    """Return a table of the targets."""
+    return format_table(("target", "form"), ((f"`{name}`", renderers.load_target(name).summary) for name in renderers.MODULES))
+
+
+def format_shells() -> str:
+    """Return a table of the shells, with what is typed in each."""
+    return format_table(("shell", "line to type"), ((name, f"`` {shell.use} ``") for name, shell in SHELLS.items()))
+
+
+def format_verbs() -> str:
+    """Return a table of the verbs that users call."""
+    rows = []
+    for names, verb in list_verbs():
+        if not verb.hidden:
+            words = [*names, *(_format_usage(one) for one in verb.parameters.values() if one.required or one.kind.startswith("argument"))]
+            rows.append((f"`{' '.join(words)}`", str(inspect.getdoc(verb)).partition("\n")[0]))
+    return format_table(("verb", "does"), rows)
+
+
+def _format_usage(parameter: Any) -> str:
+    words = " ".join((*parameter.flags[:1], parameter.metavar))
+    return words if parameter.required else f"[{words}]"
+
+
+def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table in Markdown, on lines of its own."""
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    return "\n".join(
+        ["", *(f"| {' | '.join(row)} |" for row in (head,)), f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in cells), ""]
+    )
+
+
+def format_profile_keys() -> str:
+    """Return a table of the keys of ``[profile]``, as the schema explains them."""
+    return format_table(("key", "what it says"), ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()))
+
+
+def format_library() -> str:
+    """Return a table of what the library has, from its docstrings: functions with what they take, then classes."""
+    rows = []
+    for name in sorted(npuprof.__all__, key=lambda name: (not inspect.isfunction(getattr(npuprof, name)), name)):
+        found = getattr(npuprof, name)
+        if inspect.isfunction(found):
+            rows.append((f"`{name}({', '.join(inspect.signature(found).parameters)})`", _read_purpose(found)))
+        elif inspect.isclass(found):
+            rows.append((f"`{name}`", _read_purpose(found)))
+    resolve = npuprof.Library.resolve
+    rows.append((f"`Library.resolve({', '.join([*inspect.signature(resolve).parameters][1:])})`", _read_purpose(resolve)))
+    return format_table(("name", "what it is"), rows)
+
+
+def _read_purpose(found: Any) -> str:
+    return str(inspect.getdoc(found)).partition("\n")[0].replace("``", "`")
+
+
+#: What makes the parts that are written between ``<!-- generated: NAME -->`` and ``<!-- end -->``.
+GENERATED: dict[str, Callable[[], str]] = {
+    "counts": format_counts,
+    "formats": format_formats,
+    "targets": format_targets,
+    "shells": format_shells,
+    "verbs": format_verbs,
+    "profile-keys": format_profile_keys,
+    "library": format_library,
+    **generated.PARTS,
+}
+PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def fill_generated_parts(text: str) -> str:
+    """Return a page with its generated parts as they have to be."""
+    return PART.sub(lambda match: f"{match[1]}{GENERATED[match[2]]()}{match[4]}", text)

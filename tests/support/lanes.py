@@ -1,0 +1,163 @@
+"""Which tests run: the fast lane, the gate, the nightly lane; on how many processes; and what may be left out.
+
+The gate is what ``python -m pytest`` runs. ``--fast`` runs what of it is done in a moment, by the durations that are kept in
+``durations.tsv``. ``--nightly`` runs what takes long: tests marked ``nightly``, and all property tests with many fresh examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+from functools import cache
+from itertools import chain, product
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+R = TypeVar("R", pytest.TestReport, pytest.CollectReport)
+TESTS = Path(__file__).parents[1]
+DURATIONS = TESTS / "durations.tsv"
+#: What a test says that compares with something accepted before.
+ACCEPT = "where that is meant to be: python -m pytest --update-golden"
+#: How long the tests of the fast lane may take together, one after the other, in seconds.
+FAST_BUDGET = 20
+#: Why a test may be skipped where CI runs it, with what its skip says then. A skip that says anything else fails there.
+MAY_BE_SKIPPED = {
+    "the program is in none of the registries that CI reaches": ("pwsh is not installed", "pyright is not installed"),
+    "CI is root, whom no rights stop": ("root may write everywhere", "root writes everywhere", "root reads everything"),
+    "CI is not root": ("only root can give a folder away", "can be made by root only", "are started as root only", "can be mounted here"),
+    "CI has a shallow clone": ("this checkout does not reach back to",),
+    "the row of a product means nothing": (
+        "there is no such class in that release", "what is below may be anything there", "nothing can be seen of another file",
+    ),
+}  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
+    lanes = parser.getgroup("lanes")
+    lanes.addoption("--fast", action="store_true", help="run what is done in a moment, for every save")
+    lanes.addoption("--nightly", action="store_true", help="run what takes long: property tests with many examples, full products")
+    lanes.addoption("--keep-durations", action="store_true", help=f"write how long each test took to {DURATIONS.name}")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return None, for one process a core, or 0, for this process alone, where files or tests are named, or files are written."""
+    is_whole = config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args)
+    return None if is_whole and not config.getoption("--update-golden") else 0
+
+
+def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
+    """Return the rows of a test: of those of the night the ones of the gate are a sample."""
+    return [*gate, *(pytest.param(*(row if type(row) is tuple else (row,)), marks=pytest.mark.at_night) for row in nightly)]
+
+
+def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
+    """Return the rows of a test: the first, and one in so many after it, are those of the gate."""
+    listed = list(rows)
+    nightly = [row for number, row in enumerate(listed) if number % one_in]
+    return more_at_night(listed[::one_in], nightly)
+
+
+def product_at_night(one_in: int, *factors: Sequence[object]) -> list[object]:
+    """Return the rows of a full product: the gate has one in so many, in which each value of a factor meets some of every other.
+
+    They lie as on a chessboard: a row belongs to the gate where its places in the factors add up to a multiple of ``one_in``.
+    """
+    rows = product(*(enumerate(factor) for factor in factors))
+    return [
+        pytest.param(*(value for _, value in row), marks=[pytest.mark.at_night] if sum(place for place, _ in row) % one_in else [])
+        for row in rows
+    ]
+
+
+# -- lanes -------------------------------------------------------------------------------------------------------
+
+
+def read_durations() -> dict[str, float]:
+    """Return how many seconds the tests of a function took together, by ``FILE::FUNCTION``."""
+    rows = [line.split("\t") for line in DURATIONS.read_text().splitlines()] if DURATIONS.exists() else []
+    return {name: float(seconds) for seconds, name in rows}
+
+
+@cache
+def find_slow() -> frozenset[str]:
+    """Return the functions that are not in the fast lane: the ones that take longest, down to what the others may take."""
+    left = float(FAST_BUDGET)
+    slow = []
+    for name, seconds in sorted(read_durations().items(), key=lambda row: (row[1], row[0])):
+        left -= seconds
+        if left < 0:
+            slow.append(name)
+    return frozenset(slow)
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+    """Make no rows of a function that the fast lane leaves out."""
+    if collector.config.getoption("--fast") and f"{collector.path.relative_to(TESTS).as_posix()}::{name}" in find_slow():
+        return []
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the lane; accept with those that compare and no others."""
+    nightly = config.getoption("--nightly")
+
+    def is_wanted(item: pytest.Item) -> bool:
+        if config.getoption("--update-golden"):
+            return bool(item.get_closest_marker("accepted")) or "golden" in getattr(item, "fixturenames", ())
+        if config.getoption("--fast") and "tensorflow" in getattr(item, "fixturenames", ()):
+            return False
+        if item.get_closest_marker("nightly") or item.get_closest_marker("at_night"):
+            return bool(nightly)
+        return not nightly or bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+    kept = [item for item in items if is_wanted(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+        items[:] = kept
+
+
+# -- what they took ----------------------------------------------------------------------------------------------
+
+_TAKEN: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    path, _, name = report.nodeid.partition("::")
+    _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the durations of what ran; where the gate ran whole, of nothing else."""
+    config = session.config
+    if config.getoption("--keep-durations") and not hasattr(config, "workerinput"):
+        is_whole = config.args_source is not config.ArgsSource.ARGS and not (config.getoption("--fast") or config.getoption("--nightly"))
+        kept = {**({} if is_whole else read_durations()), **_TAKEN}
+        DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items())))
+
+
+# -- skips -------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a test that is skipped for no listed reason fail where CI runs it."""
+    return _judge_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same of a file."""
+    return _judge_skip((yield))
+
+
+def _judge_skip(report: R) -> R:
+    if os.environ.get("CI") and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not any(said in reason for said in chain(*MAY_BE_SKIPPED.values())):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}\nIn CI that is no reason to skip it: see MAY_BE_SKIPPED in {Path(__file__).name}."
+    return report

@@ -1,0 +1,35 @@
+"""The logs that a run leaves, for pages that look at some: ``python tests/support/played.py FOLDER PRESET KEY=VALUE...``.
+
+The process was given what a preset of ``profiles/`` says, but for the values that are named; it is made by the facts that are known of the
+adapter, since no NPU was at hand.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from datetime import datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import npuprof
+from support.adapterlogs import files, wire
+from support.adapterlogs.process import play
+from support.adapterlogs.stage import Epoch, Plan, Session
+
+
+def write_log(folder: Path, preset: str, changed: dict[str, object]) -> None:
+    """Write the folder of logs of one process."""
+    known = wire.list_options()
+    config = npuprof.open_store("profiles").resolve(preset)
+    texts = npuprof.env(config)
+    plain = {name: texts[f"NPUPROF_{name.upper()}"] if isinstance(value, (dict, list)) else value for name, value in config.options.items()}
+    used = {name: value for name, value in {**plain, **changed}.items() if name in known}
+    session = Session({name: (known[name].field, value) for name, value in used.items()})
+    played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
+    files.write_folder(folder, [files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))], files.Damage(), random.Random(0))
+
+
+if __name__ == "__main__":
+    write_log(Path(sys.argv[1]), sys.argv[2], dict(word.split("=", 1) for word in sys.argv[3:]))

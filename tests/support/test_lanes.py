@@ -1,0 +1,96 @@
+"""The lanes of the tests: what stands for the nightly ones, what may be skipped, and what the tests are not to do."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.lanes import MAY_BE_SKIPPED, TESTS, read_durations
+
+FILES = sorted(path for path in TESTS.rglob("*.py") if "samples" not in path.parts)
+MODULES = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for path in FILES}
+
+
+def list_functions(name: str) -> Iterator[ast.FunctionDef]:
+    yield from (node for node in ast.walk(MODULES[name]) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+
+
+def find_nightly(node: ast.AST) -> list[str]:
+    """Return the gate tests that the nightly marks below a node name."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and ast.unparse(part.func).endswith("mark.nightly")]
+    return [ast.literal_eval(call.args[0]) for call in calls]
+
+
+FUNCTIONS = {f"{name}::{node.name}": node for name in MODULES for node in list_functions(name)}
+NIGHTLY = {name: find_nightly(node) for name, node in FUNCTIONS.items() if any(map(find_nightly, node.decorator_list))}
+
+
+def test_each_nightly_test_names_a_test_of_the_gate() -> None:
+    named = [gate for tree in MODULES.values() for gate in find_nightly(tree)]
+    assert named
+    assert all(gate in FUNCTIONS and gate not in NIGHTLY for gate in named), named
+
+
+def test_few_tests_are_nightly() -> None:
+    assert len(NIGHTLY) <= len(FUNCTIONS) / 10
+
+
+def test_most_tests_have_a_duration_and_those_that_have_one_are_there() -> None:
+    durations = read_durations()
+    assert not durations.keys() - FUNCTIONS.keys()
+    assert len(FUNCTIONS.keys() - durations.keys() - NIGHTLY.keys()) < len(FUNCTIONS) / 10
+
+
+#: Calls of clocks, on which tests assert nothing. What the processor's time is good for, ``growth`` measures.
+CLOCKS = re.compile(r"\btime\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?\(")
+
+
+def test_no_test_asserts_on_a_clock() -> None:
+    timed = [name for name in MODULES if name.rpartition("/")[2].startswith("test_") and CLOCKS.search((TESTS / name).read_text())]
+    assert timed
+    for name in timed:
+        assigned = [node for node in ast.walk(MODULES[name]) if isinstance(node, ast.Assign) and CLOCKS.search(ast.unparse(node.value))]
+        read = {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+        for node in ast.walk(MODULES[name]):
+            if isinstance(node, ast.Assert):
+                names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                assert not names & read, f"{name}:{node.lineno}"
+                assert not CLOCKS.search(ast.unparse(node)), f"{name}:{node.lineno}"
+
+
+def test_no_test_waits_for_a_file_without_end() -> None:
+    loops = [(name, node) for name, tree in MODULES.items() for node in ast.walk(tree) if isinstance(node, ast.While)]
+    assert len(loops) > 10
+    for name, node in loops:
+        assert not re.search(r"exists\(|is_file\(|st_size|poll\(", ast.unparse(node.test)), f"{name}:{node.lineno}: use wait_for"
+
+
+#: What tests say that are skipped for a reason that is listed nowhere, and for one that is.
+SKIPPED = {
+    "unlisted": [
+        "def test_x():\n    pytest.skip('no moon tonight')\n",
+        "@pytest.mark.skipif(True, reason='no moon tonight')\ndef test_x():\n    pass\n",
+        "pytest.importorskip('no_such_module')\n\ndef test_x():\n    pass\n",
+    ],
+    "listed": [f"def test_x():\n    pytest.skip({next(iter(MAY_BE_SKIPPED.values()))[0]!r})\n"],
+}
+
+
+@pytest.mark.parametrize(("ci", "ended"), [("1", "1 failed, 1 skipped, 2 errors"), ("", "4 skipped")], ids=["in CI", "elsewhere"])
+def test_a_skip_without_a_listed_reason_fails_in_ci(ci: str, ended: str, tmp_path: Path) -> None:
+    for kind, texts in SKIPPED.items():
+        for number, text in enumerate(texts):
+            (tmp_path / f"test_{kind}{number}.py").write_text(f"import pytest\n\n{text}")
+    (tmp_path / "conftest.py").write_text("from support.lanes import *\n")
+    environ = {**os.environ, "PYTHONPATH": str(TESTS), "CI": ci}
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", ".", "-n", "0"]
+    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert f" {ended} in " in done.stdout, done.stdout
+    assert ("MAY_BE_SKIPPED" in done.stdout) == bool(ci)

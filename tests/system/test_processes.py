@@ -1,0 +1,509 @@
+"""Child processes: which may start in a clone of a stranger, with which flags; none that hangs is waited for without end."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.commands.framework.registry import list_verb_names
+from npuprof.model import NpuprofError
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.sources.transport import build_program_variables
+from npuprof.system import processes
+from support.building import REPOSITORY
+from support.lanes import rest_at_night
+from support.planted import configure_everything, plant_bare_repository
+from support.repositories import ENVIRONMENT, Repo
+from support.running import Run
+
+#: Calls that start a process, by module.
+STARTING = {
+    "os": ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"), "pty": ("fork", "spawn"),
+    "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
+}  # fmt: skip
+
+
+def list_starts(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            module, name = node.func.value.id, node.func.attr
+            if name in STARTING.get(module, ()) or (module == "os" and name.startswith(("exec", "spawn"))):
+                yield f"{module}.{name}"
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            yield from (f"import {name}" for name in names if name.split(".")[0] in ("multiprocessing", "asyncio", "concurrent"))
+
+
+def test_processes_start_in_one_module() -> None:
+    starting = {
+        str(path.relative_to(REPOSITORY)): found for path in (REPOSITORY / "npuprof").rglob("*.py") if (found := [*list_starts(path)])
+    }
+    assert set(starting) == {"npuprof/system/processes.py"}, starting
+    assert len(starting["npuprof/system/processes.py"]) >= 5
+
+
+# -- a clone of a stranger -----------------------------------------------------------------------------------------
+
+#: Writes down with which words it was started, and is the program that it stands for.
+RECORDER = """\
+#!{python} -IS
+import json, os, sys
+with open({log!r}, "a") as file:
+    file.write(json.dumps([{name!r}, sys.argv[1:], {{name: os.environ.get(name) for name in {watched!r}}}]) + "\\n")
+os.execv({real!r}, [{real!r}, *sys.argv[1:]])
+"""
+#: What has to stand on the command line of any git, and of one that reads.
+ALWAYS = {"safe.bareRepository=explicit", "core.fsmonitor=false"}
+OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+READING = {"core.hooksPath=/dev/null", "core.pager=cat", "diff.external=", "log.showSignature=false"}
+#: git of the user's own, asked for a path in the repository: where the hooks are is what the configuration says.
+PLAIN = [["rev-parse", "--git-path"], ["config", "--show-scope", "-z", "--get-all"]]
+#: What each verb is given; most of them end in an error of their own.
+VERBS = {
+    "list": "--versions", "show": "leaf@HEAD", "explain": "leaf hccl_timeout", "check": "--rev HEAD", "diff": "--rev HEAD~1",
+    "render": "leaf", "env": "leaf", "log": "leaf", "blame": "leaf", "verify": "--tags", "whatran": "leaf", "doctor": "leaf",
+    "scan": ".", "import": "train.py", "adopt": "train.py --dry-run", "inject": ". --all --check", "review": "",
+    "migrate": "--all --cann 9.0.0 --dry-run", "release": "leaf --dry-run", "restore": "leaf@HEAD --dry-run",
+    "set": "leaf hccl_timeout=900", "unset": "leaf hccl_timeout", "new": "other", "rename": "leaf twig", "copy": "leaf twig",
+    "yank": "leaf@1.0.0 --why x --dry-run", "init": "", "option": "hccl_timeout", "options": "", "rule": "NP202",
+    "help": "usage", "schema": "", "trust": "", "site": "out", "git status": "", "git uninstall": "", "source list": "",
+    "source remove": "team", "source vendor": "",
+}  # fmt: skip
+#: They start what the user names, have hooks and filters run as git does, or talk to a remote.
+OTHERS = {"run", "bisect", "sweep", "commit", "git install", "source add", "source sync", "source update"}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository of a stranger that names a program wherever one could be named, and brings modules of Python's own names."""
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
+    repo.release("leaf", "1.0.0")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{tmp_path}/started'\ncat\n")
+    program.chmod(0o755)
+    configure_everything(repo, program)
+    (repo.folder / "planted").mkdir()
+    plant_bare_repository(repo.folder / "planted", program)
+    (repo.folder / "train.py").write_text('import npu_bridge\ncustom_op.parameter_map["precision_mode"].s = b"x"\n')
+    for name in ("json", "site", "subprocess", "sitecustomize", "usercustomize", "git", "tomlkit"):
+        (repo.folder / f"{name}.py").write_text(f"open({str(tmp_path / 'started')!r}, 'a').write('{name}.py')\n")
+    for name in ("git", "python3", "less", "ssh", "sh"):
+        shutil.copy(program, repo.folder / name)
+    monkeypatch.chdir(repo.folder)
+    return repo
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Any]]:
+    """Put recorders on PATH, behind a folder of the clone; return what tells what they were started with since the last time."""
+    folder, log = tmp_path / "recorders", tmp_path / "log"
+    folder.mkdir()
+    for name in ("git", "python3", "python", "less", "ssh", "sh", "gpg", "tput", "stty", "uname"):
+        if real := shutil.which(name):
+            text = RECORDER.format(python=sys.executable, log=str(log), name=name, watched=list(OFFLINE), real=real)
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f".:{folder}")
+
+    def take() -> list[Any]:
+        found = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        log.unlink(missing_ok=True)
+        return found
+
+    return take
+
+
+#: Names of filters: words that git also prints for the state of an attribute, bytes that are no text, and a plain one.
+FILTERS = (b"evil", b"set", b"unset", b"unspecified", b"\xff", b"a=b")
+#: Verbs that compare or read files of a work tree, and what they are given.
+COMPARING = ("whatran {digest}", "restore job@1.0.0", "commit --dry-run", "release --all --dry-run", "diff --rev HEAD", "log job", "list")
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_verb_that_reads_runs_no_filter_of_the_clone(name: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    repo.release("job", "1.0.0")
+    monkeypatch.chdir(repo.folder)
+    digest = json.loads(run("show", "job@1.0.0", "--format", "json").out)["digest"]
+    repo.git("mv", "profiles/job.toml", "profiles/other.toml")  # a staged rename, and an index that knows another time
+    os.utime(repo.folder / "profiles/other.toml", (10**9, 10**9))
+    (repo.folder / "profiles/job.toml").write_text("[options]\nhccl_timeout = 700\n")
+    marker = tmp_path / "ran"
+    (repo.folder / ".gitattributes").write_bytes(b"* filter=" + name + b"\n")
+    with (repo.folder / ".git/config").open("ab") as file:
+        file.write(b'[filter "' + name + f'"]\n\tclean = "echo >> {marker}; cat"\n\tsmudge = "echo >> {marker}; cat"\n'.encode())
+    for words in COMPARING:
+        run(*words.format(digest=digest).split())
+        assert not marker.exists(), words
+    subprocess.run(["git", "add", "profiles/job.toml"], cwd=repo.folder, check=True, capture_output=True)
+    assert marker.exists()  # git itself runs it
+
+
+def test_every_verb_is_tried_in_the_clone() -> None:
+    assert set(VERBS) | OTHERS == {" ".join(words) for words, _ in list_verb_names()}
+
+
+@pytest.mark.parametrize("verb", rest_at_night(2, VERBS))
+def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_apart(
+    verb: str, clone: Repo, recorded: Callable[[], list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [sys.executable, "-P", "-m", "npuprof", *verb.split(), *VERBS[verb].split()]
+    environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(words, capture_output=True, env=environ, timeout=100, check=False)
+    assert done.returncode in (0, 1, 2), done.stderr
+    assert not (tmp_path / "started").exists(), (tmp_path / "started").read_text()
+    for name, given, environment in recorded():
+        if name == "git":
+            settings = {given[place + 1] for place, word in enumerate(given) if word == "-c"}
+            is_plain = any(given[-len(words) - 1 : -1] == words for words in PLAIN)
+            assert settings >= (ALWAYS if is_plain else ALWAYS | READING), " ".join(given[-4:])
+            assert is_plain or environment == OFFLINE, " ".join(given[-4:])
+        else:
+            assert (name, given[:2]) == ("python3", ["-I", "-c"]), (name, given)
+
+
+def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[Any]]) -> None:
+    environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
+    for words in (["log", "leaf"], ["doctor"]):
+        subprocess.run([sys.executable, "-P", "-m", "npuprof", *words], capture_output=True, env=environ, check=False)
+    assert {name for name, _, _ in recorded()} == {"git", "python3"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "started"),
+    [("--local", set()), ("--worktree", set()), ("--global", {"ssh", "every", "host"}), ("command", {"ssh", "every", "host"})],
+)
+def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_none_of_a_repository(
+    scope: str, started: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.git("config", "extensions.worktreeConfig", "true")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    marks = {"core.sshCommand": "ssh", "credential.helper": "every", "credential.https://h.helper": "host"}
+    for number, (name, mark) in enumerate(marks.items()):
+        program = f"{'!' if mark != 'ssh' else ''}touch {tmp_path}/started-{mark};:"
+        if scope == "command":
+            for key, text in {"COUNT": f"{number + 1}", f"KEY_{number}": name, f"VALUE_{number}": program}.items():
+                monkeypatch.setenv(f"GIT_CONFIG_{key}", text)
+        else:
+            subprocess.run(["git", "config", scope, name, program], cwd=repo.folder, check=True)
+    for program in ("", str(tmp_path / "own")):
+        monkeypatch.setenv("GIT_SSH", program)
+        (tmp_path / "own").write_text("#!/bin/sh\n")
+        (tmp_path / "own").chmod(0o755)
+        git = Git(str(repo.folder), build_program_variables(Git(str(repo.folder)), 1.0), profile=processes.NETWORK)
+        assert git.try_command("ls-remote", "ssh://127.0.0.1:9/x").code
+        assert git.try_command("credential", "fill", stdin=b"protocol=https\nhost=h\n\n").code
+        assert {path.name.partition("-")[2] for path in tmp_path.glob("started-*")} == started
+
+
+# -- what would be waited for ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "logs/HEAD", "objects/info/alternates",
+        "objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", ".",
+    ],
+)  # fmt: skip
+def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
+    name: str, words: tuple[str, ...], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.chdir(repo.folder)
+    path = repo.folder / ".git" / name
+    if name == ".":
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(repo.folder / ".git" if name == "." else path)
+    monkeypatch.setattr(processes, "PATIENCE", 5.0)
+    done = run(*words)
+    assert done.code in (0, 1, 2)
+    if words[0] in ("log", "diff"):
+        assert (done.code, "a named pipe" in done.err) == (2, True), done.err
+
+
+def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    os.mkfifo(repo.folder / "never")
+    repo.git("config", "include.path", "../never")
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    git = Git(str(repo.folder))
+    with pytest.raises(NpuprofError, match="it did not answer"):
+        git.run_command("log")
+    with pytest.raises(NpuprofError, match="it did not answer"):
+        git.read_objects(["HEAD"])
+    with pytest.raises(NpuprofError, match="it did not answer"):
+        list(git.stream_output("log"))
+
+
+def read_all(place: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (place, *place.rglob("*")) if path.is_file()}
+
+
+def plant_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/objects/info/commit-graphs/commit-graph-chain", ".gitignore", ".gitattributes",
+        ".gitmodules", "profiles/.gitignore", "profiles/.gitattributes",
+    ],
+)  # fmt: skip
+def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(name: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    repo.write({"leaf": "[options]\nhccl_timeout = 700\n"})
+    plant_pipe(repo.folder / name)
+    for words in (("commit", "leaf"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("restore", "leaf@HEAD")):
+        done = run(*words)
+        assert (done.code, f"{repo.folder / name}: it is a named pipe" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [("pipe", 0), ("pipe", 1), ("device", 3), ("pipe", 6), ("circle", 2), ("quoted", 1), ("long", 0)]
+)
+def test_alternates_are_looked_at_as_deep_as_git_follows_them(kind: str, level: int, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    here = repo.folder / ".git/objects"
+    for number in range(level):
+        there = repo.folder / f'store "{number}"'
+        (there / "info").mkdir(parents=True)
+        quoted = f'"{there}"'.replace(' "', ' \\"').replace('""', '\\""')
+        (here / "info/alternates").write_text(f"# others\n{quoted if kind == 'quoted' else there}\n")
+        here = there
+    listed = here / "info/alternates"
+    if kind == "device":
+        listed.symlink_to("/dev/zero")
+    elif kind == "circle":
+        listed.write_text(f"{repo.folder}/.git/objects\n")
+    elif kind == "long":
+        listed.write_text("#\n" * (1 << 20))
+    else:
+        plant_pipe(listed)
+    done = run("log", "leaf")
+    assert (done.code, str(listed) in done.err) == ((0, False) if kind == "circle" else (2, True)), done.err
+
+
+@pytest.mark.parametrize("lines", ['"\\x"', '"abc\\"', '"\\000a"'])
+def test_a_quoted_alternate_that_is_no_path_is_a_finding(lines: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    (repo.folder / ".git/objects/info/alternates").write_text(f"{lines}\n")
+    assert (run("log", "leaf").code, "NP021" in run("log", "leaf").err) == (2, True)
+
+
+def test_alternates_that_spell_one_folder_in_many_ways_are_one(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    alternates = repo.folder / ".git/objects/info/alternates"
+    alternates.write_text("".join(f"{'./' * number}.\n" for number in range(200)))
+    assert run("log", "leaf").code == 0
+    for number in range(200):
+        (repo.folder / f"store/{number}").mkdir(parents=True)
+    alternates.write_text("".join(f"{repo.folder}/store/{number}\n" for number in range(200)))
+    assert "more than 100 alternates" in run("log", "leaf").err
+
+
+def test_settings_of_a_repository_give_no_password_to_another_server_and_write_no_file(repo: Repo) -> None:
+    theirs = {
+        "http.sslVerify": "false", "http.https://h/.sslVerify": "false", "http.curloptResolve": "h:443:127.0.0.1",
+        "http.saveCookies": "true", "http.cookieFile": "/home/ada/.bashrc",
+        "http.proxy": "http://evil",
+        "http.https://h/.extraHeader": "X: 1",
+    }  # fmt: skip
+    for name, value in theirs.items():
+        repo.git("config", name, value)
+    git = Git(str(repo.folder))
+    asked = Git(str(repo.folder), build_program_variables(git, 5))
+    said = {name: asked.run_command("config", "--get", name).decode().strip() for name in theirs}
+    assert said == {**dict.fromkeys(theirs, ""), "http.sslVerify": "true", "http.https://h/.sslVerify": "true", "http.saveCookies": "false",
+                    "http.https://h/.extraHeader": "X: 1"}  # fmt: skip
+
+
+def test_folders_that_are_nested_without_end_are_said_in_words(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    here = os.open(repo.folder, os.O_RDONLY)
+    try:
+        for name in ["out", *["d"] * 1500]:
+            os.mkdir(name, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        done = run("site", "out")
+    finally:
+        os.close(here)
+        subprocess.run(["rm", "-r", repo.folder / "out"], check=True)  # Python 3.12, with which pytest cleans up later, gives up on it
+    assert done.code == 0 or (done.code, "nested too deeply" in done.err) == (2, True), done.err  # Python 3.13 walks as deep as it takes
+
+
+@pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/objects/info/alternates"])
+def test_a_path_of_git_with_a_nul_byte_in_it_is_a_finding(name: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    if name == ".git":
+        (repo.folder / ".git").rename(repo.folder / "meta")
+    (repo.folder / name).write_bytes(b"gitdir: a\0b\n")
+    for words in (("list", "--versions"), ("diff",), ("commit",), ("git", "install"), ("scan", "."), ("log", "leaf")):
+        done = run(*words)
+        assert done.code in (0, 1, 2), done.err
+    assert f"{repo.folder / name}: it contains a NUL byte" in done.err
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system limits no memory of another process")
+def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_names(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.setattr(processes, "MEMORY", 64 << 20)
+    repo.git("config", "diff.orderFile", "/dev/zero")
+    assert run("log", "leaf").code == 0
+    repo.git("config", "core.attributesFile", "/dev/zero")
+    done = run("git", "status")
+    assert (done.code, "Out of memory" in done.err) == (2, True), done.err
+
+
+# -- what would be written elsewhere -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "COMMIT_EDITMSG",
+        "ORIG_HEAD",
+        "index",
+        "config",
+        "logs",
+        "logs/HEAD",
+        "refs",
+        "refs/tags",
+        "refs/heads/main",
+        "objects",
+        "objects/00",
+    ],
+)
+def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo, run: Run, tmp_path: Path) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
+    repo.write({"other": ""})
+    link, outside = repo.folder / ".git" / name, tmp_path / "outside"
+    if link.exists():
+        link.rename(outside)
+    link.symlink_to(outside)
+    before = read_all(outside)
+    for words in (("commit", "other"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("git", "install")):
+        done = run(*words)
+        assert (done.code, f"NP941: {link} is a link to {outside}" in done.err) == (2, True), done.err
+    assert read_all(outside) == before
+
+
+@pytest.mark.parametrize("kind", ["worktree", "separate", "submodule", "link inside"])
+def test_git_folders_that_git_itself_makes_are_written_to(
+    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    place = tmp_path / "place"
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", str(place))
+    elif kind == "separate":
+        repo.git("clone", "-q", f"--separate-git-dir={tmp_path / 'meta'}", ".", str(place))
+    elif kind == "submodule":
+        around = Repo(tmp_path / "around")
+        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
+        place = around.folder / "below"
+    else:
+        place = repo.folder
+        (place / ".git/HEAD").unlink()
+        (place / ".git/HEAD").symlink_to("refs/heads/main")
+    monkeypatch.chdir(place)
+    (place / "profiles/leaf.toml").write_text("[options]\nhccl_timeout = 700\n")
+    for words in (("commit", "leaf"), ("release", "leaf", "1.0.0"), ("yank", "leaf@1.0.0", "--why", "x")):
+        done = run(*words)
+        assert done.code == 0, done.err
+
+
+def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "git").write_text("#!/bin/sh\n")
+    (tmp_path / "git").chmod(0o755)
+    for path in (".", "", ":", "./:bin"):
+        monkeypatch.setenv("PATH", path)
+        assert processes.find_program("git") is None
+    monkeypatch.setenv("PATH", f".:{tmp_path}")
+    assert processes.find_program("git") == str(tmp_path / "git")
+
+
+def test_what_a_process_takes_and_says_may_be_long() -> None:
+    given = os.urandom(3 << 20)
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert processes.finish(process, given) == (given, b"")
+    assert process.returncode == 0
+    process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert processes.finish(process, given) == (b"", b"")
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_batches_are_shared_out_among_copies_of_the_process_in_order() -> None:
+    here = os.getpid()
+    results = list(processes.map_in_processes(lambda batch: (batch, os.getpid()), range(40)))
+    assert [batch for batch, _ in results] == list(range(40))
+    assert here not in {process for _, process in results}
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_two_batches_and_a_process_with_threads_are_worked_on_in_this_process() -> None:
+    here = os.getpid()
+    assert list(processes.map_in_processes(lambda batch: os.getpid(), [1, 2])) == [here, here]
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(int).result()
+        assert set(processes.map_in_processes(lambda batch: os.getpid(), range(40))) == {here}
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_batches_of_a_copy_that_was_killed_are_worked_on_all_the_same() -> None:
+    here = os.getpid()
+
+    def work(batch: int) -> int:
+        if batch == 7 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    assert list(processes.map_in_processes(work, range(40))) == list(range(40))
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_an_error_of_a_batch_reaches_the_caller() -> None:
+    with pytest.raises(ValueError, match="batch 5"):
+        list(processes.map_in_processes(_fail_at_five, range(40)))
+
+
+def _fail_at_five(batch: int) -> int:
+    if batch == 5:
+        raise ValueError("batch 5")
+    return batch
