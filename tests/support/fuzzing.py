@@ -154,37 +154,20 @@ def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
     if parameter.choices and dice.random() < 0.9:
         return dice.choice(parameter.list_choices())
     known: Sequence[str] = {
-        "SPEC": SPECS,
-        "SPEC...": SPECS,
-        "NAME": SPECS,
-        "NAME...": SPECS,
-        "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "7", "99"),
-        "REV": REVISIONS,
-        "PRODUCT": ("atlas-a2", "910B2", "atlas-a2-training", "x"),
-        "COND": CONDITIONS,
-        "REVS": REVISIONS,
-        "TARGET": targets.NAMES,
-        "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1", "major", "1.0", "v1.0.0-"),
-        "NAME@VERSION": (*VERSIONED, *SPECS),
-        "NEW": NEW_NAMES,
-        "GIT-URL": ADDRESSES,
+        "SPEC": SPECS, "SPEC...": SPECS, "NAME": SPECS, "NAME...": SPECS, "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "7", "99"),
+        "REV": REVISIONS, "PRODUCT": ("atlas-a2", "910B2", "atlas-a2-training", "x"), "COND": CONDITIONS, "REVS": REVISIONS,
+        "TARGET": targets.NAMES, "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1", "major", "1.0", "v1.0.0-"),
+        "NAME@VERSION": (*VERSIONED, *SPECS), "NEW": NEW_NAMES, "GIT-URL": ADDRESSES,
         "CODE,": ("NP201", "NP", "NP201,NP3", ",", "T-1", "NP201,"),
         "TEXT": ("x", "", "a\nb", "\x1b[31m", "é", "\udcff", "x" * 5000, "-", "#", "Digest: x"),
         "URL": ("https://x.example.org/", "git+https://x.example.org/a", "x", "javascript:1", "https://u:p@x/"),
-        "RISK": ("numerics", "x", ""),
-        "LEVEL": ("error", "info", "x"),
-        "QUERY": ("hccl", "*", "[", "(", "\\"),
-        "WHEN": ("always", "never", "auto", "x"),
-        "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"),
-        "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
-        "CMD...": ("true", "--", "echo", "x"),
-        "N": ("0", "1", "5", "999999999999"),
-        "DIR": ("profiles", ".", "nope", "builtin:", "a.py", ""),
-        "CODE": ("NP001", "NP301", "np301", "NP999"),
-        "STORE": ("profiles", ".", "nope", "builtin:"),
-        "PATH": ("out", "out.py", "a.py", "profiles", "deep/er/x"),
-        "FOLDER": ("new", ".", "a.py", "profiles"),
-    }.get(parameter.metavar, ())
+        "RISK": ("numerics", "x", ""), "LEVEL": ("error", "info", "x"), "QUERY": ("hccl", "*", "[", "(", "\\"),
+        "WHEN": ("always", "never", "auto", "x"), "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"),
+        "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"), "CMD...": ("true", "--", "echo", "x"),
+        "N": ("0", "1", "5", "999999999999"), "DIR": ("profiles", ".", "nope", "builtin:", "a.py", ""),
+        "CODE": ("NP001", "NP301", "np301", "NP999"), "STORE": ("profiles", ".", "nope", "builtin:"),
+        "PATH": ("out", "out.py", "a.py", "profiles", "deep/er/x"), "FOLDER": ("new", ".", "a.py", "profiles"),
+    }.get(parameter.metavar, ())  # fmt: skip
     if name == "output" or (name == "check" and parameter.metavar == "FILE"):
         return dice.choice(("out", "a.py", "profiles", "x/y", "out.py"))
     if name in ("deed", "words"):
@@ -233,16 +216,7 @@ def _roll_preset(dice: Random) -> bytes:
 _PROFILE = {
     "description": ('"x"', "1", '"""a\nb"""'),
     "extends": (
-        '["base"]',
-        '["odd"]',
-        '["nope"]',
-        '["base@1.0.0"]',
-        "[]",
-        '["base", "base"]',
-        '[""]',
-        "1",
-        '["base@"]',
-        '["leaf", "base"]',
+        '["base"]', '["odd"]', '["nope"]', '["base@1.0.0"]', "[]", '["base", "base"]', '[""]', "1", '["base@"]', '["leaf", "base"]',
     ),
     "scenario": ('"training"', '"offline-inference"', '"x"', "1"),
     "cann": ('">=8.0,<10"', '"8.0"', '""', '"<"', '">=9' + "9" * 4301 + '"', "8"),
@@ -251,26 +225,13 @@ _PROFILE = {
     "owner": ('"x"', "[]"),
     "locked": ('["hccl_timeout"]', '[""]', '["a.b.c"]', '["env.A"]'),
     "unset": (
-        '["hccl_timeout"]',
-        '["env.A"]',
-        '["modify_mixlist.black-list"]',
-        '["a..b"]',
-        '["op_debug_level.x"]',
-        '["hccl_timeout.a"]',
-        "1",
+        '["hccl_timeout"]', '["env.A"]', '["modify_mixlist.black-list"]', '["a..b"]', '["op_debug_level.x"]', '["hccl_timeout.a"]', "1",
     ),
-}
+}  # fmt: skip
 _MATCHES = (
-    '{ product = "atlas-a2" }',
-    '{ cann = ">=9" }',
-    '{ target = "session" }',
-    '{ scenario = "training" }',
-    "{}",
-    "1",
-    '{ x = "y" }',
-    '{ product = ["910B2", "x"] }',
-    '{ cann = "" }',
-)
+    '{ product = "atlas-a2" }', '{ cann = ">=9" }', '{ target = "session" }', '{ scenario = "training" }', "{}", "1", '{ x = "y" }',
+    '{ product = ["910B2", "x"] }', '{ cann = "" }',
+)  # fmt: skip
 
 
 def _quote_name(name: str) -> str:
@@ -331,24 +292,10 @@ def _roll_shell(dice: Random) -> bytes:
         return _mutate(dice, dice.choice(load_samples("script")))
     value = dice.choice(
         (
-            '"$A"',
-            "'a",
-            "$((1/0))",
-            "$(cat)",
-            "`x",
-            "${A:-1}",
-            "${A",
-            "a\\",
-            '"a\nb"',
-            "<<E\nx\nE",
-            "{1..9999999}",
-            "9" * 4301,
-            "é",
-            "",
-            "$'\\xff'",
-            "\x00",
+            '"$A"', "'a", "$((1/0))", "$(cat)", "`x", "${A:-1}", "${A", "a\\", '"a\nb"', "<<E\nx\nE", "{1..9999999}", "9" * 4301, "é", "",
+            "$'\\xff'", "\x00",
         )
-    )
+    )  # fmt: skip
     lines = [
         f"export ASCEND_GLOBAL_LOG_LEVEL={value}",
         f"atc --model={value} --framework=5 --soc_version={value} \\",
@@ -360,26 +307,11 @@ def _roll_shell(dice: Random) -> bytes:
 def _roll_bytes(dice: Random) -> bytes:
     return dice.choice(
         (
-            b"",
-            b"{",
-            b"[]",
-            b"{}",
-            b"null",
-            b'{"a": 1e999}',
-            b"[" * 9999,
-            b"\xff\xfe",
-            b"\0",
-            b'{"black-list": {"to-add": 1}}',
-            b'{"Switch": {"GraphFusion": {"A": 1}}}',
-            b'{"cells": [{"source": 1}]}',
-            b'{"cells": 1}',
-            b"# npuprof: preset\n",
-            b"[store]\npath = 1\n",
-            b"[a]\nb = 1\n",
-            b"9" * 5000,
-            b"a = 1\n" * 99,
+            b"", b"{", b"[]", b"{}", b"null", b'{"a": 1e999}', b"[" * 9999, b"\xff\xfe", b"\0", b'{"black-list": {"to-add": 1}}',
+            b'{"Switch": {"GraphFusion": {"A": 1}}}', b'{"cells": [{"source": 1}]}', b'{"cells": 1}', b"# npuprof: preset\n",
+            b"[store]\npath = 1\n", b"[a]\nb = 1\n", b"9" * 5000, b"a = 1\n" * 99,
         )
-    )
+    )  # fmt: skip
 
 
 def _mutate(dice: Random, data: bytes) -> bytes:
@@ -388,21 +320,10 @@ def _mutate(dice: Random, data: bytes) -> bytes:
         end = min(len(data), start + dice.choice((1, 1, 3, 10, 60)))
         piece = dice.choice(
             (
-                b"",
-                b"",
-                data[start:end] * 2,
-                dice.choice(VALUES).encode(),
-                bytes([dice.randrange(256)]),
-                b"\n",
-                b'"',
-                b"[",
-                b"'''",
-                b"\r",
-                b" " * 300,
-                b"=",
-                b"\t",
+                b"", b"", data[start:end] * 2, dice.choice(VALUES).encode(), bytes([dice.randrange(256)]), b"\n", b'"', b"[", b"'''", b"\r",
+                b" " * 300, b"=", b"\t",
             )
-        )
+        )  # fmt: skip
         data = data[:start] + piece + data[end:] if dice.random() < 0.9 else data[:start]
     return data
 
@@ -411,30 +332,14 @@ def _roll_environ(dice: Random) -> dict[str, str]:
     if dice.random() < 0.75:
         return {}
     odd = {
-        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"),
-        "GIT_DIR": ("nope", "", ".git"),
-        "COLUMNS": ("0", "-5", "x", "9" * 30),
-        "HOME": ("nope", "a.py", "\udcff"),
-        "XDG_CACHE_HOME": ("\udcff", "", "a.py", "rel"),
-        "XDG_STATE_HOME": ("\udcff", "", "a.py"),
-        "NO_COLOR": ("1",),
-        "FORCE_COLOR": ("1",),
-        "TERM": ("dumb", ""),
-        "PATH": ("", "/nonexistent"),
-        "RANK_ID": ("x", "-1", ""),
-        "SLURM_PROCID": ("x", "9" * 30),
-        "OMPI_COMM_WORLD_RANK": ("",),
-        "LC_ALL": ("x",),
-        "SOURCE_DATE_EPOCH": ("x", "-1", "9" * 30),
-        "TZ": ("x",),
-        "GIT_CEILING_DIRECTORIES": ("\udcff",),
-        "NPUPROF_DIGEST": ("\udcff",),
-        "GIT_WORK_TREE": ("nope",),
-        "GIT_INDEX_FILE": ("nope",),
-        "GIT_CONFIG_COUNT": ("x",),
-        "_NPUPROF_COMPLETE": ("complete_bash", "x"),
-        "COMP_WORDS": ("npuprof show ", "npuprof '"),
-    }
+        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"), "GIT_DIR": ("nope", "", ".git"),
+        "COLUMNS": ("0", "-5", "x", "9" * 30), "HOME": ("nope", "a.py", "\udcff"), "XDG_CACHE_HOME": ("\udcff", "", "a.py", "rel"),
+        "XDG_STATE_HOME": ("\udcff", "", "a.py"), "NO_COLOR": ("1",), "FORCE_COLOR": ("1",), "TERM": ("dumb", ""),
+        "PATH": ("", "/nonexistent"), "RANK_ID": ("x", "-1", ""), "SLURM_PROCID": ("x", "9" * 30), "OMPI_COMM_WORLD_RANK": ("",),
+        "LC_ALL": ("x",), "SOURCE_DATE_EPOCH": ("x", "-1", "9" * 30), "TZ": ("x",), "GIT_CEILING_DIRECTORIES": ("\udcff",),
+        "NPUPROF_DIGEST": ("\udcff",), "GIT_WORK_TREE": ("nope",), "GIT_INDEX_FILE": ("nope",), "GIT_CONFIG_COUNT": ("x",),
+        "_NPUPROF_COMPLETE": ("complete_bash", "x"), "COMP_WORDS": ("npuprof show ", "npuprof '"),
+    }  # fmt: skip
     return {name: dice.choice(odd[name]) for name in dice.sample(sorted(odd), dice.choice((1, 1, 2)))}
 
 
