@@ -6,7 +6,6 @@ import re
 from functools import cache
 
 from npuprof.catalog import find_variable, load_built_part
-from npuprof.catalog.launchers import FACTS
 
 #: What decides where npuprof finds the user's own settings, trust among them.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -34,6 +33,8 @@ def find_value_execution(name: str, text: str) -> str:
         return effect
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
+    if text.isascii() and text.isdigit():
+        return ""
     record = find_variable(name)
     is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
     if is_number and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
@@ -49,10 +50,13 @@ def is_unknown_variable(name: str) -> bool:
 @cache
 def is_known_variable(name: str) -> bool:
     """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
-    if find_variable(name) is not None or any(name in names for names in FACTS.values()):
+    if find_variable(name) is not None:
         return True
+    from npuprof.catalog.launchers import FACTS
+
     exact, beginnings, *_ = load_built_part("variables")
-    return name in exact or any(name.startswith(beginning) for beginning in beginnings)
+    known = (exact, *FACTS.values())
+    return any(name in names for names in known) or any(name.startswith(beginning) for beginning in beginnings)
 
 
 def has_complete_prefix(name: str) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.catalog.execution import find_execution, is_own_variable, is_unknown_variable
 from npuprof.catalog.launchers import FACTS
-from npuprof.catalog.pairs import find_pairs_form
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
 from npuprof.renderers.common import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
@@ -40,7 +40,7 @@ def collect_env_variables(
     later: dict[str, str] = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        pairs = find_pairs_form(name) if isinstance(value, dict) else None
+        pairs = values.find_structure(f"env.{name}") if isinstance(value, dict) else None
         if pairs:
             variables[name] = pairs.format(value)
         elif isinstance(value, dict):

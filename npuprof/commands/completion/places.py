@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from npuprof.commands.framework.registry import load_verb
-from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.document.profile import PROFILE_KEYS
 
 #: What values are called in the help that are no files, whatever they are.
