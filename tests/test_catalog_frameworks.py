@@ -198,6 +198,13 @@ def test_names_of_builds_and_tests_with_a_complete_prefix_are_known() -> None:
     assert not has_complete_prefix("HCCL_ALGO")
 
 
+@pytest.mark.parametrize("name", ["GRAPH_OP_RUN", "MS_ENABLE_GE", "MS_DISABLE_REF_MODE", "MS_HCCL_CM_INIT", "MINDSPORE_OP_INFO_PATH"])
+def test_a_variable_that_only_older_pages_of_mindspore_have_is_known_and_unchecked(name: str) -> None:
+    assert is_known_variable(name)
+    assert name not in RECORDS
+    assert find_setting_faults(f"env.{name}", "1") == []
+
+
 def test_a_script_that_sets_both_of_two_like_names_is_not_told_that_one_is_misspelt(run: Any, tmp_path: Any) -> None:
     lines = "export HCCL_DETERMINISITIC=true\n"
     (tmp_path / "one.sh").write_text(lines)
