@@ -14,6 +14,7 @@ from importlib import import_module
 from marshal import loads
 from typing import Any
 
+from npuprof.document.keys import split_section_and_name
 from npuprof.model import Finding, Record
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
@@ -432,6 +433,22 @@ def find_record_texts(section: str, name: str) -> dict[str, Any]:
     """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
     packed = load_built_part("texts")[section].get(name)
     return loads(packed) if packed else {}  # noqa: S302 - part of this package
+
+
+def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
+    """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
+    section, name = split_section_and_name(setting)
+    if section == "options":
+        option = find_option(name)
+        return (option.unit, tuple(option.risk)) if option else ("", ())
+    twin, unit = "", ""
+    risk: tuple[str, ...] = ()
+    if section == "env" and (variable := find_variable(name)):
+        twin, unit, risk = variable.session_option, variable.unit, variable.risk
+    elif section == "atc" and (flag := find_flag(name)):
+        twin, risk = flag.twin, flag.risk
+    option = find_option(twin) if twin and not risk else None
+    return unit, tuple(option.risk if option else risk)
 
 
 @cache

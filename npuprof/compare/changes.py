@@ -72,7 +72,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
     changes = [
-        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key))
+        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *catalog.find_unit_and_risk(key))
         for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
     ]
     return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
@@ -84,7 +84,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
     for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail = (*place, *below)
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
-        unit, risk = find_unit_and_risk(setting) if setting else ("", ())
+        unit, risk = catalog.find_unit_and_risk(setting) if setting else ("", ())
         origins = (
             Origin(before, tail) if before and kind != "added" else None,
             Origin(after, tail) if after and kind != "removed" else None,
@@ -96,7 +96,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a setting as a whole: None is the value where it is not set; ``was`` and ``now`` are the origins."""
     kind = "added" if before is None else "removed" if after is None else "changed"
-    return Change(key, kind, before, after, key, (), False, *find_unit_and_risk(key), (was, now))
+    return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key), (was, now))
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
@@ -104,22 +104,6 @@ def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin:
     if kind == "added":
         return [build_setting_change(key, None, value, None, find_origin(key)) for key, value in settings.items()]
     return [build_setting_change(key, value, None, find_origin(key), None) for key, value in settings.items()]
-
-
-def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
-    section, name = keys.split_section_and_name(setting)
-    if section == "options":
-        option = catalog.find_option(name)
-        return (option.unit, tuple(option.risk)) if option else ("", ())
-    twin, unit = "", ""
-    risk: tuple[str, ...] = ()
-    if section == "env" and (variable := catalog.find_variable(name)):
-        twin, unit, risk = variable.session_option, variable.unit, variable.risk
-    elif section == "atc" and (flag := catalog.find_flag(name)):
-        twin, risk = flag.twin, flag.risk
-    option = catalog.find_option(twin) if twin and not risk else None
-    return unit, tuple(option.risk if option else risk)
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:

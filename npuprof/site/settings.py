@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
+from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
 from npuprof.model import Origin, Path, Record
@@ -60,7 +60,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
 @lru_cache(1024)
 def _describe_setting(key: str) -> tuple[str, tuple[str, ...], str]:
     """Return the unit of a setting, what a change of it puts at risk, and what it does."""
-    return *find_unit_and_risk(key), str(catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", ""))
+    return *catalog.find_unit_and_risk(key), str(catalog.find_record_texts(*keys.split_section_and_name(key)).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

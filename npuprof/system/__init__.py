@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, AnyStr, cast
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
 
 
 class _LazyPattern:
@@ -14,8 +11,6 @@ class _LazyPattern:
         self._text, self._flags = text, flags
 
     def __getattr__(self, name: str) -> Any:
-        import re
-
         method = getattr(re.compile(self._text, self._flags), name)
         setattr(self, name, method)
         return method

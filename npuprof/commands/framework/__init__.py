@@ -8,6 +8,7 @@ mistake asks for them. The registry of verbs is the folder ``commands``: a modul
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -285,8 +286,6 @@ def describe_family(name: str) -> str:
 @cache
 def _read_verbs() -> list[tuple[int, Names, str, bool]]:
     """Return the place of its group, the names, the first line of the help of each verb, and whether users do not call it, sorted."""
-    import re
-
     verbs = []
     top = os.path.dirname(commands.__file__)
     for below in ("", "git", "source"):
