@@ -109,7 +109,8 @@ MISREAD = [
     ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments", ""), ("PYTORCH_NPU_ALLOC_CONF", "page_size:2g", ""),
     # Config::IsEnable and Config::InitVariable in src/atb/utils/config.cpp of hicann/ascend-transformer-boost, branch of CANN 8.3.RC1
     ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "true", "as off"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "64", "nearer end"),
-    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"),
+    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"), ("NPU_ASD_UPPER_THRESH", "1000000", "two numbers"),
+    ("NPU_ASD_SIGMA_THRESH", "100000,2", "two numbers"), ("TORCH_NPU_DEVICE_CAPABILITY", "8", "major.minor"),
 ]  # fmt: skip
 
 
@@ -130,6 +131,7 @@ def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(name:
         ("HCCL_EVENT_TIMEOUT", "0"), ("TORCH_NPU_LOGS", "+all"), ("ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE", "2"),
         ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "0"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "128"),
         ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "1024"), ("ATB_CONTEXT_WORKSPACE_RING", "1"),
+        ("NPU_ASD_UPPER_THRESH", "1000000,10000"), ("NPU_ASD_SIGMA_THRESH", "100000.0, 3"), ("TORCH_NPU_DEVICE_CAPABILITY", "9.0"),
     ],
 )  # fmt: skip
 def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> None:
