@@ -224,12 +224,15 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
-    """Return the faults of key-value pairs: errors where the reader rejects them, else warnings."""
-    severity = "error" if variable.unknown == "fails" else "warning"
+    """Return the faults of key-value pairs: errors where the reader rejects them or no text holds them, else warnings."""
     from npuprof.catalog.pairs import find_pair_faults
 
-    faults = find_pair_faults(variable, value)
-    return [Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity) for path, what, why, hint in faults]
+    nested = {key for key, item in value.items() if isinstance(item, (dict, list))} if isinstance(value, dict) else set[str]()
+    return [
+        Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity)
+        for path, what, why, hint in find_pair_faults(variable, value)
+        for severity in ["error" if variable.unknown == "fails" or not nested.isdisjoint(path) else "warning"]
+    ]
 
 
 def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
