@@ -178,6 +178,7 @@ def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None
         ("LCCL_DETERMINSTIC", "LCCL_DETERMINISTIC", "error"), ("HCCL_DETERMINISITIC", "HCCL_DETERMINISTIC", "warning"),
         ("ASCEND_RT_VISIBLE_DEVICE", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
         ("ASCEBD_RT_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL", "warning"), ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE", "warning"),
     ],
 )  # fmt: skip
 def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(name: str, meant: str, severity: str) -> None:

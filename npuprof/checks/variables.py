@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import has_complete_prefix, is_known_variable, list_option_calls
+from npuprof.catalog.execution import find_rewritten_name, has_complete_prefix, is_known_variable, list_option_calls
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
@@ -201,7 +201,8 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
     similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
-    return (f"did you mean {similar[0]!r}?", None, similar[0]) if similar and similar[0] != name else ("", None, "")
+    meant = similar[0] if similar else find_rewritten_name(name)
+    return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:

@@ -8,7 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
-from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.execution import find_rewritten_name, is_known_variable, list_ascend_names
 from npuprof.checks import settings
 from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.meaning import UNKNOWN
@@ -21,7 +21,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.python.environ import find_rewritten_name, has_slip, is_ascend_variable, list_ascend_names
+from npuprof.scripts.python.environ import has_slip, is_ascend_variable
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
