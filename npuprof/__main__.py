@@ -8,7 +8,7 @@ from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.framework.verb import Verb
+    from npuprof.commands.framework import Verb
 
 #: How many objects a process makes before it looks for garbage: more than any that reads a store once.
 _NEW_OBJECTS = 100_000
@@ -61,11 +61,11 @@ def _dispatch_words(words: list[str]) -> int:
         from npuprof.commands.completion import answer_shell
 
         return answer_shell(instruction, os.environ)
-    from npuprof.commands.framework.registry import load_verb
+    from npuprof.commands.framework import load_verb
 
     loaded = load_verb(words) if words else None
     if loaded is not None:
-        from npuprof.commands.framework.verb import parse_plain_words
+        from npuprof.commands.framework import parse_plain_words
 
         parameters = parse_plain_words(loaded[1], loaded[2])
         if parameters is not None:

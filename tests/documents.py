@@ -16,7 +16,7 @@ from building import REPOSITORY
 
 import npuprof
 from npuprof import catalog, docs, renderers
-from npuprof.commands.framework.registry import list_verbs
+from npuprof.commands.framework import list_verbs
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS

@@ -17,8 +17,7 @@ from oddities import ADDRESSES, CONDITIONS, EXPRESSIONS, NEW_NAMES, REVISIONS, S
 
 from npuprof import catalog
 from npuprof.catalog import targets
-from npuprof.commands.framework.registry import list_verbs
-from npuprof.commands.framework.verb import Parameter
+from npuprof.commands.framework import Parameter, list_verbs
 
 #: Verbs that have little to do without a history.
 COMMITTED = ("yank", "release", "rename", "source", "review", "verify", "restore", "commit", "migrate", "log", "blame")

@@ -17,8 +17,7 @@ import pytest
 from building import REPOSITORY, build_store, toml
 from growth import measure_growth
 
-from npuprof.commands.framework.registry import list_verbs
-from npuprof.commands.framework.verb import Parameter
+from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.model import NpuprofError
 from npuprof.report import writing
 

@@ -32,7 +32,7 @@ from documents import (
 from lanes import rest_at_night
 
 from npuprof import catalog, docs
-from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import list_verb_names, list_verbs, load_verb
 
 Run = Callable[..., Any]
 TOPICS = docs.load_topics()

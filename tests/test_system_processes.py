@@ -20,7 +20,7 @@ from lanes import rest_at_night
 from repositories import ENVIRONMENT, Repo
 from test_store_git import configure_everything, plant_bare_repository
 
-from npuprof.commands.framework.registry import list_verb_names
+from npuprof.commands.framework import list_verb_names
 from npuprof.model import NpuprofError
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.sources.transport import build_program_variables

@@ -9,6 +9,7 @@ from npuprof import checks
 from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import is_fixable
+from npuprof.commands.framework import flag, many, option
 from npuprof.commands.framework.parameters import (
     BASELINE,
     COLOR,
@@ -23,11 +24,10 @@ from npuprof.commands.framework.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.framework.verb import flag, many, option
 from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_accepted
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from npuprof.commands.framework import Verb, flag, many
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb, flag, many
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
@@ -21,7 +21,7 @@ from npuprof.store.parents import find_extended_profile, is_source_reference
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import Version
 

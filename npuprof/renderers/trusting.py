@@ -16,9 +16,9 @@ from npuprof.checks.sharing import build_own_variable_fault
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.report import say_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.wording import say_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

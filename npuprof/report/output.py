@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-    from npuprof.report.answer import Text
+    from npuprof.report import Text
 
 
 #: No file that npuprof reads is longer, in bytes: a preset, a script, a rank table, standard input.

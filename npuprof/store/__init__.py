@@ -9,8 +9,8 @@ from contextlib import suppress
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.report import say_option
 from npuprof.report.output import read_plain_file
-from npuprof.store.layout import FILE, Layout, read_globs, scan_outside_presets
 from npuprof.store.problems import (
     build_bad_name_finding,
     build_clash_finding,
@@ -21,18 +21,21 @@ from npuprof.store.problems import (
     build_project_folder_finding,
     build_unreadable_finding,
 )
-from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
     from npuprof.document.policy import Policy
+    from npuprof.store.layout import Layout
 
     Key = TypeVar("Key")
 
     #: What reading a profile came to.
     ProfileOrError = Profile | NpuprofError
+
+#: The files next to the store's folder: the project file, which also names presets outside the store, and the lock of its sources.
+FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
 #: The store that npuprof ships, and what stands before the name of a preset in it.
 BUILTIN = "builtin:"
@@ -206,6 +209,8 @@ class Folder(ReadOnceStore):
     def layout(self) -> Layout:
         """Where the presets are, seen from the folder of npuprof.toml."""
         if self._layout is None:
+            from npuprof.store.layout import Layout, read_globs
+
             globs: tuple[str, ...] = ()
             if self.project_file:
                 with suppress(OSError):  # told by whoever asks what else the file says
@@ -242,6 +247,8 @@ class Folder(ReadOnceStore):
 
     def _scan_outside(self) -> dict[str, bool]:
         """Return the names that npuprof.toml names files outside the store by. Raises NpuprofError where a folder cannot be read."""
+        from npuprof.store.layout import scan_outside_presets
+
         folder = os.path.dirname(self.project_file)
         try:
             return dict(scan_outside_presets(folder, self.layout))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from npuprof.model import Finding, Origin, Place, did_you_mean
+from npuprof.report import say_option
 from npuprof.report.output import UnfitFileError, describe_os_error
-from npuprof.wording import say_option
 
 #: What to type to see which presets there are.
 LIST_ADVICE = "npuprof list shows the names there are"

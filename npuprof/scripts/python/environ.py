@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import is_known_variable, is_own_variable, list_option_calls
+from npuprof.catalog.execution import find_rewritten_name, is_known_variable, is_own_variable, list_ascend_names, list_option_calls
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.atc_calls import RUNNERS
@@ -30,14 +30,6 @@ _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter names that are much alike may both be meant.
 _SHORTEST_WITH_SLIP = 11
-#: Functions that start a program.
-_RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen"))
-
-
-@cache
-def list_ascend_names() -> tuple[str, ...]:
-    """Return the variables that software for Ascend reads, without names that programs of all kinds have."""
-    return tuple(name for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and not record.common_name)
 
 
 @cache
@@ -55,23 +47,6 @@ def mentions_variable(data: bytes) -> bool:
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
     return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_rewritten_name(name)) or has_slip(name)
-
-
-def _sort_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name, doubled letters as one; those of three and more in the order of the alphabet."""
-    words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
-    return tuple(sorted(words) if len(words) > 2 else words)
-
-
-@cache
-def _index_words() -> dict[tuple[str, ...], str]:
-    return {_sort_words(name): name for name in list_ascend_names() if "_" in name}
-
-
-def find_rewritten_name(name: str) -> str:
-    """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
-    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
-    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own
 
 
 @cache

@@ -8,9 +8,10 @@ from copy import copy
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
+from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
-from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
+from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
 

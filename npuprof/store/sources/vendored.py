@@ -11,7 +11,7 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.sources.lock import LockedSource, LockedVersion, parse_locked_version
 from npuprof.store.sources.urls import mark_texts, normalize_url
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
