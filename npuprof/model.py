@@ -70,9 +70,10 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        fields.update(zip(self._fields, values, strict=False), **named)
+        fields.update(zip(self._fields, values))  # noqa: B905 - saying so doubles what most records take to make
         if not named and self._least <= len(values) <= len(self._fields):  # as most are made
             return
+        fields.update(named)
         if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= {*self._fields}:
             raise TypeError(_explain_fields(type(self)))
 

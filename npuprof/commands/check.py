@@ -36,6 +36,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.problems import build_bad_name_finding
+from npuprof.system import pause_collection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ class Check(JudgingVerb):
             return self._answer_matrix()
         if self.fix or self.diff:
             return self._answer_fixes()
-        return self.answer_outcome(self.judge(self.open_store()))
+        with pause_collection():
+            return self.answer_outcome(self.judge(self.open_store()))
 
     def _answer_staged(self) -> Answer:
         if self.rev is not None or self.fix or self.diff or len(self.canns) > 1 or len(self.products) > 1:

@@ -17,6 +17,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.parents import find_extended_profile, is_source_reference
+from npuprof.store.problems import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ class List(Verb):
                     profile = workspace.profile(name)
                     config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
-                from npuprof.store.sources.mirror import is_untold
-
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 if profile is not None and conditions is None and is_untold(error.findings):
                     presets.append((profile, None))

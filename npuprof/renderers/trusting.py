@@ -6,7 +6,6 @@ Everything that exports or starts asks ``refuse_untrusted``: each shell and form
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -144,6 +143,8 @@ def _build_own_finding(config: Config, name: str) -> Finding:
 
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
+    import shlex
+
     once = f"{say_switch('trust', in_python)} for this once"
     words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
     hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"

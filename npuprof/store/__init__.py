@@ -192,6 +192,7 @@ class Folder(ReadOnceStore):
         self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.project``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
+        self._names: list[str] | None = None
         self._real = ""
         self._layout: Layout | None = None
         self._project_file: str | None = None
@@ -223,12 +224,18 @@ class Folder(ReadOnceStore):
     def _may_have_policy(self) -> bool:
         return bool(self.project_file)
 
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted, as every store does; the files are looked at once."""
+        if self._names is None:
+            self._names = super().names()
+        return list(self._names)
+
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()
 
     def list_names_beginning(self, text: str) -> list[str]:
         """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
-        if self.layout.globs:
+        if self.project_file and self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
         names = (name for name, _ in self._scan_folder(self.root, "", text))
         reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
@@ -240,7 +247,7 @@ class Folder(ReadOnceStore):
             listed = dict(self._scan_folder(self.root, ""))
             if self.project_file and not self.layout.prefix:
                 listed.pop(FILE.removesuffix(".toml"), None)
-            if self.layout.globs:
+            if self.project_file and self.layout.globs:
                 listed = {**self._scan_outside(), **listed}
             self._listed = listed
         return self._listed

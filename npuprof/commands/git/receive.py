@@ -17,7 +17,7 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.sources.mirror import is_untold
+from npuprof.store.problems import is_untold
 from npuprof.system import lazy_pattern
 
 #: What git writes to a hook for each ref: the old commit, the new one, the name.

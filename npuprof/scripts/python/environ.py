@@ -17,7 +17,8 @@ from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER
+from npuprof.scripts.records import OTHER, ScriptValue
+from npuprof.scripts.shell_lexer import parse_shell_commands
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
@@ -120,6 +121,8 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
             for name, value in list_table_parts(keyword.value) or ():
                 if isinstance(name, ast.Constant) and name.value == "env_vars":
                     _report_table(visitor, value, scope)
+    if name_callee(call) in RUNNERS and call.args:
+        _read_command(visitor, call.args[0], scope)
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value, scope)
@@ -130,6 +133,22 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
             _report_variable(visitor, value, ast.Constant(variable), value, where)
         if call.args:
             _report_table(visitor, call.args[0], scope)
+
+
+def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
+    """Report Ascend's variables in the command line of a program that is started, a text or a list: ``["env", "RANK_ID=0", "a"]``."""
+    written, where = follow_name(node, scope)
+    items, where = (written.elts, where) if isinstance(written, (ast.List, ast.Tuple)) else ([node], scope)
+    for item in items:
+        text = visitor.evaluate_expression(item, where)[0]
+        for command in parse_shell_commands(text) if isinstance(text, str) and "=" in text else ():
+            for word in command:
+                name, equals, value = word.text.partition("=")
+                key = find_variable_key(name) if equals and not word.open_part else None
+                if key:
+                    value, reason = read_variable_text(key, value)
+                    given = ScriptValue(value, reason, "str", value)
+                    visitor.add_setting(item, "env", key, name, given, unused="holds for the program that is started here only")
 
 
 def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
@@ -173,4 +192,6 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
 
 
 #: What reads the environment that a script gives itself.
-SURFACE = Surface(("environ", "putenv", "env_vars", "env="), _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(
+    ("environ", "putenv", "env_vars", "env=", "subprocess", "system(", "popen("), _read_call, _read_assignment, _read_statement
+)
