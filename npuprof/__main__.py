@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.commands.framework.verb import Verb
+if TYPE_CHECKING:  # nothing else is imported before ``script`` has put garbage collection off
+    from collections.abc import Sequence
+    from typing import Any
+
+    from npuprof.commands.framework import Verb
 
 #: How many objects a process makes before it looks for garbage: more than any that reads a store once.
 _NEW_OBJECTS = 100_000
@@ -18,7 +19,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 fine, 1 not clean, 2 could not answer, 70 a bug in npuprof."""
     import os
 
-    from npuprof.model import NpuprofError, renew_hints
+    from npuprof.model import NpuprofError, renew_hints, shorten_values
 
     renew_hints()
     arguments = list(sys.argv[1:] if words is None else words)
@@ -42,7 +43,6 @@ def main(words: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError):
             _tell_system_error(error)
             return 2
-        from npuprof.model import shorten_values
         from npuprof.report.text import escape_controls
 
         message = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
@@ -61,11 +61,11 @@ def _dispatch_words(words: list[str]) -> int:
         from npuprof.commands.completion import answer_shell
 
         return answer_shell(instruction, os.environ)
-    from npuprof.commands.framework.registry import load_verb
+    from npuprof.commands.framework import load_verb
 
     loaded = load_verb(words) if words else None
     if loaded is not None:
-        from npuprof.commands.framework.verb import parse_plain_words
+        from npuprof.commands.framework import parse_plain_words
 
         parameters = parse_plain_words(loaded[1], loaded[2])
         if parameters is not None:

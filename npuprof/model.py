@@ -65,14 +65,15 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
-        cls._required = frozenset(name for name in cls._fields if not any(name in base.__dict__ for base in cls.__mro__))
+        cls._required = frozenset(cls._fields).difference(*(base.__dict__ for base in cls.__mro__))
         cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        fields.update(zip(self._fields, values, strict=False), **named)
+        fields.update(zip(self._fields, values))  # noqa: B905 - saying so doubles what most records take to make
         if not named and self._least <= len(values) <= len(self._fields):  # as most are made
             return
+        fields.update(named)
         if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= {*self._fields}:
             raise TypeError(_explain_fields(type(self)))
 

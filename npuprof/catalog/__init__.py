@@ -523,6 +523,27 @@ def find_record_texts(section: str, name: str) -> dict[str, Any]:
     return loads(packed) if packed else {}  # noqa: S302 - part of this package
 
 
+def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, ...]]:
+    """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
+    section, name = find_record_place(setting, tail)
+    if section in FRAMEWORK_SECTIONS:
+        records = [
+            record for dotted in record_names(section) if f"{dotted}.".startswith(f"{name}.") and (record := find_setting(section, dotted))
+        ]
+        return records[0].unit if len(records) == 1 else "", tuple(dict.fromkeys(risk for record in records for risk in record.risk))
+    if section == "options":
+        option = find_option(name)
+        return (option.unit, tuple(option.risk)) if option else ("", ())
+    twin, unit = "", ""
+    risk: tuple[str, ...] = ()
+    if section == "env" and (variable := find_variable(name)):
+        twin, unit, risk = variable.session_option, variable.unit, variable.risk
+    elif section == "atc" and (flag := find_flag(name)):
+        twin, risk = flag.twin, flag.risk
+    option = find_option(twin) if twin and not risk else None
+    return unit, tuple(option.risk if option else risk)
+
+
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """Return the rules between options."""

@@ -12,7 +12,7 @@ from npuprof.catalog.dropped import find_repeated_keys
 from npuprof.catalog.shapes import NAME, Fault, Schema, Structure, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import parse_json
 from npuprof.model import Path, did_you_mean
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _TOKEN = lazy_pattern(r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}:\[\],;<>])
     |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?f?)""", re.VERBOSE | re.ASCII)  # fmt: skip

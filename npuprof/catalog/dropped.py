@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Something that is passed over: its line, what it is, and what to write.
 Dropped = tuple[int, str, str]

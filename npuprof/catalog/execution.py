@@ -1,12 +1,11 @@
-"""Which environment variables affect what is executed, which are known not to, which no preset may set, and which are none."""
+"""Names of environment variables: which affect what is executed, which are known, which are options, which are misspelt."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-from npuprof.catalog import find_variable, load_built_part
-from npuprof.catalog.launchers import FACTS
+from npuprof.catalog import find_variable, load_built_part, record_names
 
 #: What decides where npuprof finds the user's own settings, trust among them.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -34,6 +33,8 @@ def find_value_execution(name: str, text: str) -> str:
         return effect
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
+    if text.isascii() and text.isdigit():
+        return ""
     record = find_variable(name)
     is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
     if is_number and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
@@ -49,10 +50,13 @@ def is_unknown_variable(name: str) -> bool:
 @cache
 def is_known_variable(name: str) -> bool:
     """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
-    if find_variable(name) is not None or any(name in names for names in FACTS.values()):
+    if find_variable(name) is not None:
         return True
+    from npuprof.catalog.launchers import FACTS
+
     exact, beginnings, *_ = load_built_part("variables")
-    return name in exact or any(name.startswith(beginning) for beginning in beginnings)
+    known = (exact, *FACTS.values())
+    return any(name in names for names in known) or any(name.startswith(beginning) for beginning in beginnings)
 
 
 def has_complete_prefix(name: str) -> bool:
@@ -64,3 +68,26 @@ def list_option_calls() -> dict[str, tuple[str, str]]:
     """Return the options that scripts export in vain: by name, what has the option, and the call that sets it."""
     calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
     return calls
+
+
+@cache
+def list_ascend_names() -> tuple[str, ...]:
+    """Return the variables that software for Ascend reads, without names that programs of all kinds have."""
+    return tuple(name for name in record_names("env") if (record := find_variable(name)) and not record.common_name)
+
+
+def _sort_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name, doubled letters as one; those of three and more in the order of the alphabet."""
+    words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
+    return tuple(sorted(words) if len(words) > 2 else words)
+
+
+@cache
+def _index_words() -> dict[tuple[str, ...], str]:
+    return {_sort_words(name): name for name in list_ascend_names() if "_" in name}
+
+
+def find_rewritten_name(name: str) -> str:
+    """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
+    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
+    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own

@@ -60,9 +60,11 @@ def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[tu
     faults: list[tuple[Path, str, str, str]] = []
     for place, item in enumerate(_split_items(variable, value)):
         key, pair, text = (part.strip() for part in item.partition(variable.pair))
-        is_pair = item.strip() and not (place == 0 and item.strip() in variable.first)
-        if is_pair and (fault := _find_text_fault(variable, key, text if pair else None)):
-            faults.append(((), *fault))
+        if place == 0 and variable.first and not pair and _find_rule(variable, key) is None:
+            fault = _find_first_fault(variable, key)
+        else:
+            fault = _find_text_fault(variable, key, text if pair else None) if item.strip() else None
+        faults += [((), *fault)] if fault else []
     return faults
 
 
@@ -93,6 +95,13 @@ def _find_text_fault(variable: Variable, key: str, text: str | None) -> tuple[st
     wanted = _describe_wanted_value(rule, text)
     hint = f"write {key}{variable.pair}{wanted}"
     return (f"{key}: {format_short_value(text)} is not accepted", _say_why(variable, rule), hint) if wanted else None
+
+
+def _find_first_fault(variable: Variable, word: str) -> tuple[str, str, str] | None:
+    """Return what is wrong with the first word of a text, which has no key."""
+    is_taken = not word or word in variable.first
+    what, hint = f"{variable.first_name}: {format_short_value(word)} is not accepted", f"write {' or '.join(variable.first)}"
+    return None if is_taken else (what, variable.otherwise, hint)
 
 
 def _find_key_fault(variable: Variable, key: str) -> tuple[str, str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.catalog import Flag, Variable, load_built_part
 from npuprof.model import Record
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 NOT_FOUND = "not found"
 #: The blanks that a reader drops, by ``blanks`` of ``readers.toml``.

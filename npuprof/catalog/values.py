@@ -7,7 +7,7 @@ serve both, so that there is one meaning of merge, append and unset.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from npuprof import catalog
 from npuprof.model import Origin, Path
@@ -27,6 +27,10 @@ class Leaf:
         self.origin = origin
 
 
+#: What somebody is told who tries to change what a config hands out.
+_HINT = "a config is a value and does not change; copy it (copy.deepcopy, dict(...)), or resolve with set={...}"
+
+
 class NotAListError(Exception):
     """An append met something that is no list; ``path`` is where, below the setting."""
 
@@ -38,9 +42,12 @@ class NotAListError(Exception):
 def find_structure(key: str) -> Structure | None:
     """Return the structured form of a setting, or None."""
     if key.startswith("env."):
+        variable = catalog.find_variable(key.removeprefix("env."))
+        if variable is None or variable.kind != "pairs":
+            return None
         from npuprof.catalog.pairs import find_pairs_form
 
-        return find_pairs_form(key.removeprefix("env."))
+        return find_pairs_form(variable.name)
     option = catalog.find_option(key)
     if option is None or not option.structure:
         return None
@@ -253,3 +260,54 @@ def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
         return not (structure and structure.ordered_keys) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
     return either and is_same_typed_value(build_canonical_value(key, left), build_canonical_value(key, right))
+
+
+def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
+    raise TypeError(_HINT)
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that cannot be changed: reads, compares and is written as JSON as any dict; raises TypeError otherwise."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse_change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (dict(self),)
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return {name: _thaw_value(item) for name, item in self.items()}
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed: reads, compares and is written as JSON as any list; raises TypeError otherwise."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse_change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenList, (list(self),)
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return [_thaw_value(item) for item in self]
+
+
+def freeze_value(value: Any) -> Any:
+    """Return a value whose tables and lists cannot be changed, at any depth."""
+    if isinstance(value, dict):
+        return FrozenDict({name: freeze_value(item) for name, item in value.items()})
+    return FrozenList(map(freeze_value, value)) if isinstance(value, list) else value
+
+
+def _thaw_value(value: Any) -> Any:
+    """Return a value of plain tables and lists, which may be changed."""
+    if isinstance(value, dict):
+        return {name: _thaw_value(item) for name, item in value.items()}
+    return [_thaw_value(item) for item in value] if isinstance(value, list) else value

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
 from npuprof.model import Finding, NpuprofError, Record, renew_hints
+from npuprof.report import say_option
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
-from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from npuprof import catalog
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Fix, find_nearest_names
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
+from npuprof.report import say_set
 from npuprof.resolve import apply_layers, lineages, take_unset_step
 from npuprof.resolve.config import Config
-from npuprof.wording import say_set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

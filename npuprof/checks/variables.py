@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from math import isfinite
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import has_complete_prefix, is_known_variable, list_option_calls
-from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.pairs import find_pair_faults
+from npuprof.catalog.execution import find_rewritten_name, has_complete_prefix, is_known_variable, list_option_calls
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
@@ -46,7 +43,7 @@ def is_filled_in(name: str) -> bool:
 
 def find_variable_faults(name: str, value: Any) -> list[Fault]:
     """Return what is wrong with a variable and its value."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not (name.isascii() and name.isidentifier()):
         what = f"{name!r} cannot be the name of an environment variable"
         return [Fault("NP207", what, "No shell could set it.", "use letters, digits and '_'")]
     if is_filled_in(name):
@@ -213,7 +210,8 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
     similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
-    return (f"did you mean {similar[0]!r}?", None, similar[0]) if similar and similar[0] != name else ("", None, "")
+    meant = similar[0] if similar else find_rewritten_name(name)
+    return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -236,13 +234,20 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
-    """Return the faults of key-value pairs: errors where the reader rejects them, else warnings."""
-    severity = "error" if variable.unknown == "fails" else "warning"
-    faults = find_pair_faults(variable, value)
-    return [Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity) for path, what, why, hint in faults]
+    """Return the faults of key-value pairs: errors where the reader rejects them or no text holds them, else warnings."""
+    from npuprof.catalog.pairs import find_pair_faults
+
+    nested = {key for key, item in value.items() if isinstance(item, (dict, list))} if isinstance(value, dict) else set[str]()
+    return [
+        Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity)
+        for path, what, why, hint in find_pair_faults(variable, value)
+        for severity in ["error" if variable.unknown == "fails" or not nested.isdisjoint(path) else "warning"]
+    ]
 
 
 def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
+    from npuprof.catalog.launchers import FACTS, NUMBERS
+
     if set(value) != {"launcher"}:
         fact = variable.launcher if variable is not None else "rank"
         taken = variable is None or bool(fact)
@@ -252,10 +257,10 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
     if not isinstance(fact, str) or fact not in FACTS:
         what, hint = f"env.{name}: unknown launcher fact {format_short_value(fact)}", f"known are {', '.join(FACTS)}"
         return [Fault("NP203", what, "", did_you_mean(str(fact), FACTS, hint), ("launcher",))]
-    return _find_misplaced_facts(variable, fact) if variable is not None else []
+    return _find_misplaced_facts(variable, fact, fact in NUMBERS) if variable is not None else []
 
 
-def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
+def _find_misplaced_facts(variable: catalog.Variable, fact: str, is_number: bool) -> list[Fault]:
     """Return that what a launcher says is nothing that a variable takes."""
     what = f"env.{variable.name} takes no {fact} of a launcher"
     meant = variable.launcher
@@ -265,6 +270,6 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
             why = "The two are equal on the first server only."
             return [Fault("NP205", what, why, hint, ("launcher",))]
         return [Fault("NP203", what, f"It is the {meant} of the process or the job.", hint, ("launcher",))]
-    if variable.choices or (variable.kind in ("int", "float") and fact not in NUMBERS):
+    if variable.choices or (variable.kind in ("int", "float") and not is_number):
         return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
     return []

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from npuprof.checks import require_exportable
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import format_difference, locate_new_file, require_free_name
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.trusting import trust_carried
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.locks import lock_folders

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import renderers
+from npuprof.commands.framework import Verb, argument, arguments, option
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -25,10 +26,9 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
     formats,
 )
-from npuprof.commands.framework.verb import Verb, argument, arguments, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
 from npuprof.trials import answers
@@ -43,7 +43,7 @@ from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
 
 
 class Bisect(Verb):

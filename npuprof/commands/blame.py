@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.commands.framework import Verb
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.framework.verb import Verb
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
 from npuprof.history.blame import blame_config_values
 from npuprof.history.last import build_commit_fields
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions

@@ -9,6 +9,7 @@ from npuprof import checks
 from npuprof.catalog import build_finding, is_passed_through
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import is_fixable
+from npuprof.commands.framework import flag, many, option
 from npuprof.commands.framework.parameters import (
     BASELINE,
     COLOR,
@@ -23,11 +24,10 @@ from npuprof.commands.framework.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.framework.verb import flag, many, option
 from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_accepted
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
@@ -36,6 +36,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.problems import build_bad_name_finding
+from npuprof.system import pause_collection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ class Check(JudgingVerb):
             return self._answer_matrix()
         if self.fix or self.diff:
             return self._answer_fixes()
-        return self.answer_outcome(self.judge(self.open_store()))
+        with pause_collection():
+            return self.answer_outcome(self.judge(self.open_store()))
 
     def _answer_staged(self) -> Answer:
         if self.rev is not None or self.fix or self.diff or len(self.canns) > 1 or len(self.products) > 1:

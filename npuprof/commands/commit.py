@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof import checks
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.compare import plain, survey
 from npuprof.compare.folds import write_headline
 from npuprof.edit.paths import find_at_path
@@ -14,7 +14,7 @@ from npuprof.history import writing
 from npuprof.history.proposed import load_last_commit, propose_commit
 from npuprof.history.writing import ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.locks import lock_folders
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec

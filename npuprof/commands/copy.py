@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
-from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store import Folder, spec
 from npuprof.store.parents import is_source_reference
 

@@ -7,11 +7,11 @@ import re
 from shlex import quote
 from typing import Any
 
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from npuprof.compare.pairs import Pair
     from npuprof.compare.spans import Page
     from npuprof.compare.survey import Survey
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
     from npuprof.store.gitstore.revisions import Revision
 

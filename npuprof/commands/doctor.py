@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from npuprof.catalog import build_finding
+from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
-from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.commands.resolving import resolve_asked
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.adapter import find_likeness, read_adapter
@@ -18,7 +18,7 @@ from npuprof.runs.environment_conflicts import find_interference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.resolve.config import Config
     from npuprof.runs.adapter import Adapter, Likeness
 

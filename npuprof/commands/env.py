@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import (
     CANN,
     FRAMEWORKS,
@@ -18,13 +19,12 @@ from npuprof.commands.framework.parameters import (
     STRICT_SECTIONS,
     TRUST,
 )
-from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import escape_controls
 from npuprof.resolve.config import Config
 

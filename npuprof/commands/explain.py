@@ -6,14 +6,14 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, releases, values
+from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
-from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Origin, Path, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
 from npuprof.resolve import origins

@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from npuprof import docs
+from npuprof.commands.framework import Verb, arguments, list_verb_names
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, formats
-from npuprof.commands.framework.registry import list_verb_names
-from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Markdown, Table
 
 _ALL = "\nnpuprof help TOPIC shows one of these; npuprof VERB --help lists the flags of a verb.\n"

@@ -7,14 +7,13 @@ import os
 import shlex
 from typing import Any
 
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place
 from npuprof.renderers.trusting import trust_carried
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls, format_count, paint_text

@@ -7,18 +7,17 @@ from collections.abc import Iterator
 from shlex import quote
 
 from npuprof import store
+from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import DRY_RUN
-from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.commands.schema import build_editor_schemas
 from npuprof.edit.schemaline import format_schema_line
 from npuprof.hosting import installed
 from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted
-from npuprof.system.tree import find_repository_top
+from npuprof.system.folders import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from npuprof.commands.framework import Verb, argument, flag, number, option
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE, TRUST
-from npuprof.commands.framework.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.files import find_script_files

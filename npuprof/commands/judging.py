@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.commands.framework.verb import Verb
+from npuprof.commands.framework import Verb
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mean
+from npuprof.report import Answer
 from npuprof.report import findings as written
-from npuprof.report.answer import Answer
 
 #: What ``--format`` may say for findings.
 FORMATS = ("text", *written.FORMATS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from npuprof.commands.framework import Verb, flag, many
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb, flag, many
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
@@ -17,11 +17,12 @@ from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.parents import find_extended_profile, is_source_reference
+from npuprof.store.problems import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.conditions import Conditions
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import Version
 
@@ -69,8 +70,6 @@ class List(Verb):
                     profile = workspace.profile(name)
                     config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
-                from npuprof.store.sources.mirror import is_untold
-
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 if profile is not None and conditions is None and is_untold(error.findings):
                     presets.append((profile, None))

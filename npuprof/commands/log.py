@@ -8,11 +8,11 @@ from itertools import chain, islice
 from typing import Any
 
 from npuprof import catalog
+from npuprof.commands.framework import Verb, argument, number
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.framework.verb import Verb, argument, number
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import one_time, spec
@@ -21,7 +21,7 @@ from npuprof.store.parents import is_source_reference
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.store import Folder
     from npuprof.store.gitstore.repository import Repository
 

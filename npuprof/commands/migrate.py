@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+from npuprof.commands.framework import Verb, arguments, flag, required_option
 from npuprof.commands.framework.parameters import COLOR, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
@@ -17,19 +17,18 @@ from npuprof.edit.migration_plan import migrate_file, migrate_store, require_mat
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.edit.preset_file import format_difference, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_controls, format_count
 from npuprof.store import Folder, spec
-from npuprof.system.tree import find_repository_top
+from npuprof.system.folders import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.migration_plan import Outcome, StoreMigration
     from npuprof.edit.preset_file import PresetFile
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
 
 
 class Migrate(Verb):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import edit
+from npuprof.commands.framework import Verb, argument, flag, many, option
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
-from npuprof.commands.framework.verb import Verb, argument, flag, many, option
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import add_schema_line
 from npuprof.renderers.trusting import trust_typed
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store import spec
 
 

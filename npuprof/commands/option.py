@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import releases
+from npuprof.catalog import find_unit_and_risk, releases
 from npuprof.catalog.readers import find_reading
 from npuprof.catalog.values import find_structure, load_form
+from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, formats
-from npuprof.commands.framework.verb import Verb, argument
-from npuprof.compare.changes import find_unit_and_risk
 from npuprof.document.keys import format_full_key, format_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
 _LEVELS = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
+from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, formats
-from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Table
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import checks
+from npuprof.commands.framework import Verb, argument, flag
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.compare import plain
 from npuprof.history import planning, pushing, writing
 from npuprof.history.notes import format_release_notes
@@ -14,7 +14,7 @@ from npuprof.history.planning import PlannedRelease, ReleasePlan, format_tag_mes
 from npuprof.history.proposal import propose_version
 from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import parents
@@ -26,7 +26,7 @@ from npuprof.store.worktree import list_changed_paths
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.resolve.config import Config
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Revision

@@ -6,19 +6,18 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from npuprof.commands.framework import Verb, argument, flag
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
-from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
-from npuprof.system.tree import find_repository_top
+from npuprof.system.folders import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from npuprof import renderers
+from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
-from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 from npuprof.resolve.config import Config
 
 

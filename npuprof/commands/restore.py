@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from io import StringIO
 
+from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE
-from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.compare import pairs, plain
 from npuprof.compare.sides import compute_blob_id
 from npuprof.document import parse_document
@@ -14,8 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import choose_cited_path
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.plain import render_toml
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import ANYTHING, Wanted

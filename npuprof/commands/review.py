@@ -11,22 +11,21 @@ from npuprof import hosting
 from npuprof.catalog import build_finding
 from npuprof.commands.check import Check
 from npuprof.commands.diff import Diff
+from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
-from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.commands.source.sync import Sync
 from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
 from npuprof.hosting import Job
 from npuprof.hosting.checkout import complete_checkout
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import baselines
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, baselines
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
 from npuprof.report.writing import write_files_atomically
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False

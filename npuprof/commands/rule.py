@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from npuprof import catalog
 from npuprof.catalog import pages, written_condition
+from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
 

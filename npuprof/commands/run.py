@@ -10,6 +10,7 @@ import signal
 import sys
 
 from npuprof.catalog import record_names
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import (
     CANN,
     FRAMEWORKS,
@@ -24,14 +25,12 @@ from npuprof.commands.framework.parameters import (
     TRUST,
     UNSETS,
 )
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 from npuprof.runs import recording
 from npuprof.runs.environment_conflicts import find_interference
 from npuprof.runs.supervisor import require_lone_thread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.catalog import build_finding
+from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import (
     BASELINE,
     CANN,
@@ -22,11 +23,10 @@ from npuprof.commands.framework.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.framework.verb import arguments, flag
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.model import Context, Finding, NpuprofError, Place
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.scripts.scanning import scan_scripts
@@ -37,7 +37,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.report.baselines import Mark
 
 

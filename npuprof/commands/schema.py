@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog.schema import build_profile_schema
+from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, STORE
-from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.writing import Wanted
 from npuprof.runs.records import load_record_schema

@@ -6,10 +6,10 @@ import os
 from copy import deepcopy
 from typing import Any
 
+from npuprof.commands.framework import Verb, argument, arguments, flag, many
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.framework.verb import Verb, argument, arguments, flag, many
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -18,12 +19,11 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
     formats,
 )
-from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.renderers.plain import build_config_fields, collect_profile_head
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof.catalog import releases
+from npuprof.commands.framework import Verb, argument, many, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.framework.verb import Verb, argument, many, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.site.folder import write_site
 from npuprof.store import spec

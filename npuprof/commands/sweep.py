@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npuprof import renderers
+from npuprof.commands.framework import Verb, arguments, flag, many, option
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -26,12 +27,10 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
     formats,
 )
-from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
 from npuprof.model import Finding, NpuprofError, Step, did_you_mean
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
 from npuprof.trials import tables
@@ -58,7 +57,7 @@ from npuprof.trials.tables import describe_choices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.resolve.config import Config
     from npuprof.trials.running import Setup
     from npuprof.trials.sweeping import Axis, Combination

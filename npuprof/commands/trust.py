@@ -6,12 +6,12 @@ import json
 import os
 from typing import Any
 
+from npuprof.commands.framework import Verb, argument, arguments, flag, option
 from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
-from npuprof.commands.framework.verb import Verb, argument, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.trusting import identify_store, list_profile_needs
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
 from npuprof.store import ReadOnceStore, spec, trust

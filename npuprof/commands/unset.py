@@ -5,11 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store import spec
 
 TYPE_CHECKING = False

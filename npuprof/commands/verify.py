@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.commands.resolving import open_workspace
 from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
@@ -21,7 +21,7 @@ from npuprof.store.gitstore import revisions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.verification import VerifiedVersion
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
 
 _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.commands.framework import Verb, argument, number
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb, argument, number
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs import fingerprints
 from npuprof.runs.identify import Identifier
@@ -17,7 +17,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.runs.identify import Identified, Match
     from npuprof.store.gitstore.commits import Commit
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from npuprof.commands.framework import Verb, argument, flag, required_option
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
-from npuprof.commands.framework.verb import Verb, argument, flag, required_option
 from npuprof.history import pushing, writing
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions

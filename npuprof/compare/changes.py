@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Origin, Path, Record
+from npuprof.model import SECTIONS, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
     changes = [
-        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key, tail))
+        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *catalog.find_unit_and_risk(key, tail))
         for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
     ]
     return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
@@ -84,7 +84,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
     for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail = (*place, *below)
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
-        unit, risk = find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
+        unit, risk = catalog.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
         origins = (
             Origin(before, tail) if before and kind != "added" else None,
             Origin(after, tail) if after and kind != "removed" else None,
@@ -96,7 +96,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a setting as a whole: None is the value where it is not set; ``was`` and ``now`` are the origins."""
     kind = "added" if before is None else "removed" if after is None else "changed"
-    return Change(key, kind, before, after, key, (), False, *find_unit_and_risk(key), (was, now))
+    return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key), (was, now))
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
@@ -104,26 +104,6 @@ def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin:
     if kind == "added":
         return [build_setting_change(key, None, value, None, find_origin(key)) for key, value in settings.items()]
     return [build_setting_change(key, value, None, find_origin(key), None) for key, value in settings.items()]
-
-
-def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
-    section, name = catalog.find_record_place(setting, tail)
-    if section in FRAMEWORK_SECTIONS:
-        names = [dotted for dotted in catalog.record_names(section) if f"{dotted}.".startswith(f"{name}.")]
-        records = [record for dotted in names if (record := catalog.find_setting(section, dotted))]
-        return records[0].unit if len(records) == 1 else "", tuple(dict.fromkeys(risk for record in records for risk in record.risk))
-    if section == "options":
-        option = catalog.find_option(name)
-        return (option.unit, tuple(option.risk)) if option else ("", ())
-    twin, unit = "", ""
-    risk: tuple[str, ...] = ()
-    if section == "env" and (variable := catalog.find_variable(name)):
-        twin, unit, risk = variable.session_option, variable.unit, variable.risk
-    elif section == "atc" and (flag := catalog.find_flag(name)):
-        twin, risk = flag.twin, flag.risk
-    option = catalog.find_option(twin) if twin and not risk else None
-    return unit, tuple(option.risk if option else risk)
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:

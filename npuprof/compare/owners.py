@@ -9,7 +9,7 @@ from functools import cache
 from npuprof.compare.survey import Survey
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Where the file may lie; the first there is counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")

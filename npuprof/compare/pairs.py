@@ -12,7 +12,7 @@ from npuprof.compare.sides import StoreSide
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.sources.mirror import UNTOLD, advise_sync_of, is_untold
+from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
 
 
 class Pair(Record):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from npuprof.model import NpuprofError
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
 _MOST_COMPARED = 40_000  # so many pairs of files are compared line by line; of more, only equal ones are renamed

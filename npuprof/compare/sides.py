@@ -12,7 +12,7 @@ from npuprof.store.around import has_sparse_checkout
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _TEXT = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
 _NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, texts of several lines

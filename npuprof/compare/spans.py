@@ -11,7 +11,7 @@ from npuprof.compare.folds import format_change_sentence
 from npuprof.document import keys
 from npuprof.model import Finding, Origin
 from npuprof.report.tables import format_code_span
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

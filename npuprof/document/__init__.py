@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,6 +79,8 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
     Raises NpuprofError with the place of the fault when the bytes are not UTF-8 or the text is not TOML.
     """
+    import tomllib  # which commands that read no TOML do without, as help, option and many completions
+
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
         raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts")])
@@ -106,6 +107,8 @@ def parse_toml_text(text: str) -> dict[str, Any]:
     Raises tomllib.TOMLDecodeError, ValueError for a whole number with thousands of digits, which Python cannot write down, or
     RecursionError for what is nested too deeply.
     """
+    import tomllib
+
     if _find_long_key(text) >= 0:
         raise RecursionError("a key of too many segments")
     data = tomllib.loads(text)

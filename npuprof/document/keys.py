@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
@@ -46,6 +45,8 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
     if all(name and _BARE.issuperset(name) for name in text.split(".")):
         return tuple(text.split("."))
+    import tomllib
+
     segments: list[str] = []
     position = 0
     pattern = re.compile(_SEGMENT)  # compiled when the first key is quoted: that is rare, and takes a while

@@ -9,7 +9,7 @@ from io import StringIO
 from itertools import accumulate
 
 from npuprof.model import Path, Record
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _BLANK = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = lazy_pattern(r"[ \t]*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: The files that hold addresses: of a line of theirs rather too much is hidden than too little.
 _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from npuprof.document.keys import format_short_value
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, Place
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 _WHY = "Nothing of the file can be used until it can be read."

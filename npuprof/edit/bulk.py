@@ -21,8 +21,7 @@ from npuprof.edit.preset_file import (
     require_writable_store,
 )
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import count_rest, format_count

@@ -9,8 +9,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
 from npuprof.edit.preset_file import ChangeText, PresetFile, answer_shared_edit, format_difference, require_no_new_errors
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 from npuprof.store import personal, spec

@@ -15,14 +15,12 @@ from npuprof.edit.changed import find_faults, resolve_apart
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
 from npuprof.model import SECTIONS, Finding, NpuprofError, Record
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.findings import format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
-from npuprof.store import spec
-from npuprof.store.layout import FILE
+from npuprof.store import FILE, spec
 from npuprof.store.parents import is_source_reference
 from npuprof.store.problems import build_bad_new_name_finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: What editors read next to a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"

@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.document.positions import Positions
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.model import Path
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 
 class Statement:

@@ -11,7 +11,7 @@ from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Where what a tag records begins: it is for programs.
 _RECORD = lazy_pattern(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)

@@ -18,7 +18,7 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.sources.mirror import UNREADABLE, advise_sync_of
+from npuprof.store.problems import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
 
 _STEPS = ("first", "major", "minor", "patch", "none")

@@ -7,17 +7,17 @@ import re
 from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
 
 
 #: A rejected ref in git's output: the kind of refusal, the name, why.

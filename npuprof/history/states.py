@@ -12,7 +12,7 @@ from npuprof.model import NpuprofError, Path
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import resolve_elsewhere
 from npuprof.store.parents import is_source_reference
-from npuprof.store.sources.mirror import is_untold
+from npuprof.store.problems import is_untold
 from npuprof.store.versions import parse_version_request
 
 

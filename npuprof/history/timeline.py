@@ -24,7 +24,7 @@ from npuprof.resolve.config import Config
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.parents import find_extended_profile
-from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
+from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits

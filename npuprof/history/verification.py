@@ -12,7 +12,7 @@ from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.parents import is_source_reference
-from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
+from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: What stands in single quotes in a shell, and plainly in YAML, and is taken for nothing else by either.
 _WORD = r"[A-Za-z0-9._~/+%=-]+"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from npuprof.model import __version__
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _TIMEOUT = 20.0  # seconds that an answer may take
 _LONGEST_ANSWER = 16 * 1024 * 1024

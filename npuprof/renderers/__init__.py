@@ -10,7 +10,7 @@ from typing import Any
 from npuprof.catalog.targets import MODULES as MODULES
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Record
-from npuprof.wording import say_switch
+from npuprof.report import say_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

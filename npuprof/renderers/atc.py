@@ -19,8 +19,8 @@ from npuprof.renderers.common import (
 )
 from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.shell import quote_posix
+from npuprof.report import say_set
 from npuprof.resolve.config import Config
-from npuprof.wording import say_set
 
 _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.execution import find_execution, is_own_variable, is_unknown_variable
 from npuprof.catalog.launchers import FACTS
-from npuprof.catalog.pairs import find_pairs_form
+from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
 from npuprof.renderers.common import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
@@ -78,7 +78,7 @@ def collect_env_variables(
 def format_set_variable(name: str, value: Any) -> str | None:
     """Return the text of a variable that [env] sets, None if its value is that of each process."""
     if isinstance(value, dict):
-        pairs = find_pairs_form(name)
+        pairs = find_structure(f"env.{name}")
         return pairs.format(value) if pairs else None
     return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
 

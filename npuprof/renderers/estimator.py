@@ -20,8 +20,8 @@ from npuprof.renderers.common import (
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.session import find_companion_lines, format_parameter_map
+from npuprof.report import say_option
 from npuprof.resolve.config import Config
-from npuprof.wording import say_option
 
 _MODULE = '''\
 

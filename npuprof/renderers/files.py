@@ -20,7 +20,7 @@ from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_li
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_code_point
 from npuprof.resolve.digests import compute_digest
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

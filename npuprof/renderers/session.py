@@ -19,7 +19,7 @@ from npuprof.renderers.common import (
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: The line that makes the loop on the device in a script with a session of its own.
 SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"

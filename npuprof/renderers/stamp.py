@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.resolve.digests import load_sha256
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Begins the last line of the header, which holds the hash of what follows.
 TEXT_MARK = "# text: sha256:"

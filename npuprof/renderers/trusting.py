@@ -6,7 +6,6 @@ Everything that exports or starts asks ``refuse_untrusted``: each shell and form
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,9 +15,9 @@ from npuprof.checks.sharing import build_own_variable_fault
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.report import say_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.wording import say_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,6 +143,8 @@ def _build_own_finding(config: Config, name: str) -> Finding:
 
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
+    import shlex
+
     once = f"{say_switch('trust', in_python)} for this once"
     words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
     hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"

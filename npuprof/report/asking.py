@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.output import tell_remark
 
 

@@ -12,7 +12,7 @@ from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import writing
 from npuprof.report.findings import strip_lines
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: What may be a name in a message; one with an @ means a revision, in which the old name stays.
 _NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")

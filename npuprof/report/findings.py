@@ -12,7 +12,7 @@ from npuprof.model import Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: How grave GitLab calls a finding.

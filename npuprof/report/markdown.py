@@ -14,7 +14,7 @@ from rich.theme import Theme
 
 from npuprof.report.text import measure_width, paint_text
 from npuprof.report.wrapping import find_width, wrap_lines
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: The most columns of prose: long lines are hard to read.
 _WIDEST = 100

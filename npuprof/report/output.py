@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-    from npuprof.report.answer import Text
+    from npuprof.report import Text
 
 
 #: No file that npuprof reads is longer, in bytes: a preset, a script, a rank table, standard input.
@@ -148,7 +148,7 @@ def name_special_file(mode: int) -> str:
 
 
 def _require_plain_file(mode: int) -> None:
-    if name := name_special_file(mode):
+    if not stat.S_ISREG(mode) and (name := name_special_file(mode)):
         raise UnfitFileError(0, f"it is {name}, not a file")
 
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from npuprof.model import Record
 from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
 from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _BOLD, _YELLOW = "1", "33"
 _PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")

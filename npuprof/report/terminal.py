@@ -52,6 +52,9 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
     """Yield items, and on a terminal say how many of them are done, once that takes long; ``what`` they are, in the plural."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
     with progress_line() as tell:
         for done, item in enumerate(items):
             tell(f"{done:,} of {len(items):,} {what}")

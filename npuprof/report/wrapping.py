@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from npuprof.report.text import measure_width
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Characters between any two of which a line may end: Chinese and Japanese ones. Korean has words.
 _FREE = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"

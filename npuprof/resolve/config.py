@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
+from npuprof.catalog.values import FrozenDict, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
 from npuprof.report.text import format_count
 from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
-from npuprof.resolve.frozen import FrozenDict, freeze_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -190,8 +190,6 @@ class Lineages:
 
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
-        from bisect import insort
-
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
         inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
@@ -216,8 +214,7 @@ class Lineages:
                     inside[last] -= 1
                     ends.setdefault(last, []).append(place)
                     if not inside[last]:
-                        for ready in ends[last]:
-                            insort(free, ready)
+                        free = sorted([*free, *ends[last]])
         if any(queues):
             from npuprof.resolve import faults
 

@@ -12,8 +12,7 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.evidence.places import is_evidence
@@ -21,11 +20,11 @@ from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.parents import ComposedParts
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 #: The values of the texts of forms that have few.

@@ -24,7 +24,7 @@ from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision, find_pin
 from npuprof.store.layout import read_globs
 from npuprof.store.parents import find_parent, is_source_reference
-from npuprof.store.sources.mirror import UNTOLD
+from npuprof.store.problems import UNTOLD
 from npuprof.store.versions import parse_version_text
 
 

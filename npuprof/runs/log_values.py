@@ -10,7 +10,7 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Map, Text, Values
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"

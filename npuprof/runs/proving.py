@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import FORMATS
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
@@ -20,7 +20,7 @@ from npuprof.runs.verdicts import JudgedRun, judge_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.resolve.config import Config
     from npuprof.runs.evidence import Evidence, Process
 

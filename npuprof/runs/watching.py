@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import recording, supervisor
 from npuprof.system.folders import find_user_folder

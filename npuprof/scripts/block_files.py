@@ -8,8 +8,7 @@ from npuprof.edit.preset_file import format_difference
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.text import escape_controls, format_count
 from npuprof.report.writing import Wanted
 from npuprof.scripts import blocks

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 from npuprof.document.keys import is_visible
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.locks import lock_folders

@@ -7,6 +7,7 @@ from itertools import product, takewhile
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.execution import list_ascend_names
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys
@@ -18,7 +19,6 @@ from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.python.config_classes import list_class_arguments
-from npuprof.scripts.python.environ import list_ascend_names
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
 

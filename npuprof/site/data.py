@@ -14,7 +14,7 @@ from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
 from npuprof.site.presets import Preset
 from npuprof.site.settings import SettingRow
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: How much of a value a search looks through, and shows.
 _SEARCHED = 200

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.compare.changes import Change, compare_configs, find_meta_value, find_unit_and_risk
+from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
@@ -63,7 +63,7 @@ def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], s
     """Return the unit of a setting, what a change of it puts at risk, and what it does; ``name`` is that of its record."""
     section, plain = keys.split_section_and_name(key)
     tail = tuple(name.split(".")[1:]) if section in FRAMEWORK_SECTIONS else ()
-    return *find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
+    return *catalog.find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

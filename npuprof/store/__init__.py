@@ -9,8 +9,8 @@ from contextlib import suppress
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.report import say_option
 from npuprof.report.output import read_plain_file
-from npuprof.store.layout import FILE, Layout, read_globs, scan_outside_presets
 from npuprof.store.problems import (
     build_bad_name_finding,
     build_clash_finding,
@@ -21,18 +21,21 @@ from npuprof.store.problems import (
     build_project_folder_finding,
     build_unreadable_finding,
 )
-from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
     from npuprof.document.policy import Policy
+    from npuprof.store.layout import Layout
 
     Key = TypeVar("Key")
 
     #: What reading a profile came to.
     ProfileOrError = Profile | NpuprofError
+
+#: The files next to the store's folder: the project file, which also names presets outside the store, and the lock of its sources.
+FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
 #: The store that npuprof ships, and what stands before the name of a preset in it.
 BUILTIN = "builtin:"
@@ -189,6 +192,7 @@ class Folder(ReadOnceStore):
         self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.project``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
+        self._names: list[str] | None = None
         self._real = ""
         self._layout: Layout | None = None
         self._project_file: str | None = None
@@ -206,6 +210,8 @@ class Folder(ReadOnceStore):
     def layout(self) -> Layout:
         """Where the presets are, seen from the folder of npuprof.toml."""
         if self._layout is None:
+            from npuprof.store.layout import Layout, read_globs
+
             globs: tuple[str, ...] = ()
             if self.project_file:
                 with suppress(OSError):  # told by whoever asks what else the file says
@@ -218,12 +224,18 @@ class Folder(ReadOnceStore):
     def _may_have_policy(self) -> bool:
         return bool(self.project_file)
 
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted, as every store does; the files are looked at once."""
+        if self._names is None:
+            self._names = super().names()
+        return list(self._names)
+
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()
 
     def list_names_beginning(self, text: str) -> list[str]:
         """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
-        if self.layout.globs:
+        if self.project_file and self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
         names = (name for name, _ in self._scan_folder(self.root, "", text))
         reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
@@ -235,13 +247,15 @@ class Folder(ReadOnceStore):
             listed = dict(self._scan_folder(self.root, ""))
             if self.project_file and not self.layout.prefix:
                 listed.pop(FILE.removesuffix(".toml"), None)
-            if self.layout.globs:
+            if self.project_file and self.layout.globs:
                 listed = {**self._scan_outside(), **listed}
             self._listed = listed
         return self._listed
 
     def _scan_outside(self) -> dict[str, bool]:
         """Return the names that npuprof.toml names files outside the store by. Raises NpuprofError where a folder cannot be read."""
+        from npuprof.store.layout import scan_outside_presets
+
         folder = os.path.dirname(self.project_file)
         try:
             return dict(scan_outside_presets(folder, self.layout))

@@ -13,9 +13,7 @@ from functools import cached_property, lru_cache
 
 from npuprof.document import parse_toml_text
 from npuprof.model import Record
-
-#: The files next to the store's folder: the project file, which also names presets outside the store, and the lock of its sources.
-FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
+from npuprof.store import FILE, LOCK_FILE
 
 #: A file or a folder: its name, and its mode by itself, of a link the link's.
 _Entry = tuple[str, int]

@@ -10,7 +10,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_text
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean, is_utf8
-from npuprof.wording import say_option
+from npuprof.report import say_option
 
 _DEEPEST = 100
 

@@ -9,7 +9,6 @@ from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import BUILTIN, Folder
-from npuprof.store.around import has_release_tags
 from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False
@@ -108,6 +107,7 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     If git does not know it, a release that the store contains as files is used. Raises NpuprofError, among others
     if a released version is not what its tag records.
     """
+    from npuprof.store.around import has_release_tags
     from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):

@@ -7,11 +7,21 @@ import re
 from collections.abc import Iterable
 
 from npuprof.model import Finding, Origin, Place, did_you_mean
+from npuprof.report import say_option
 from npuprof.report.output import UnfitFileError, describe_os_error
-from npuprof.wording import say_option
 
 #: What to type to see which presets there are.
 LIST_ADVICE = "npuprof list shows the names there are"
+
+#: What fetches what a lock names, and what may stand behind it to say which lock.
+SYNC = "npuprof source sync"
+_WHICH = ("", "--rev", "--history")
+
+#: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
+UNTOLD = frozenset(("NP043", "NP053", "NP054"))
+
+#: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
+UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 _NAME_RULE = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
 
@@ -124,3 +134,14 @@ def build_unreadable_finding(source: str, error: Exception) -> Finding:
         else "check the path and its permissions"
     )
     return Finding("NP003", f"cannot read {source}: {reason}", "", hint, where=Place(source))
+
+
+def is_untold(findings: Iterable[Finding]) -> bool:
+    """Return whether a preset could not be resolved as one of its sources is not, or not whole, on this machine."""
+    return any(finding.code in UNTOLD for finding in findings)
+
+
+def advise_sync_of(finding: Finding, words: str) -> Finding:
+    """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
+    before, sync, rest = finding.hint.partition(SYNC)
+    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding

@@ -32,7 +32,8 @@ from npuprof.store.sources.vendored import (
     name_nested_folder,
     name_version_folder,
 )
-from npuprof.system.tree import is_below, is_plain_name
+from npuprof.system.folders import is_below
+from npuprof.system.tree import is_plain_name
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:

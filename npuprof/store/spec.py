@@ -11,15 +11,14 @@ from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
+from npuprof.report import say_option
 from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
-from npuprof.store.around import BareStore, find_bare_repository
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
 from npuprof.store.problems import LIST_ADVICE, build_file_revision_finding, build_unreadable_finding
 from npuprof.system.folders import expand_home
-from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ class Workspace:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
         if not asked and os.path.isdir("profiles"):
             return None
+        from npuprof.store.around import BareStore, find_bare_repository
+
         repository = find_bare_repository(asked, os.environ)
         return BareStore(repository, asked or "profiles") if repository else None
 

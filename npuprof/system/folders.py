@@ -1,6 +1,6 @@
-"""Where a user's own files are: state, cache and configuration, in folders that no preset and no clone decides.
+"""Where folders are: the top of a repository, and a user's own for state, cache and configuration, which no clone decides.
 
-Each is at an absolute ``XDG_..._HOME``, else below an absolute ``HOME``, else below the home of the account. A user without any of
+Each of these is at an absolute ``XDG_..._HOME``, else below an absolute ``HOME``, else below the home of the account. A user without any of
 these has none: ``~`` would otherwise be a folder of the clone that npuprof is started in.
 """
 
@@ -47,3 +47,19 @@ def find_shared_folder(kind: str) -> str:
 def find_user_folder(kind: str) -> str:
     """Return npuprof's own folder for ``state``, ``cache`` or ``config``; if there is none, a path where nothing is and can be."""
     return os.path.join(find_shared_folder(kind) or os.devnull, "npuprof")
+
+
+def find_repository_top(folder: str) -> str:
+    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    here = folder
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return ""
+        here = above
+    return here
+
+
+def is_below(path: str, top: str) -> bool:
+    """Return whether a path, with its links followed, is a folder or below it."""
+    return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
+from npuprof.system.folders import find_repository_top, is_below
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -24,22 +25,6 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 _UNDER_WAY = lazy_pattern(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More links than this on one path lead in a circle.
 _MOST_LINKS = 40
-
-
-def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
-    here = folder
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return ""
-        here = above
-    return here
-
-
-def is_below(path: str, top: str) -> bool:
-    """Return whether a path, with its links followed, is a folder or below it."""
-    return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)
 
 
 def refuse_link_out(path: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 
 #: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.

@@ -13,7 +13,7 @@ from itertools import product
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.trials.combinations import list_errors
 from npuprof.trials.journal import Journal, Result

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from npuprof import catalog
-from npuprof.catalog import build, condition, products, releases
+from npuprof.catalog import build, condition, find_unit_and_risk, products, releases
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.releases import parse_release_version
 from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.checks.settings import find_setting_faults
-from npuprof.compare.changes import find_unit_and_risk
 from npuprof.model import SCENARIOS
 from support.building import REPOSITORY
 

@@ -110,7 +110,8 @@ MISREAD = [
     ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments", ""), ("PYTORCH_NPU_ALLOC_CONF", "page_size:2g", ""),
     # Config::IsEnable and Config::InitVariable in src/atb/utils/config.cpp of hicann/ascend-transformer-boost, branch of CANN 8.3.RC1
     ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "true", "as off"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "64", "nearer end"),
-    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"),
+    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"), ("NPU_ASD_UPPER_THRESH", "1000000", "two numbers"),
+    ("NPU_ASD_SIGMA_THRESH", "100000,2", "two numbers"), ("TORCH_NPU_DEVICE_CAPABILITY", "8", "major.minor"),
 ]  # fmt: skip
 
 
@@ -131,6 +132,7 @@ def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(name:
         ("HCCL_EVENT_TIMEOUT", "0"), ("TORCH_NPU_LOGS", "+all"), ("ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE", "2"),
         ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "0"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "128"),
         ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "1024"), ("ATB_CONTEXT_WORKSPACE_RING", "1"),
+        ("NPU_ASD_UPPER_THRESH", "1000000,10000"), ("NPU_ASD_SIGMA_THRESH", "100000.0, 3"), ("TORCH_NPU_DEVICE_CAPABILITY", "9.0"),
     ],
 )  # fmt: skip
 def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> None:
@@ -177,6 +179,7 @@ def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None
         ("LCCL_DETERMINSTIC", "LCCL_DETERMINISTIC", "error"), ("HCCL_DETERMINISITIC", "HCCL_DETERMINISTIC", "warning"),
         ("ASCEND_RT_VISIBLE_DEVICE", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
         ("ASCEBD_RT_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL", "warning"), ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE", "warning"),
     ],
 )  # fmt: skip
 def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(name: str, meant: str, severity: str) -> None:
@@ -197,6 +200,13 @@ def test_names_of_builds_and_tests_with_a_complete_prefix_are_known() -> None:
     assert all(map(has_complete_prefix, names))
     assert all(map(is_known_variable, names))
     assert not has_complete_prefix("HCCL_ALGO")
+
+
+@pytest.mark.parametrize("name", ["GRAPH_OP_RUN", "MS_ENABLE_GE", "MS_DISABLE_REF_MODE", "MS_HCCL_CM_INIT", "MINDSPORE_OP_INFO_PATH"])
+def test_a_variable_that_only_older_pages_of_mindspore_have_is_known_and_unchecked(name: str) -> None:
+    assert is_known_variable(name)
+    assert name not in RECORDS
+    assert find_setting_faults(f"env.{name}", "1") == []
 
 
 def test_a_script_that_sets_both_of_two_like_names_is_not_told_that_one_is_misspelt(run: Run, tmp_path: Any) -> None:

@@ -74,6 +74,27 @@ def test_a_wrong_pair_of_a_table_is_reported_at_its_key(name: str, value: Any, p
     assert hint in fault.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "severity"),
+    [
+        ("MS_DEV_RUNTIME_CONF", {"a": {}}, "error"), ("CPU_AFFINITY_CONF", {"force": [1]}, "error"),
+        ("CPU_AFFINITY_CONF", {"force": 2}, "warning"), ("PYTORCH_NPU_ALLOC_CONF", {"page_size": "2g"}, "error"),
+    ],
+)  # fmt: skip
+def test_a_pair_that_no_text_can_hold_is_an_error_whoever_reads_it(name: str, value: Any, severity: str) -> None:
+    assert [fault.severity for fault in find_variable_faults(name, value)] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("3", True), ("on,force:1", True), ("2", False), ("1,force:1", False), ("force:1", False), ("", False)]
+)
+def test_a_first_word_of_pairs_is_judged_as_in_a_table(text: str, found: bool) -> None:
+    faults = find_variable_faults("CPU_AFFINITY_CONF", text)
+    assert [(fault.message.startswith("env.CPU_AFFINITY_CONF: mode: "), fault.hint) for fault in faults] == [
+        (True, "write 0 or 1 or 2")
+    ] * found
+
+
 PRESETS = {
     "text": """
 [env]

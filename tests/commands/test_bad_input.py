@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.commands.framework.registry import list_verbs
-from npuprof.commands.framework.verb import Parameter
+from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.model import NpuprofError
 from npuprof.report import writing
 from support.building import REPOSITORY, build_store, toml

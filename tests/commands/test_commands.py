@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import __version__
-from npuprof.commands.framework import application, verb
-from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
-from npuprof.commands.framework.verb import GROUPS, Verb
+from npuprof.commands import framework
+from npuprof.commands.framework import GROUPS, Verb, application, list_verb_names, list_verbs, load_verb
 from support.building import REPOSITORY, examples, toml
 from support.running import Run
 
@@ -419,7 +418,7 @@ def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
 @given(lines())
 def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
     names, words = line
-    plain = verb.parse_plain_words(VERBS[names], words)
+    plain = framework.parse_plain_words(VERBS[names], words)
     if plain is None:
         return
     heard: list[tuple[type[Verb], dict[str, Any]]] = []
@@ -448,13 +447,13 @@ PLAIN = [
 def test_what_people_type_is_taken_the_quick_way(words: list[str]) -> None:
     found = load_verb(words)
     assert found is not None
-    assert verb.parse_plain_words(found[1], found[2]) is not None
+    assert framework.parse_plain_words(found[1], found[2]) is not None
 
 
 @pytest.mark.parametrize("words", [words for words in PLAIN if words[0] not in ("run", "log", "set", "git")])
 def test_both_ways_answer_the_same(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = run(*words, stdin=b"[options]\nhccl_timeout = 3\n")
-    monkeypatch.setattr(verb, "parse_plain_words", lambda one, words: None)
+    monkeypatch.setattr(framework, "parse_plain_words", lambda one, words: None)
     assert run(*words, stdin=b"[options]\nhccl_timeout = 3\n") == quick
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog, docs
-from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import list_verb_names, list_verbs, load_verb
 from support.building import REPOSITORY
 from support.documents import (
     GENERATED,

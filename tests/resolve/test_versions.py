@@ -192,6 +192,11 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
         ("[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"]),
         ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1', ["warning NP404 7.1.0 to 26.1.0"]),  # others read it too
         ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"', ["warning NP405 2.2.0 to 2.3.1"]),
+        # env_var_list.rst of mindspore-ai/docs: branch r2.3.q1 is that of 2.3.0rc1, by tools/generate_html/base_version.json
+        ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_SIMULATION_LEVEL = 1', ["warning NP405 2.2.0 to 2.2.14"]),
+        ('[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_SIMULATION_LEVEL = 1\nMS_JIT = 0', []),
+        ('[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_CUSTOM_DEPEND_CONFIG_PATH = "/a"', ["warning NP405 2.3.0"]),
+        ('[profile]\nversions.mindspore = "2.6.0rc1"\n[env]\nMS_DEV_MINDRECORD_SHARD_BY_BLOCK = "True"', []),
     ],
 )  # fmt: skip
 def test_a_variable_is_judged_at_each_release_that_the_preset_is_meant_for(text: str, expected: list[str]) -> None:

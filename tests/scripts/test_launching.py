@@ -26,6 +26,10 @@ FILES = {
     "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
     "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
     "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
+    "runtimeEnvYAML of KubeRay (RayJob reference)": (
+        "a.yaml", "kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: \"on\"\n", (5, 7),
+    ),
+    "runtimeEnvYAML in quotes": ("a.yaml", "spec:\n  runtimeEnvYAML: 'env_vars: {TASK_QUEUE_ENABLE: \"on\"}'\n", (2, 12)),
     "LeaderWorkerSet": (
         "a.yaml", "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
         "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3),
@@ -59,7 +63,25 @@ PYTHON = [
     ("env = os.environ.copy()\nenv['TASK_QUEUE_ENABLE'] = 'on'", (3, 1)),
     ("env = dict(os.environ)\nenv.update({'TASK_QUEUE_ENABLE': 'on'})", (3, 13)),
     ("ray.init(runtime_env={'env_vars': {'TASK_QUEUE_ENABLE': 'on'}})", (2, 36)),
+    ("subprocess.run(['env', 'TASK_QUEUE_ENABLE=on', 'python', 'a.py'])", (2, 24)),
+    ("subprocess.run(['bash', '-c', 'export TASK_QUEUE_ENABLE=on; python a.py'])", (2, 31)),
+    ("words = ['docker', 'run', '-v', x,\n  '-e', 'TASK_QUEUE_ENABLE=on', f'{y}=1']\nsubprocess.Popen(words)", (3, 9)),
+    ("os.system('TASK_QUEUE_ENABLE=on python a.py')", (2, 11)),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "subprocess.run(['env', name + '=on', 'python', 'a.py'])", "subprocess.run(['a', '--TASK_QUEUE_ENABLE=on', 'TASK_QUEUE_ENABLE'])",
+        "subprocess.run(['a', 'lr=0.1', 'HYDRA_FULL_ERROR=1'])", "os.system('TASK_QUEUE_ENABLE=$X python a.py')",
+        "run('TASK_QUEUE_ENABLE=1')",
+        "os.system(f'TASK_QUEUE_ENABLE={x} python a.py')",
+    ],
+)  # fmt: skip
+def test_a_command_line_of_python_without_a_wrong_variable_is_no_finding(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.py").write_text(f"import os, subprocess\nTASK_QUEUE_ENABLE = 1\n{text}\n")
+    assert json.loads(run("scan", tmp_path / "a.py", "--format", "json").out)["findings"] == []
 
 
 @pytest.mark.parametrize(("text", "place"), PYTHON)

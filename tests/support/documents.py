@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import npuprof
 from npuprof import catalog, docs, renderers
-from npuprof.commands.framework.registry import list_verbs
+from npuprof.commands.framework import list_verbs
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from npuprof import catalog
 from npuprof.catalog import targets
-from npuprof.commands.framework.registry import list_verbs
-from npuprof.commands.framework.verb import Parameter
+from npuprof.commands.framework import Parameter, list_verbs
 from support.building import REPOSITORY
 from support.oddities import ADDRESSES, CONDITIONS, EXPRESSIONS, NEW_NAMES, REVISIONS, SPECS, VALUES, VERSIONED, WORDS
 

@@ -18,8 +18,7 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.pages import load_pages
-from npuprof.commands.framework.registry import list_verbs
-from npuprof.commands.framework.verb import Parameter
+from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.site.catalogue import CatalogueRow, list_catalogue_rows

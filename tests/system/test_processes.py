@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.commands.framework.registry import list_verb_names
+from npuprof.commands.framework import list_verb_names
 from npuprof.model import NpuprofError
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.sources.transport import build_program_variables

@@ -13,11 +13,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.commands.completion.places import describe_wanted_words, find_key_record, find_place, list_placed_words
-from npuprof.commands.framework.registry import list_verb_names
-from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.commands.framework import Parameter, Verb, list_verb_names
 from npuprof.document.profile import PROFILE_KEYS, RELEASES
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

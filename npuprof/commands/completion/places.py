@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.commands.framework.registry import load_verb
-from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
 

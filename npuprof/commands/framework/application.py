@@ -6,23 +6,21 @@ import inspect
 import io
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
-from npuprof.commands.framework.verb import require_single_values
 from npuprof.model import Finding, NpuprofError, __version__, shorten_values
 from npuprof.report import output
 from npuprof.report.text import escape_lines, format_count
 
 if TYPE_CHECKING:
-    from npuprof.commands.framework.registry import Names
-    from npuprof.commands.framework.verb import Parameter, Verb
+    from npuprof.commands.framework import Names, Parameter, Verb
 
     Runner = Callable[[type[Verb], dict[str, Any]], int]
 
@@ -199,3 +197,29 @@ def _show_version(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version")] = False,
 ) -> None:
     """Manage configuration presets for Huawei Ascend NPUs."""
+
+
+def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
+    """Raise NpuprofError (NP902) if a flag has no value but another flag in its place, or two values where it takes one."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    values: dict[str, dict[str, None]] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            break
+        spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        parameter = by_flag.get(spelling)
+        if parameter is None or parameter.kind == "flag":
+            continue
+        value = value if equals else next(rest, "")
+        if not equals and (value == "--" or value in by_flag):
+            what = f"{word} has no {parameter.metavar}: {value} stands in its place"
+            hint = f"write {word} {parameter.metavar}"
+            raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
+        if value and parameter.kind != "many":
+            values.setdefault(parameter.flags[0], {})[value] = None
+    for flag, texts in values.items():
+        if len(texts) > 1:
+            what = f"{flag} is given more than once: {' and '.join(texts)}"
+            hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "leave all but one of them out"
+            raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.verb import argument, arguments, flag, many, number, option
+from npuprof.commands.framework import argument, arguments, flag, many, number, option
 from npuprof.model import SEVERITIES
 
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npuprof.commands.framework.registry import load_verb
-from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.model import find_nearest_names
 
 #: The release that removed them.

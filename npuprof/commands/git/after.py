@@ -6,9 +6,9 @@ import os
 import sys
 
 from npuprof import checks
-from npuprof.commands.framework.verb import Verb, argument, arguments
+from npuprof.commands.framework import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.store import Folder, ReadOnceStore, find_store
 from npuprof.store.gitstore.objects import Git

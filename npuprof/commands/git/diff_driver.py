@@ -6,13 +6,12 @@ import os
 from difflib import diff_bytes, unified_diff
 from io import BytesIO
 
-from npuprof.commands.framework.verb import Verb, arguments
+from npuprof.commands.framework import Verb, arguments
 from npuprof.commands.git.textconv import UNREADABLE
 from npuprof.compare.changes import compare_documents
 from npuprof.compare.plain import format_change_lines
 from npuprof.document import parse_document
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 
 
 class DiffDriver(Verb):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import EVERYWHERE, STORE
-from npuprof.commands.framework.verb import Verb, flag
 from npuprof.hosting.git_drivers import (
     add_attributes,
     find_attributes,
@@ -29,8 +29,7 @@ from npuprof.hosting.git_hooks import (
     write_hook,
 )
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 

@@ -7,15 +7,14 @@ import tomllib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from npuprof.commands.framework.verb import Verb, argument
+from npuprof.commands.framework import Verb, argument
 from npuprof.document import parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
 from npuprof.model import Finding, NpuprofError, Path
-from npuprof.report import output, writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output, writing
 from npuprof.store.gitstore.objects import Git, require_plain_file
 from npuprof.store.sources.lock import FILE
 

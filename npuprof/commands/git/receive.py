@@ -7,18 +7,18 @@ from collections.abc import Iterable
 
 from npuprof.checks import identify_finding
 from npuprof.commands.check import Check
+from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.source.sync import Sync
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
-from npuprof.store.sources.mirror import is_untold
-from npuprof.system.patterns import lazy_pattern
+from npuprof.store.problems import is_untold
+from npuprof.system import lazy_pattern
 
 #: What git writes to a hook for each ref: the old commit, the new one, the name.
 _LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)

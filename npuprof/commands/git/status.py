@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from npuprof.commands.framework import Verb
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb
 from npuprof.hosting.git_drivers import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
 from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.answer import Forms
+    from npuprof.report import Forms
     from npuprof.store.gitstore.objects import Git
 
 

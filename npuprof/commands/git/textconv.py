@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from npuprof.commands.framework.verb import Verb, argument
+from npuprof.commands.framework import Verb, argument
 from npuprof.document import parse_document
 from npuprof.edit.merge import format_conflicts, split_conflicts
 from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
-from npuprof.report import output
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, output
 
 #: What may go wrong in a file that is no preset: git gets an answer all the same.
 UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, AttributeError)

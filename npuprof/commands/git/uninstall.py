@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import EVERYWHERE, STORE
-from npuprof.commands.framework.verb import Verb, flag
 from npuprof.hosting.git_drivers import (
     NOTE,
     USE,
@@ -19,8 +19,7 @@ from npuprof.hosting.git_drivers import (
     write_setting,
 )  # fmt: skip
 from npuprof.hosting.git_hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
-from npuprof.report import writing
-from npuprof.report.answer import Answer
+from npuprof.report import Answer, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_sync import lock_sources
 from npuprof.store.sources import fetching, project

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from npuprof.commands.framework import Verb
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.commands.framework.verb import Verb
 from npuprof.model import NpuprofError
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.sources.reading import find_sources

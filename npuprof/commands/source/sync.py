@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.layout import list_project_paths

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.compare import data, markdown, plain
 from npuprof.compare.survey import compare_lock_states
 from npuprof.model import Context, Finding, NpuprofError, Record
-from npuprof.report.answer import Answer
+from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store import Folder
 from npuprof.store.project_files import ProjectFiles

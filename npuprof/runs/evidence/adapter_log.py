@@ -15,7 +15,7 @@ from npuprof.catalog.wire import (
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The file whose lines are of blocks, and how one of them begins that ends before its text.

@@ -7,7 +7,7 @@ import re
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = lazy_pattern(r", innerSession:\d+, graphid: \d+\.$")

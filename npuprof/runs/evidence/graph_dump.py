@@ -10,7 +10,7 @@ from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import decode_text
 from npuprof.runs.evidence.places import Readable
 from npuprof.runs.evidence.scanning import read_pieces
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: How the blocks of a dump begin and end; a longer one is no node of options.
 _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20

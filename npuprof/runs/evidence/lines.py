@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: As short as possible, so that what follows is the first head of the line.
 LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"

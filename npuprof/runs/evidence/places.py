@@ -13,7 +13,7 @@ from typing import IO, NamedTuple, Protocol, cast
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
 from npuprof.runs.evidence.lines import parse_line
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from npuprof.runs.evidence.places import Readable
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _PIECE = 1 << 17  # what a processor has near at hand
 _LONGEST = 1 << 18

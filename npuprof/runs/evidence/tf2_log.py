@@ -8,7 +8,7 @@ from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_genera
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _PAIR = lazy_pattern(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
 _KEY = lazy_pattern(r"  [\w.]*", re.ASCII)

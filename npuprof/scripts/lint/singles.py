@@ -8,7 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
-from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.execution import find_rewritten_name, is_known_variable, list_ascend_names
 from npuprof.checks import settings
 from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.frameworks import find_framework_faults
@@ -23,7 +23,7 @@ from npuprof.scripts.atc_flags import read_as_flag
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.lint.torch_settings import find_torch_faults
-from npuprof.scripts.python.environ import find_rewritten_name, has_slip, is_ascend_variable, list_ascend_names
+from npuprof.scripts.python.environ import has_slip, is_ascend_variable
 from npuprof.scripts.reading.vllm_arguments import NO_TABLE
 from npuprof.scripts.records import EMPTY, ScriptSetting
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import is_known_variable, is_own_variable, list_option_calls
+from npuprof.catalog.execution import find_rewritten_name, is_known_variable, is_own_variable, list_ascend_names, list_option_calls
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.atc_calls import RUNNERS
@@ -17,7 +17,8 @@ from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER
+from npuprof.scripts.records import OTHER, ScriptValue
+from npuprof.scripts.shell_lexer import parse_shell_commands
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
@@ -30,14 +31,6 @@ _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter names that are much alike may both be meant.
 _SHORTEST_WITH_SLIP = 11
-#: Functions that start a program.
-_RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen"))
-
-
-@cache
-def list_ascend_names() -> tuple[str, ...]:
-    """Return the variables that software for Ascend reads, without names that programs of all kinds have."""
-    return tuple(name for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and not record.common_name)
 
 
 @cache
@@ -55,23 +48,6 @@ def mentions_variable(data: bytes) -> bool:
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
     return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_rewritten_name(name)) or has_slip(name)
-
-
-def _sort_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name, doubled letters as one; those of three and more in the order of the alphabet."""
-    words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
-    return tuple(sorted(words) if len(words) > 2 else words)
-
-
-@cache
-def _index_words() -> dict[tuple[str, ...], str]:
-    return {_sort_words(name): name for name in list_ascend_names() if "_" in name}
-
-
-def find_rewritten_name(name: str) -> str:
-    """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
-    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
-    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own
 
 
 @cache
@@ -145,6 +121,8 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
             for name, value in list_table_parts(keyword.value) or ():
                 if isinstance(name, ast.Constant) and name.value == "env_vars":
                     _report_table(visitor, value, scope)
+    if name_callee(call) in RUNNERS and call.args:
+        _read_command(visitor, call.args[0], scope)
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value, scope)
@@ -155,6 +133,22 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
             _report_variable(visitor, value, ast.Constant(variable), value, where)
         if call.args:
             _report_table(visitor, call.args[0], scope)
+
+
+def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
+    """Report Ascend's variables in the command line of a program that is started, a text or a list: ``["env", "RANK_ID=0", "a"]``."""
+    written, where = follow_name(node, scope)
+    items, where = (written.elts, where) if isinstance(written, (ast.List, ast.Tuple)) else ([node], scope)
+    for item in items:
+        text = visitor.evaluate_expression(item, where)[0]
+        for command in parse_shell_commands(text) if isinstance(text, str) and "=" in text else ():
+            for word in command:
+                name, equals, value = word.text.partition("=")
+                key = find_variable_key(name) if equals and not word.open_part else None
+                if key:
+                    value, reason = read_variable_text(key, value)
+                    given = ScriptValue(value, reason, "str", value)
+                    visitor.add_setting(item, "env", key, name, given, unused="holds for the program that is started here only")
 
 
 def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
@@ -198,4 +192,6 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
 
 
 #: What reads the environment that a script gives itself.
-SURFACE = Surface(("environ", "putenv", "env_vars", "env="), _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(
+    ("environ", "putenv", "env_vars", "env=", "subprocess", "system(", "popen("), _read_call, _read_assignment, _read_statement
+)

@@ -50,7 +50,14 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     """Return what a YAML file holds. Raises ImportError without PyYAML."""
     problems: list[Finding] = []
     documents = parse_yaml(path, text, problems)
-    return _import_documents(path, text, documents) if documents is not None else ImportedFile(path, problems=tuple(problems))
+    if documents is None:
+        return ImportedFile(path, problems=tuple(problems))
+    for node in filter(None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]):  # of a job or service of KubeRay
+        inner = node.value if isinstance(node.value, str) else ""
+        block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
+        placed = "\n" * node.line + block if block.split() == inner.split() else "\n" * (node.line - 1) + inner
+        documents += parse_yaml(path, placed, problems) or []
+    return _import_documents(path, text, documents)._replace(problems=tuple(problems))
 
 
 def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFile:

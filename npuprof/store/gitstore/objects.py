@@ -14,8 +14,8 @@ from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.around import is_own_folder
 from npuprof.system import processes
+from npuprof.system.folders import find_repository_top, is_below
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
-from npuprof.system.tree import find_repository_top, is_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from copy import copy
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
+from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
-from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
+from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
 
@@ -274,15 +274,20 @@ class Repository(ReleaseTags):
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
 
+    def _copy(self) -> Repository:
+        repository = object.__new__(Repository)
+        repository.__dict__.update(self.__dict__)
+        return repository
+
     def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in another of its folders, where it was once."""
-        moved = copy(self)
+        moved = self._copy()
         moved.prefix, moved.revisions, moved.layouts = prefix, {}, {}
         return moved
 
     def with_git(self, git: Git) -> Repository:
         """Return the same repository read by another git: one that sees more objects."""
-        repository = copy(self)
+        repository = self._copy()
         repository.git, repository.revisions = git, {}
         return repository
 

@@ -9,7 +9,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import describe_os_error
 from npuprof.report.text import escape_controls
 from npuprof.store.sources.urls import hide_credentials
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 _LONGEST = 300  # characters of what git said that are shown
 #: What git says where the cache is at fault: it is full, may not be written, is somebody else's, or another git writes there.

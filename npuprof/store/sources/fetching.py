@@ -34,7 +34,7 @@ from npuprof.store.sources.mirrorgit import (
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.sources.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: Seconds for which a remote may send next to nothing, unless ``$NPUPROF_TIMEOUT`` says otherwise.
 TIMEOUT = 60.0

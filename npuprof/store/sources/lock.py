@@ -8,10 +8,10 @@ from typing import Any
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
-from npuprof.store.layout import LOCK_FILE
+from npuprof.store import LOCK_FILE
 from npuprof.store.sources.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_text
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"

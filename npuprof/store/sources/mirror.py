@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.around import is_own_folder
+from npuprof.store.problems import SYNC
 from npuprof.store.sources.urls import mark_texts, normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
-
-#: What fetches what a lock names, and what may stand behind it to say which lock.
-_SYNC = "npuprof source sync"
-
-_WHICH = ("", "--rev", "--history")
 
 _SEAL = b"\n# npuprof sha256:"
 
 #: Where a mirror keeps the commits that locks name.
 LOCKED = "refs/npuprof/locked/"
-
-#: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
-UNTOLD = frozenset(("NP043", "NP053", "NP054"))
-
-#: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
-UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 #: Hints that are of use to anybody; all others are commands for the repository itself.
 _KEPT = ("released are", "did you mean")
@@ -70,18 +59,7 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {_SYNC}")
-
-
-def is_untold(findings: Iterable[Finding]) -> bool:
-    """Return whether a preset could not be resolved as one of its sources is not, or not whole, on this machine."""
-    return any(finding.code in UNTOLD for finding in findings)
-
-
-def advise_sync_of(finding: Finding, words: str) -> Finding:
-    """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
-    before, sync, rest = finding.hint.partition(_SYNC)
-    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {SYNC}")
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:

@@ -16,7 +16,7 @@ from npuprof.store.gitstore.revisions import Revision, load_repository_revision
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, is_version_tag
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree, make_tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"

@@ -13,10 +13,11 @@ from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
 from npuprof.report.output import describe_os_error, read_plain_file
+from npuprof.store import FILE as FILE
 from npuprof.store import Folder, find_project_folder, layout
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ Entry = TypeVar("Entry")
 #: The keys of a table, each with what its value must be, an example, and, for some, what finds a fault of a value of that kind.
 Keys = dict[str, tuple[Any, ...]]
 
-FILE = layout.FILE
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")

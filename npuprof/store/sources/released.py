@@ -15,7 +15,7 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
 from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

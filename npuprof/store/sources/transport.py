@@ -18,8 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_os_error
-from npuprof.system import processes
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

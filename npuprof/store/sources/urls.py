@@ -8,7 +8,7 @@ import re
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
 from npuprof.resolve.digests import load_sha256
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 #: ``x::rest`` names a program of git's that is given the rest.
 _TRANSPORT = lazy_pattern(r"([A-Za-z0-9+.-]*)::")

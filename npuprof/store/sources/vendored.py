@@ -9,13 +9,12 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
-from npuprof.store.sources.lock import LockedSource, LockedVersion, parse_locked_version
-from npuprof.store.sources.urls import mark_texts, normalize_url
-from npuprof.system.patterns import lazy_pattern
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
+    from npuprof.store.sources.lock import LockedSource, LockedVersion
 
 #: Below this folder of a copy lie the stores at the commits of versions that are referred to.
 VERSIONS = ".versions"
@@ -141,6 +140,8 @@ class VendoredCopy:
 
         Raises NpuprofError.
         """
+        from npuprof.store.sources.lock import parse_locked_version
+
         listed = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
         pairs = (line.rpartition(" = ")[::2] for line in listed.splitlines())
         return {reference: version for reference, text in pairs if (version := parse_locked_version(text))}
@@ -230,6 +231,8 @@ def name_version_folder(commit: str) -> str:
 
 def name_nested_folder(locked: LockedSource) -> str:
     """Return the folder, in the copy that a repository names, of a source of the source: one for a store at a commit, whoever names it."""
+    from npuprof.store.sources.urls import mark_texts, normalize_url
+
     return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
 
 

@@ -182,8 +182,8 @@ VERB = '''\
 from __future__ import annotations
 
 from npuprof.commands.framework.parameters import SPEC
-from npuprof.commands.framework.verb import Verb
-from npuprof.report.answer import Answer
+from npuprof.commands.framework import Verb
+from npuprof.report import Answer
 
 
 class Greet(Verb):

@@ -113,7 +113,7 @@ def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[st
 
 def _list_all(named: str) -> list[str]:
     """Return the values that ``every shell`` and the like stand for. Raises KeyError."""
-    from npuprof.commands.framework.registry import list_verbs
+    from npuprof.commands.framework import list_verbs
     from npuprof.renderers import MODULES
     from npuprof.renderers.files import FORMATS
     from npuprof.renderers.shell import SHELLS
