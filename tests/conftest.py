@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from support.lanes import (  # noqa: F401
     pytest_xdist_auto_num_workers,
 )
 from support.repositories import ENVIRONMENT, Repo
-from support.running import Result, Run
+from support.running import Result, Run, Store
 from support.teams import Shared, Team, copy_shared, copy_team
 from support.terminals import Terminal
 
@@ -125,7 +125,7 @@ def terminal() -> Iterator[Terminal]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
+def store(tmp_path: Path) -> Store:
     """Build ``profiles/`` in the current folder from names and texts."""
     return lambda presets: build_store(tmp_path / "profiles", presets)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,3 +19,9 @@ class Run(Protocol):
     """``run("show", "leaf", stdin=b"")``."""
 
     def __call__(self, *words: str | Path, stdin: bytes = b"") -> Result: ...
+
+
+class Store(Protocol):
+    """``store({"leaf": "[options]\\n"})`` writes presets into ``profiles/`` of the current folder, which it returns."""
+
+    def __call__(self, presets: Mapping[str, str | bytes]) -> Path: ...
