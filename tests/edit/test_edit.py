@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes
@@ -52,7 +51,6 @@ def change(*path: str, to: Any = MISSING) -> PathChange:
 
 CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     "a value, its comment stays": ([change("options", "hccl_timeout", to=1904)], [("1836 #", "1904 #")]),
-    "a value of another kind": ([change("options", "hccl_timeout", to=[1, 2])], [("1836 #", "[1, 2] #")]),
     "a key inside an inline table": (
         [change("options", "modify_mixlist", "white-list", to={"to-add": ["Cast"]})],
         [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] } }')],
@@ -67,11 +65,6 @@ CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
         [change("options", "deterministic", to=1)],
         [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndeterministic = 1\n')],
     ),
-    "a new dotted key": (
-        [change("options", "dump", "mode", to="all")],
-        [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndump.mode = "all"\n')],
-    ),
-    "a new key in a table of its own": ([change("options", "deep", "y", to=2)], [("x = 1\n", "x = 1\ny = 2\n")]),
     "the indent of its like": ([change("env", "A", to=1)], [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n    A = 1\n')]),
     "a new section has its place": (
         [change("atc", "framework", to=3)],
@@ -83,8 +76,6 @@ CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     ),
     "a key goes, the comment above it stays": ([change("options", "hccl_timeout")], [("hccl_timeout = 1836 # 27 * 68\n", "")]),
     "a table goes": ([change("options", "deep")], [("[options.deep]\nx = 1\n\n", "")]),
-    "a key inside an inline table goes": ([change("options", "modify_mixlist", "black-list", "to-add")], [(' to-add = ["MatMul"] ', " ")]),
-    "nothing": ([], []),
     "the same value": ([change("options", "hccl_timeout", to=1836)], []),
 }
 
@@ -168,13 +159,6 @@ def test_any_key_and_value_that_toml_can_hold_can_be_put_and_taken_away(data: di
     assert values.is_same_typed_value(tomllib.loads(after), document)
     assign_at_path(document, ("options", name), MISSING)
     assert is_same_document(tomllib.loads(apply_changes(after, [change("options", name)])), document)
-
-
-@given(st.text())
-def test_any_text_comes_back_from_a_value(text: str) -> None:
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        return
-    assert tomllib.loads(apply_changes(BASE, [change("env", "A", to=text)]))["env"]["A"] == text
 
 
 def test_many_changes_at_once_are_exact_in_a_large_file() -> None:
@@ -279,15 +263,11 @@ def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
             assert not lost, path
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "held", "wanted"),
-    [
-        ("a = [ # x\n  1, # one\n]\n", ("a",), 7, "# x\n# one\na = 7\n"),
-        ("a = [[1, # one\n 2]]\n", ("a", 0, 1), 7, "a = [[1, # one\n 7]]\n"),
-        ("a = [\n  # none\n]\nb = 1\n", ("a",), "", '# none\na = ""\nb = 1\n'),
-        ("x = 1\n[a] # why\n\n[b]\n", ("a",), 7, "x = 1\na = 7\n# why\n\n[b]\n"),
-    ],
-)
+@pytest.mark.parametrize(("text", "path", "held", "wanted"), [
+    ("a = [ # x\n  1, # one\n]\n", ("a",), 7, "# x\n# one\na = 7\n"), ("a = [[1, # one\n 2]]\n", ("a", 0, 1), 7, "a = [[1, # one\n 7]]\n"),
+    ("a = [\n  # none\n]\nb = 1\n", ("a",), "", '# none\na = ""\nb = 1\n'),
+    ("x = 1\n[a] # why\n\n[b]\n", ("a",), 7, "x = 1\na = 7\n# why\n\n[b]\n"),
+])  # fmt: skip
 def test_a_comment_in_a_value_that_is_replaced_stands_above_it(text: str, path: tuple[Any, ...], held: Any, wanted: str) -> None:
     assert apply_changes(text, [PathChange(path, held)]) == wanted
 
@@ -313,23 +293,11 @@ def test_changes_made_together_do_what_they_do_one_after_another(seed: int) -> N
 
 BLOCK = '[[override]]\nmatch = {{ product = "p{0}" }}\n[override.options]\na = {0}\n\n'
 MANY: dict[str, tuple[str, str, Callable[[int], list[PathChange]]]] = {
-    "a dotted key is set": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "k5", to="x")]),
-    "a dotted key is added": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "new", to="x")]),
-    "half the dotted keys go": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", f"k{i}") for i in range(0, n, 2)]),
-    "an override is set": ("", BLOCK, lambda n: [PathChange(("override", n // 2, "options", "a"), "x")]),
     "each override gets a key": ("", BLOCK, lambda n: [PathChange(("override", i, "options", "b"), 1) for i in range(n)]),
-    "overrides are added": ("", BLOCK, lambda n: [PathChange(("override", n + i), {"env": {"A": i}}) for i in range(n)]),
     "every other override goes": ("", BLOCK, lambda n: [PathChange(("override", i), MISSING) for i in range(n - 1, 0, -2)]),
-    "each sub-table gets a key": ("", "[options.t{0}]\nx = 1\n", lambda n: [change("options", f"t{i}", "y", to=1) for i in range(n)]),
-    "each implied table gets a key": ("", "[a.t{0}.u]\nx = 1\n", lambda n: [change("a", f"t{i}", "y", to=1) for i in range(n)]),
-    "keys are added": ("", "# {0}\n", lambda n: [change("env", f"k{i}", to=1) for i in range(n)]),
     "keys are renamed": ("[a]\n", "k{0} = 1\n", lambda n: [PathChange(("a", f"k{i}"), 2, name=f"m{i}") for i in range(n)]),
-    "sections are added": ("", "# {0}\n", lambda n: [change(f"s{i}", "x", to=1) for i in range(n)]),
     "tables out of order": ("", "[a.t{0}]\nx = 1\n[b.t{0}]\nx = 1\n", lambda n: [change("a", "x", to=1)]),
-    "comments and blank lines": ("[a]\n", "# c{0}\n\nk{0} = 1\n", lambda n: [change("a", f"k{i}") for i in range(n)]),
     "a list gets an element": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(n), -1])]),
-    "a list loses some": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(0, n, 2)])]),
-    "every other element differs": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[i * (-1) ** i for i in range(n)])]),
     "all elements are alike": ("[a]\nl = [\n", "1, # {0}\n", lambda n: [change("a", "l", to=[1 + i // 7 % 2 for i in range(n)])]),
     "an inline table": ("[a]\nt = { ", "k{0} = 1, ", lambda n: [change("a", "t", f"k{i}", to=2) for i in range(n)]),
 }  # fmt: skip

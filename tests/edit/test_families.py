@@ -13,9 +13,10 @@ import pytest
 import npuprof
 from npuprof.edit.families import plan_renames
 from npuprof.edit.migration_steps import load_migration_steps
+from support.building import build_store
 from support.growth import measure_growth
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, Store
 
 BASE = '[options]\nprecision_mode = "allow_mix_precision"\n'
 HEIR = '[profile]\nextends = ["b"]\n'
@@ -33,11 +34,6 @@ def read_texts(folder: Path) -> dict[str, str]:
         (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
         (HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n', HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n'),
         (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-        (HEIR + f'locked = ["{OLD}"]\n', HEIR + f'locked = ["{NEW}"]\n'),
-        (
-            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
-            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n',
-        ),
         (
             HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
             HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n',
@@ -48,7 +44,7 @@ def read_texts(folder: Path) -> dict[str, str]:
         ),
     ],
 )
-def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Callable[..., Path], run: Run) -> None:
+def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Store, run: Run) -> None:
     folder = store({"b": BASE, "heir": heir})
     done = run("migrate", "--all", "--cann", "9.0.0")
     texts = read_texts(folder)
@@ -62,27 +58,22 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, afte
     [
         (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n', 'heir: the preset gives it "allow_fp32_to_fp16"'),
         (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
-        (HEIR + f'locked = ["{NEW}"]\n', f"heir: the preset locks {NEW} as well"),
         (
             HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "origin" }}\n',
             f"heir: an override sets {NEW} as well",
         ),
-        (HEIR + f'\n[append.options]\n{OLD} = ["x"]\n', "heir: the preset changes a part of it"),
     ],
 )
-def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Callable[..., Path], run: Run) -> None:
+def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Store, run: Run) -> None:
     texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE}
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
-    if done.code == 2:
-        assert "append" in heir, done.err  # what cannot be resolved at all moves nothing
-        return
     assert (done.code, said in done.out) == (1, True), done.out
     assert read_texts(folder) == texts | {"apart": f'[options]\n{NEW} = "mixed_float16"\n'}
 
 
 def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hint_says_how_to_go_on(
-    store: Callable[..., Path], run: Run, repo: Repo
+    store: Store, run: Run, repo: Repo
 ) -> None:
     folder = repo.folder / "profiles"
     repo.commit({"b": BASE})
@@ -95,7 +86,7 @@ def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hin
 
 
 @pytest.mark.parametrize("heir", [f'unset = ["{OLD}"]\n', f'locked = ["{OLD}"]\n', f'[options]\n{OLD} = "force_fp32"\n'])
-def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, store: Callable[..., Path], run: Run) -> None:
+def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, store: Store, run: Run) -> None:
     texts = {"b": BASE, "heir": HEIR + heir}
     folder = store(texts)
     for words in ((), ("--dry-run",)):
@@ -124,12 +115,11 @@ def _build_store(dice: random.Random) -> dict[str, str]:
     return texts
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_every_preset_resolves_to_the_same_settings_after_its_store_was_moved(seed: int, store: Callable[..., Path], run: Run) -> None:
-    folder = store(_build_store(random.Random(seed)))
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_every_preset_resolves_to_the_same_settings_after_its_store_was_moved(first: int, tmp_path: Path, run: Run) -> None:
     contexts: list[dict[str, str]] = [{}, {"product": "atlas-a2"}, {"product": "atlas-a3"}]
 
-    def resolve_all() -> dict[tuple[str, int], dict[str, Any]]:
+    def resolve_all(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
         found = {}
         home = npuprof.open_store(folder)
         for name in read_texts(folder):
@@ -140,15 +130,20 @@ def test_every_preset_resolves_to_the_same_settings_after_its_store_was_moved(se
                     found[name, number] = {"broken": True}
         return found
 
-    before = resolve_all()
-    done = run("migrate", "--all", "--cann", "9.0.0")
-    if done.code == 2:
-        return  # no valid order: nothing is moved
-    after = resolve_all()
-    for place, was in before.items():
-        moved = {NEW: NEW_WORDS[was[OLD]]} if was.get(OLD) in NEW_WORDS else {NEW: None}
-        told = {key: value for key, value in was.items() if key != OLD} | moved  # a key of both names means the overruling one
-        assert after[place] in (was, {key: value for key, value in told.items() if value is not None}), (place, done.out)
+    changed = 0
+    for seed in range(first, first + 20):
+        folder = build_store(tmp_path / f"{seed}/profiles", _build_store(random.Random(seed)))
+        before = resolve_all(folder)
+        done = run("migrate", "--all", "--cann", "9.0.0", "--store", folder)
+        after = resolve_all(folder)
+        if done.code == 2:  # no valid order: nothing is moved
+            assert after == before
+        for place, was in before.items():
+            changed += after[place] != was
+            moved = {NEW: NEW_WORDS[was[OLD]]} if was.get(OLD) in NEW_WORDS else {NEW: None}
+            told = {key: value for key, value in was.items() if key != OLD} | moved  # a key of both names means the overruling one
+            assert after[place] in (was, {key: value for key, value in told.items() if value is not None}), (seed, place, done.out)
+    assert changed > 50
 
 
 def test_the_plan_for_a_store_grows_no_faster_than_its_presets(tmp_path: Path) -> None:
@@ -170,20 +165,16 @@ def test_the_plan_for_a_store_grows_no_faster_than_its_presets(tmp_path: Path) -
 RULE = "[[rule]]\ncode = 'T-1'\n"
 
 
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        (f"require = \"{OLD} == 'allow_mix_precision'\"\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
-        (f"when = \"{OLD} == 'force_fp32'\"\nrequire = 'deterministic == 1'\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
-        ("require = 'static_memory_policy == 1'\n", "rule T-1 reads static_memory_policy, whose values are others now"),
-        ("require = 'graph_memory_max_size is unset'\n", "rule T-1 reads graph_memory_max_size, which is not set any more"),
-        ("require = 'hccl_timeout is unset'\n", ""),
-        (f"require = \"{OLD} == 'allow_mix_precision'\"\npresets = ['other/*']\n", ""),
-    ],
-)
+@pytest.mark.parametrize(("rule", "said"), [
+    (f"require = \"{OLD} == 'allow_mix_precision'\"\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
+    (f"when = \"{OLD} == 'force_fp32'\"\nrequire = 'deterministic == 1'\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
+    ("require = 'static_memory_policy == 1'\n", "rule T-1 reads static_memory_policy, whose values are others now"),
+    ("require = 'graph_memory_max_size is unset'\n", "rule T-1 reads graph_memory_max_size, which is not set any more"),
+    ("require = 'hccl_timeout is unset'\n", ""), (f"require = \"{OLD} == 'allow_mix_precision'\"\npresets = ['other/*']\n", ""),
+])  # fmt: skip
 @pytest.mark.parametrize("preset", ["b", "--all"])
 def test_a_team_rule_that_reads_a_migrated_key_is_reported(
-    rule: str, said: str, preset: str, store: Callable[..., Path], run: Run, tmp_path: Path
+    rule: str, said: str, preset: str, store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"b": MIGRATED})
     (tmp_path / "npuprof.toml").write_text(RULE + rule)
@@ -198,7 +189,7 @@ def test_a_team_rule_that_reads_a_migrated_key_is_reported(
 MIGRATED = BASE + 'static_memory_policy = 1\ngraph_memory_max_size = "1"\n'
 
 
-def test_blocks_that_a_migration_leaves_behind_are_named(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+def test_blocks_that_a_migration_leaves_behind_are_named(store: Store, run: Run, tmp_path: Path) -> None:
     store({"b": BASE, "other": "[options]\nhccl_timeout = 5\n"})
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     for number, spec in enumerate(["b", "other", "b"]):
