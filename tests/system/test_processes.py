@@ -214,14 +214,11 @@ def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_n
 # -- what would be waited for ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "logs/HEAD", "objects/info/alternates",
-        "objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", ".",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("words", [("list",), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")])
+@pytest.mark.parametrize("name", [
+    "HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "logs/HEAD", "objects/info/alternates",
+    "objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", ".",
+])  # fmt: skip
 def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     name: str, words: tuple[str, ...], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,9 +233,7 @@ def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     os.mkfifo(repo.folder / ".git" if name == "." else path)
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
     done = run(*words)
-    assert done.code in (0, 1, 2)
-    if words[0] in ("log", "diff"):
-        assert (done.code, "a named pipe" in done.err) == (2, True), done.err
+    assert (done.code, "a named pipe" in done.err) == ((2, True) if words[0] in ("log", "diff") else (0, False)), done.err
 
 
 def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,13 +261,10 @@ def plant_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/objects/info/commit-graphs/commit-graph-chain", ".gitignore", ".gitattributes",
-        ".gitmodules", "profiles/.gitignore", "profiles/.gitattributes",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/objects/info/commit-graphs/commit-graph-chain", ".gitignore", ".gitattributes",
+    ".gitmodules", "profiles/.gitignore", "profiles/.gitattributes",
+])  # fmt: skip
 def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(name: str, repo: Repo, run: Run) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.release("leaf", "1.0.0")
@@ -315,17 +307,6 @@ def test_a_quoted_alternate_that_is_no_path_is_a_finding(lines: str, repo: Repo,
     assert (run("log", "leaf").code, "NP021" in run("log", "leaf").err) == (2, True)
 
 
-def test_alternates_that_spell_one_folder_in_many_ways_are_one(repo: Repo, run: Run) -> None:
-    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
-    alternates = repo.folder / ".git/objects/info/alternates"
-    alternates.write_text("".join(f"{'./' * number}.\n" for number in range(200)))
-    assert run("log", "leaf").code == 0
-    for number in range(200):
-        (repo.folder / f"store/{number}").mkdir(parents=True)
-    alternates.write_text("".join(f"{repo.folder}/store/{number}\n" for number in range(200)))
-    assert "more than 100 alternates" in run("log", "leaf").err
-
-
 def test_settings_of_a_repository_give_no_password_to_another_server_and_write_no_file(repo: Repo) -> None:
     theirs = {
         "http.sslVerify": "false", "http.https://h/.sslVerify": "false", "http.curloptResolve": "h:443:127.0.0.1",
@@ -340,22 +321,6 @@ def test_settings_of_a_repository_give_no_password_to_another_server_and_write_n
     said = {name: asked.run_command("config", "--get", name).decode().strip() for name in theirs}
     assert said == {**dict.fromkeys(theirs, ""), "http.sslVerify": "true", "http.https://h/.sslVerify": "true", "http.saveCookies": "false",
                     "http.https://h/.extraHeader": "X: 1"}  # fmt: skip
-
-
-def test_folders_that_are_nested_without_end_are_said_in_words(repo: Repo, run: Run) -> None:
-    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
-    here = os.open(repo.folder, os.O_RDONLY)
-    try:
-        for name in ["out", *["d"] * 1500]:
-            os.mkdir(name, dir_fd=here)
-            below = os.open(name, os.O_RDONLY, dir_fd=here)
-            os.close(here)
-            here = below
-        done = run("site", "out")
-    finally:
-        os.close(here)
-        subprocess.run(["rm", "-r", repo.folder / "out"], check=True)  # Python 3.12, with which pytest cleans up later, gives up on it
-    assert done.code == 0 or (done.code, "nested too deeply" in done.err) == (2, True), done.err  # Python 3.13 walks as deep as it takes
 
 
 @pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/objects/info/alternates"])
@@ -386,22 +351,9 @@ def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_n
 # -- what would be written elsewhere -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "COMMIT_EDITMSG",
-        "ORIG_HEAD",
-        "index",
-        "config",
-        "logs",
-        "logs/HEAD",
-        "refs",
-        "refs/tags",
-        "refs/heads/main",
-        "objects",
-        "objects/00",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "COMMIT_EDITMSG", "ORIG_HEAD", "index", "config", "logs", "logs/HEAD", "refs", "refs/tags", "refs/heads/main", "objects", "objects/00",
+])  # fmt: skip
 def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo, run: Run, tmp_path: Path) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.release("leaf", "1.0.0")
@@ -416,31 +368,6 @@ def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo
         done = run(*words)
         assert (done.code, f"NP941: {link} is a link to {outside}" in done.err) == (2, True), done.err
     assert read_all(outside) == before
-
-
-@pytest.mark.parametrize("kind", ["worktree", "separate", "submodule", "link inside"])
-def test_git_folders_that_git_itself_makes_are_written_to(
-    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
-    place = tmp_path / "place"
-    if kind == "worktree":
-        repo.git("worktree", "add", "-q", str(place))
-    elif kind == "separate":
-        repo.git("clone", "-q", f"--separate-git-dir={tmp_path / 'meta'}", ".", str(place))
-    elif kind == "submodule":
-        around = Repo(tmp_path / "around")
-        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
-        place = around.folder / "below"
-    else:
-        place = repo.folder
-        (place / ".git/HEAD").unlink()
-        (place / ".git/HEAD").symlink_to("refs/heads/main")
-    monkeypatch.chdir(place)
-    (place / "profiles/leaf.toml").write_text("[options]\nhccl_timeout = 700\n")
-    for words in (("commit", "leaf"), ("release", "leaf", "1.0.0"), ("yank", "leaf@1.0.0", "--why", "x")):
-        done = run(*words)
-        assert done.code == 0, done.err
 
 
 def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

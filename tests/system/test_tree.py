@@ -7,14 +7,13 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import npuprof
 from npuprof.model import NpuprofError
 from npuprof.system.tree import Tree, is_plain_name
-from support.running import Run
+from support.running import Run, Store
 
 
 @pytest.fixture
@@ -38,21 +37,18 @@ def tree(tmp_path: Path, outside: Path) -> Tree:
 
 
 DEEDS: dict[str, Callable[[Tree, str], object]] = {
-    "write": lambda tree, name: tree.write_file(name, b"new"),
-    "write below": lambda tree, name: tree.write_file(f"{name}/kept", b"new"),
+    "write": lambda tree, name: tree.write_file(name, b"new"), "write below": lambda tree, name: tree.write_file(f"{name}/kept", b"new"),
     "make a folder below": lambda tree, name: tree.make_folder(f"{name}/made"),
     "open to append": lambda tree, name: os.close(tree.open_file(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)),
     "truncate": lambda tree, name: os.close(tree.open_file(name, os.O_WRONLY | os.O_TRUNC)),
-    "remove": lambda tree, name: tree.remove_file(name),
-    "remove below": lambda tree, name: tree.remove_file(f"{name}/kept"),
+    "remove": lambda tree, name: tree.remove_file(name), "remove below": lambda tree, name: tree.remove_file(f"{name}/kept"),
     "remove the folder": lambda tree, name: tree.remove_folder(name),
     "remove the folder above": lambda tree, name: tree.remove_folder(os.path.dirname(name)) if "/" in name else None,
     "rename onto": lambda tree, name: tree.rename("real/own", name),
     "rename below": lambda tree, name: tree.rename("real/own", f"{name}/kept"),
-    "rename away": lambda tree, name: tree.rename(f"{name}/kept", "taken"),
-    "list": lambda tree, name: tree.list_names(name),
+    "rename away": lambda tree, name: tree.rename(f"{name}/kept", "taken"), "list": lambda tree, name: tree.list_names(name),
     "read": lambda tree, name: tree.open_reader(name).close(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["folder", "file", "dangling", "real/folder", "real/../folder", "real/dangling", "..", "../outside"])
@@ -102,18 +98,14 @@ def test_a_tree_does_what_it_is_for(tmp_path: Path) -> None:
 
 
 LINKED = [
-    "",
-    "/trials",
-    "/trials/.gitignore",
-    "/trials/KEY",
-    *(f"/trials/KEY/{name}" for name in ("lock", "journal.jsonl", "logs", "code")),
-]
+    "", "/trials", "/trials/.gitignore", "/trials/KEY", *(f"/trials/KEY/{name}" for name in ("lock", "journal.jsonl", "logs", "code")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize("where", LINKED)
 def test_a_bisection_writes_and_removes_nothing_through_links_of_a_clone(
-    where: str, fresh: bool, run: Run, store: Any, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, fresh: bool, run: Run, store: Store, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"good": "[options]\nhccl_timeout = 600\n", "bad": "[options]\nhccl_timeout = 700\n"})
     monkeypatch.chdir(tmp_path)
@@ -235,12 +227,9 @@ def test_files_are_written_and_removed_in_one_module() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "os.remove(path)", "os.replace(a, b)", "shutil.rmtree(folder)", "Path(x).unlink()", "open(path, 'w').write('')", "open(path, 'ab')",
-        "os.open(path, os.O_WRONLY | os.O_CREAT)", "path.write_text('x', encoding='utf-8')", "os.makedirs(folder, exist_ok=True)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("code", [
+    "os.remove(path)", "os.replace(a, b)", "shutil.rmtree(folder)", "Path(x).unlink()", "open(path, 'w').write('')", "open(path, 'ab')",
+    "os.open(path, os.O_WRONLY | os.O_CREAT)", "path.write_text('x', encoding='utf-8')", "os.makedirs(folder, exist_ok=True)",
+])  # fmt: skip
 def test_what_changes_files_by_their_paths_would_be_found(code: str) -> None:
     assert list_changes(ast.parse(code))

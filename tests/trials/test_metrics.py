@@ -21,18 +21,11 @@ def test_the_last_number_of_a_long_output_counts(tmp_path: Path) -> None:
     assert read_metrics(Tree(str(tmp_path)), "gone", METRICS) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("loss=1 loss=2", {"loss": 2}),
-        ("loss=1 loss=nothing", {}),
-        ("loss=nan\n", {"loss": "nan"}),
-        ('{"acc": 1}\n{"acc": true}\n{"acc', {"acc": 1}),
-        ('  {"acc": 2, "more": {"acc": 3}}\n', {"acc": 2}),
-        ('said {"acc": 2}\n', {}),
-        ("it 5\nit 6 of 7\n", {"line": 5}),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), [
+    ("loss=1 loss=2", {"loss": 2}), ("loss=1 loss=nothing", {}), ("loss=nan\n", {"loss": "nan"}),
+    ('{"acc": 1}\n{"acc": true}\n{"acc', {"acc": 1}), ('  {"acc": 2, "more": {"acc": 3}}\n', {"acc": 2}), ('said {"acc": 2}\n', {}),
+    ("it 5\nit 6 of 7\n", {"line": 5}),
+])  # fmt: skip
 def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> None:
     reader = MetricReader(METRICS)
     for line in text.encode().splitlines(keepends=True):
@@ -40,13 +33,10 @@ def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> Non
     assert {name: value if value == value else "nan" for name, value in reader.found.items()} == found
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "tolerance", "value", "verdict"),
-    [
-        (100, 90, 0.9, 90.9, "bad"), (100, 90, 0.9, 90.91, "good"), (0.1, 0.3, 0.1, 0.2, "bad"), (0.1, 0.3, 0.1, 0.1999, "good"),
-        (1.0, 1.1, 1.1 * 0.01, 1.089, "bad"), (100, 90, 0.9, 89, "bad"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("good", "bad", "tolerance", "value", "verdict"), [
+    (100, 90, 0.9, 90.9, "bad"), (100, 90, 0.9, 90.91, "good"), (0.1, 0.3, 0.1, 0.2, "bad"), (0.1, 0.3, 0.1, 0.1999, "good"),
+    (1.0, 1.1, 1.1 * 0.01, 1.089, "bad"), (100, 90, 0.9, 89, "bad"),
+])  # fmt: skip
 def test_the_edge_of_a_tolerance_is_bad_on_either_side_whatever_floats_are_rounded_to(
     good: float, bad: float, tolerance: float, value: float, verdict: str
 ) -> None:
@@ -54,16 +44,8 @@ def test_the_edge_of_a_tolerance_is_bad_on_either_side_whatever_floats_are_round
 
 
 WHOLE = {
-    "digest": "d",
-    "exit": 0,
-    "signal": None,
-    "seconds": 0.1,
-    "hung": False,
-    "metrics": {"a": 1.0},
-    "log": "",
-    "device": "",
-    "files": {},
-}
+    "digest": "d", "exit": 0, "signal": None, "seconds": 0.1, "hung": False, "metrics": {"a": 1.0}, "log": "", "device": "", "files": {},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "value"), [
