@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.building import build_store
-from support.everyday import Grower
-from support.lanes import more_at_night
-from support.repositories import Repo
-from support.running import Run
-
-TEAM = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1837\n'
-
-
-@pytest.mark.parametrize("seed", more_at_night([2], [7]))
-def test_edits_change_what_they_say_and_nothing_else(seed: int, repo: Repo, run: Run, tmp_path: Path) -> None:
-    team = Repo(tmp_path / "team")
-    team.commit({"shared": TEAM})
-    grower = Grower(repo, run, random.Random(seed))
-    grower.grow(team)
-    for _ in range(24):
-        grower.edit()
-
+from support.running import Run, Store
 
 HEIRS = {
     "base": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1836\n',
@@ -39,18 +21,11 @@ HEIRS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["set", "mode", "precision_mode_v2=origin"], "NP303"),
-        (["unset", "mode", "precision_mode_v2"], "NP303"),
-        (["set", "base", "profile.locked+=hccl_timeout"], "leaf"),
-        (["set", "base", "profile.extends+=mode"], "crossed"),
-        (["set", "base", "hccl_timeout=1904"], ""),
-        (["set", "mode", "deterministic=1"], ""),
-        (["set", "leaf", "hccl_timeout=700"], ""),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    (["set", "mode", "precision_mode_v2=origin"], "NP303"), (["unset", "mode", "precision_mode_v2"], "NP303"),
+    (["set", "base", "profile.locked+=hccl_timeout"], "leaf"), (["set", "base", "profile.extends+=mode"], "crossed"),
+    (["set", "base", "hccl_timeout=1904"], ""), (["set", "mode", "deterministic=1"], ""), (["set", "leaf", "hccl_timeout=700"], ""),
+])  # fmt: skip
 def test_an_edit_that_breaks_who_builds_on_it_is_refused(words: list[str], told: str, tmp_path: Path, run: Run) -> None:
     folder = build_store(tmp_path / "profiles", HEIRS)
     before = {path: path.read_bytes() for path in folder.rglob("*.toml")}
@@ -68,8 +43,8 @@ def test_an_edit_that_breaks_who_builds_on_it_is_refused(words: list[str], told:
 @pytest.mark.parametrize(
     ("words", "note"), [([], "an override takes part only with --product: profiles/x.toml:5"), (["--product", "atlas-a2"], "")]
 )
-@pytest.mark.parametrize("verb", [["show", "x"], ["explain", "x", "hccl_timeout"], ["render", "x", "--to", "toml"]])
-def test_verbs_print_a_note_on_skipped_overrides(verb: list[str], words: list[str], note: str, run: Run, store: Any) -> None:
+@pytest.mark.parametrize("verb", [["show", "x"], ["explain", "x", "hccl_timeout"], ["render", "x", "--to", "toml"], ["env", "x"]])
+def test_verbs_print_a_note_on_skipped_overrides(verb: list[str], words: list[str], note: str, run: Run, store: Store) -> None:
     head = 'profile.scenario = "training"\n\n\noptions.hccl_timeout = 600\n'
     store({"x": head + '[[override]]\nmatch.product = "atlas-a2"\noptions.hccl_timeout = 900\n'})
     assert run(*verb, *words).err == (f"npuprof: {note}\n" if note else "")
