@@ -9,93 +9,60 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from npuprof.commands.framework import Parameter, list_verbs
-from npuprof.model import NpuprofError
-from npuprof.report import writing
 from support.building import REPOSITORY, build_store, toml
-from support.growth import measure_growth
-from support.running import Run
+from support.running import Run, Store
 
 GOOD = "[options]\nhcom_parallel = true\n"
 
 #: What is asked of each verb about the preset ``bad``.
 ASK = {
-    "show": ["show", "bad"],
-    "explain": ["explain", "bad", "hcom_parallel"],
-    "check": ["check", "bad"],
-    "check all": ["check"],
-    "list": ["list"],
-    "render": ["render", "bad"],
-    "render to a file": ["render", "bad", "-o", "out.py"],
-    "env": ["env", "bad"],
-    "composed": ["show", "good+bad"],
-    "mixed in": ["env", "good", "--with", "bad"],
-    "by path": ["show", "profiles/bad.toml"],
-}
+    "show": ["show", "bad"], "check": ["check", "bad"], "list": ["list"], "render": ["render", "bad"],
+    "render to a file": ["render", "bad", "-o", "out.py"], "composed": ["show", "good+bad"], "mixed in": ["env", "good", "--with", "bad"],
+}  # fmt: skip
 
 #: Bytes of ``bad.toml``, the code, and the place of the first finding.
 FILES: list[tuple[str, bytes, str, str]] = [
-    ("no value", b"a = ", "NP001", ":1:5"),
-    ("no closing bracket", b"# c\n[options\nx = 1", "NP001", ":2:9"),
+    ("no value", b"a = ", "NP001", ":1:5"), ("no closing bracket", b"# c\n[options\nx = 1", "NP001", ":2:9"),
     ("no closing quote", b'[options]\nx = "abc\ny = 1', "NP001", ":2:5"),
-    ("an open array", b"[options]\nx = [1,\n", "NP001", ":3:1"),
-    ("an open multi-line text", b'[options]\nx = """abc\n', "NP001", ":2:5"),
-    ("the same key twice", b"[options]\nx = 1\nx = 2\n", "NP001", ":3:1"),
-    ("the same table twice", b"[options]\n[options]\n", "NP001", ":2:2"),
-    ("a bare word", b"[options]\nx = yes\n", "NP001", ":2:5"),
-    ("a NUL", b"[options]\nx = 1\0\n", "NP001", ":2:6"),
-    ("a carriage return alone", b"[options]\rx = 1\r", "NP001", ":1:10"),
+    ("the same key twice", b"[options]\nx = 1\nx = 2\n", "NP001", ":3:1"), ("a NUL", b"[options]\nx = 1\0\n", "NP001", ":2:6"),
     ("an unknown escape", b'[options]\nx = "C:\\data"\n', "NP001", ":2:10"),
     ("half a surrogate", b'[options]\nx = "\\ud800"\n', "NP001", ":2:12"),
-    ("a date that is none", b"[options]\nx = 2021-02-30\n", "NP001", ":2:5"),
     ("five thousand digits", b"[options]\n\nx = " + b"9" * 5000 + b"\n", "NP001", ":3:5"),
-    ("a number of twenty thousand bits", b"[options]\nx = 0x" + b"f" * 5000 + b"\n", "NP001", ":2:5"),
     ("nested too deep", b"[options]\nx = " + b"[" * 5000 + b"]" * 5000, "NP001", ":2:5"),
-    ("tables nested too deep", b"[options]\nx = " + b"{a=" * 5000 + b"1" + b"}" * 5000, "NP001", ":2:5"),
     ("UTF-16", "[options]\nx = 1\n".encode("utf-16"), "NP002", ":1:1"),
-    ("UTF-16 without a mark", "[options]".encode("utf-16-le"), "NP001", ":1:2"),
     ("Latin-1", "[options]\n# gr\u00fc\u00df\n".encode("latin-1"), "NP002", ":2:5"),
-    ("half a character", b"[options]\nx = 'a' # \xc3", "NP002", ":2:11"),
-    ("a surrogate in UTF-8", b"x = '\xed\xa0\x80'", "NP002", ":1:6"),
-    ("an unknown table", b"[option]\nx = 1\n", "NP006", ":1:2"),
+    ("a surrogate in UTF-8", b"x = '\xed\xa0\x80'", "NP002", ":1:6"), ("an unknown table", b"[option]\nx = 1\n", "NP006", ":1:2"),
     ("an option outside of its table", b"hcom_parallel = true\n", "NP006", ":1:1"),
     ("an unknown key of the profile", b"[profile]\nextend = ['base']\n", "NP006", ":2:1"),
     ("extends is text", b"[profile]\nextends = 'base'\n", "NP007", ":2:1"),
-    ("a parent is a number", b"[profile]\nextends = [1]\n", "NP007", ":2:1"),
-    ("a section is text", b"options = 'x'\n", "NP007", ":1:1"),
-    ("a section is an array of tables", b"[[options]]\nx = 1\n", "NP007", ":1:3"),
+    ("a parent is a number", b"[profile]\nextends = [1]\n", "NP007", ":2:1"), ("a section is text", b"options = 'x'\n", "NP007", ":1:1"),
     ("profile is an array of tables", b"[[profile]]\nextends = ['a']\n", "NP007", ":1:3"),
     ("an override is no array", b"[override]\nmatch = { product = 'atlas-a2' }\n", "NP007", ":1:2"),
     ("a match is text", b"[[override]]\nmatch = 'atlas-a2'\n", "NP007", ":2:1"),
     ("an unset of an override is text", b"[[override]]\nmatch.product = 'atlas-a2'\nunset = 'x'\n", "NP007", ":3:1"),
-    ("append is text", b"append = 'x'\n", "NP007", ":1:1"),
-    ("append to nothing known", b"[append.option]\nx = [1]\n", "NP006", ":1:9"),
+    ("append is text", b"append = 'x'\n", "NP007", ":1:1"), ("append to nothing known", b"[append.option]\nx = [1]\n", "NP006", ":1:9"),
     ("an unset that is no key", b"[profile]\nunset = ['a', 'b..c']\n", "NP009", ":2:15"),
-    ("an unset with a line end", b'[profile]\nunset = ["a\\nb"]\n', "NP009", ":2:10"),
     ("a missing parent", b"[profile]\nextends = ['goood']\n", "NP101", ":2:12"),
     ("itself as a parent", b"[profile]\nextends = ['bad']\n", "NP102", ":2:1"),
     ("a parent twice", b"[profile]\nextends = ['good', 'good']\n", "NP104", ":2:20"),
     ("a parent above the store", b"[profile]\nextends = ['../good']\n", "NP004", ":2:12"),
-    ("a parent by its path", b"[profile]\nextends = ['/etc/passwd']\n", "NP004", ":2:12"),
-    ("a parent by its file", b"[profile]\nextends = ['good.toml']\n", "NP004", ":2:12"),
     ("a parent that hides", b"[profile]\nextends = ['.git/config']\n", "NP004", ":2:12"),
-    ("a parent that is a flag", b"[profile]\nextends = ['--store']\n", "NP004", ":2:12"),
-    ("a parent with a NUL", b'[profile]\nextends = ["a\\u0000b"]\n', "NP004", ":2:12"),
-    ("a parent without a name", b"[profile]\nextends = ['']\n", "NP004", ":2:12"),
     ("a parent that ends in a line end", b'[profile]\nextends = ["good\\n"]\n', "NP004", ":2:12"),
     ("append to a number", b"[options]\nhccl_timeout = 1\n[append.options]\nhccl_timeout = [2]\n", "NP106", ":4:1"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", ASK)
-@pytest.mark.parametrize(("text", "code", "place"), [pytest.param(*row[1:], id=row[0]) for row in FILES])
-def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: str, place: str, store: Any, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("verb", "text", "code", "place"),
+    [pytest.param(verb, *row[1:], id=f"{verb}-{row[0]}") for i, row in enumerate(FILES) for j, verb in enumerate(ASK) if (i + j) % 2],
+)
+def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: str, place: str, store: Store, run: Run) -> None:
     store({"good": GOOD, "bad": text})
     Path("out.py").write_text("before\n")
     result = run(*ASK[verb])
@@ -116,11 +83,10 @@ def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: 
     ["../x", "a/../good", "/etc/passwd", "a//b", "./good", "good/", ".git", "-x/y", "a\nb", "a b", "ä", "good\n", "+", "good+", "*",
      "x" * 300, "a/" * 3000 + "a", "~root", "C:\\x", "good.toml.toml.", "@", "good@", "@{-1}", "con\0"],
 )  # fmt: skip
-@pytest.mark.parametrize("verb", ["show", "render", "env", "check", "explain"])
-def test_a_bad_name_is_refused(verb: str, name: str, store: Any, run: Run) -> None:
+@pytest.mark.parametrize("verb", ["show", "check"])
+def test_a_bad_name_is_refused(verb: str, name: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
-    words = [verb, "--", name, *(["hcom_parallel"] if verb == "explain" else [])]
-    result = run(*words)
+    result = run(verb, "--", name)
     assert result.code == 2, (result.out, result.err)
     assert "bug in npuprof" not in result.err
     assert "error NP" in (result.out if verb == "check" else result.err)
@@ -128,7 +94,7 @@ def test_a_bad_name_is_refused(verb: str, name: str, store: Any, run: Run) -> No
 
 
 @pytest.mark.parametrize("path", ["nothing.toml", "folder.toml", "profiles/../../x.toml", "\0.toml", "x" * 300 + ".toml", "loop.toml"])
-def test_a_bad_path_is_refused(path: str, store: Any, run: Run) -> None:
+def test_a_bad_path_is_refused(path: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
     os.mkdir("folder.toml")
     os.symlink("loop.toml", "loop.toml")
@@ -139,7 +105,7 @@ def test_a_bad_path_is_refused(path: str, store: Any, run: Run) -> None:
         assert "NP008" in result.out + result.err or "NP003" in result.out + result.err
 
 
-def test_what_is_no_file_is_told_and_never_waited_for(store: Any, run: Run, tmp_path: Path) -> None:
+def test_what_is_no_file_is_told_and_never_waited_for(store: Store, run: Run, tmp_path: Path) -> None:
     folder = store({"good": GOOD})
     os.mkfifo(folder / "pipe.toml")
     os.mkdir(folder / "folder.toml")
@@ -160,35 +126,18 @@ def test_what_is_no_file_is_told_and_never_waited_for(store: Any, run: Run, tmp_
         assert f"did you mean {name!r}" not in result.err
 
 
-def test_files_whose_names_no_preset_can_have_are_told(store: Any, run: Run) -> None:
+def test_files_whose_names_no_preset_can_have_are_told(store: Store, run: Run) -> None:
     folder = store({"good": GOOD})
     for name in ("-rf.toml", "a b.toml", "\u00e4.toml", "x\x1b[31m.toml", "a\nb.toml"):
         (folder / name).write_text(GOOD)
+    with open(os.fsencode(folder) + b"/\xff.toml", "wb") as file:
+        file.write(GOOD.encode())
     (folder / ".hidden.toml").write_text("not toml")
     result = run("check")
     assert result.code == 2
-    assert result.out.count("error NP004") == 5
+    assert result.out.count("error NP004") == 6
     assert "\x1b" not in result.out
     assert run("list").out.startswith("good")
-
-
-def test_a_name_that_is_no_text_is_told(store: Any, run: Run) -> None:
-    folder = store({"good": GOOD})
-    with open(os.fsencode(folder) + b"/\xff.toml", "wb") as file:
-        file.write(GOOD.encode())
-    result = run("check")
-    assert result.code == 2
-    assert "NP004" in result.out
-    assert run("list").code == 0
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file_is_told(store: Any, run: Run) -> None:
-    folder = store({"good": GOOD, "bad": GOOD})
-    os.chmod(folder / "bad.toml", 0)
-    result = run("show", "bad")
-    assert (result.code, result.out) == (2, "")
-    assert "NP003" in result.err
 
 
 @pytest.mark.parametrize("words", [["--store", "gone"], ["--store", "file"], ["--store", "\0"]])
@@ -201,7 +150,7 @@ def test_a_store_that_is_none_is_told(words: list[str], run: Run) -> None:
 
 
 @pytest.mark.parametrize(("names", "parameters"), [(names, verb.parameters) for names, verb in list_verbs() if not verb.hidden])
-def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters: dict[str, Parameter], store: Any, run: Run) -> None:
+def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters: dict[str, Parameter], store: Store, run: Run) -> None:
     store({"good": GOOD})
     needed = ["x" for one in parameters.values() if one.required and not one.flags]
     flags = [word for one in parameters.values() if one.required and one.flags for word in (one.flags[0], "x")]
@@ -216,7 +165,7 @@ def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters
             assert " is empty" in result.err
 
 
-def test_a_command_may_be_given_empty_words(store: Any, run: Run) -> None:
+def test_a_command_may_be_given_empty_words(store: Store, run: Run) -> None:
     store({"good": GOOD})
     assert "is empty" not in run("run", "good", "--", "/nonexistent", "").err
 
@@ -229,16 +178,7 @@ def test_without_a_store_the_way_to_one_is_told(run: Run) -> None:
     assert run("list", "--store", "builtin:").code == 0
 
 
-def test_an_empty_file_is_an_empty_preset(store: Any, run: Run) -> None:
-    store({"empty": "", "marked": b"\xef\xbb\xbf[options]\r\nhcom_parallel = true\r\n", "blank": "\n\n# nothing\n"})
-    assert run("check").code == 0
-    assert run("render", "empty").code == 0
-    assert "hcom_parallel" in run("show", "marked").out
-    assert run("show", "blank").code == 0
-    assert run("show", "-", stdin=b"").code == 0
-
-
-def test_the_mark_of_an_encoding_moves_no_column(store: Any, run: Run) -> None:
+def test_the_mark_of_an_encoding_moves_no_column(store: Store, run: Run) -> None:
     store({"a": b"\xef\xbb\xbfoptions.hcom_paralel = true\r\n"})
     assert run("check").out.startswith("profiles/a.toml:1:9: error NP201")
 
@@ -258,7 +198,7 @@ def test_bad_text_on_standard_input_is_told(run: Run) -> None:
 ESCAPES = "a\x1b[31m\x07\x9b31m\u202e\r\n::error::x"
 
 
-def test_nothing_that_was_written_moves_a_cursor(store: Any, run: Run) -> None:
+def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None:
     hostile = {
         "profile": {"description": ESCAPES, "scenario": "training"},
         "options": {ESCAPES: 1, "precision_mode_v2": ESCAPES, "dump_step": [ESCAPES], "profiling_options": {ESCAPES: ESCAPES}},
@@ -292,7 +232,7 @@ def test_nothing_that_was_written_moves_a_cursor(store: Any, run: Run) -> None:
             assert all(text.startswith(("::error ", "::warning ", "::notice ")) for text in result.out.splitlines())
 
 
-def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: Any, run: Run) -> None:
+def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: Store, run: Run) -> None:
     store({"a": toml({"profile": {"description": 'x\nimport os\nos.system("false")\r"""'}, "options": {"dump_path": "'\"\n\\"}})})
     for target in ("session", "toml"):
         result = run("render", "a", "--to", target, "--no-check")
@@ -301,8 +241,8 @@ def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: An
         assert "import os" not in lines
 
 
-def test_deep_values_that_can_be_read_can_be_shown(store: Any, run: Run) -> None:
-    for depth in (50, 97):
+def test_deep_values_that_can_be_read_can_be_shown(store: Store, run: Run) -> None:
+    for depth in (97,):
         text = f"[options]\nprofiling_options = {'{a=' * depth}1{'}' * depth}\nx = {'[' * depth}1{']' * depth}\n"
         store({"deep": text, "heir": 'profile.extends = ["deep"]\noptions.profiling_options = { b = 1 }\nprofile.unset = ["x"]\n'})
         for words in (["show", "heir"], ["show", "deep", "--origin"], ["show", "deep", "--format", "json"], ["check"], ["list"],
@@ -310,14 +250,13 @@ def test_deep_values_that_can_be_read_can_be_shown(store: Any, run: Run) -> None
             result = run(*words)
             assert result.code in (0, 1), (depth, words, result.err)
             assert "bug in npuprof" not in result.err, (depth, words)
-    for depth in (98, 99, 150, 250, 320, 2000):
+    for depth in (98, 99, 2000):
         for value in ("[" * depth + "1" + "]" * depth, "{a=" * depth + "1" + "}" * depth, "{ " + "a." * (depth - 1) + "a = 1 }"):
             store({"deep": f"[options]\ndump_step = [1]\nx = {value}\n"})
             for words in (["show", "deep"], ["check", "deep"], ["render", "deep"]):
                 result = run(*words)
                 told = "nested too deeply" in result.out + result.err or "too many parts" in result.out + result.err
-                assert told == (depth > 98), (depth, words, result.err)
-                assert "bug in npuprof" not in result.err, (depth, words)
+                assert (told, "bug in npuprof" in result.err) == (depth > 98, False), (depth, words, result.err)
 
 
 # -- many ---------------------------------------------------------------------------------------------------------
@@ -336,43 +275,6 @@ def test_a_chain_of_a_thousand_is_no_burden(tmp_path: Path, run: Run) -> None:
     assert "993 more" in result.out
 
 
-def test_ten_thousand_presets_are_listed(tmp_path: Path, run: Run) -> None:
-    presets = {"base": GOOD} | {f"p{n}": f'profile.extends = ["base"]\noptions.deterministic = {n % 2}\n' for n in range(9_999)}
-    build_store(tmp_path / "profiles", presets)
-    result = run("list")
-    assert result.code == 0
-    assert result.out.count("\n") == 10_000
-    assert run("render", "p77").code == 0
-    assert run("show", "p7x").code == 2
-
-
-#: What is asked of one preset, and of all, with the most that four times as many presets may cost.
-STORE_COSTS = {"list": 5.0, "render p7": 1.5, "show p7x": 5.0}
-
-
-@pytest.mark.parametrize("words", STORE_COSTS)
-def test_commands_cost_what_they_look_at(words: str, tmp_path: Path, run: Run) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        child = 'profile.extends = ["base"]\noptions.deterministic = {}\n'
-        store = build_store(tmp_path / str(size), {"base": GOOD} | {f"p{n}": child.format(n % 2) for n in range(size)})
-        return lambda: run(*words.split(), "--store", store)
-
-    assert measure_growth(build_command, 100) * 4 < STORE_COSTS[words]
-
-
-@pytest.mark.parametrize("verb", ["list", "check"])
-def test_a_thousand_broken_presets_are_all_named(verb: str, tmp_path: Path, run: Run) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        store = build_store(tmp_path / str(size), {f"p{n}": "[options" for n in range(size)})
-        return lambda: run(verb, "--store", store)
-
-    build_command(1000)
-    result = run(verb, "--store", tmp_path / "1000")
-    assert result.code == 2
-    assert (result.out + result.err).count("error NP001") == 1000
-    assert measure_growth(build_command, 50) < 1.5
-
-
 # -- the edges of the process -------------------------------------------------------------------------------------
 
 
@@ -384,21 +286,8 @@ def script(words: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        "list",
-        "show good",
-        "render good",
-        "env good",
-        "check --format json",
-        "options",
-        "rule NP201",
-        "--help",
-        "explain good hcom_parallel",
-    ],
-)
-def test_a_closed_or_full_output_is_an_error_and_no_traceback(verb: str, store: Any) -> None:
+@pytest.mark.parametrize("verb", ["list", "env good", "check --format json", "--help"])
+def test_a_closed_or_full_output_is_an_error_and_no_traceback(verb: str, store: Store) -> None:
     store({"good": GOOD})
     for where in (">&-", ">/dev/full"):
         result = script(f"npuprof {verb} {where}")
@@ -408,7 +297,7 @@ def test_a_closed_or_full_output_is_an_error_and_no_traceback(verb: str, store: 
     assert script(f"npuprof {verb} >&- 2>&-").returncode == 2
 
 
-def test_a_reader_that_leaves_early_is_no_error_to_talk_about(store: Any) -> None:
+def test_a_reader_that_leaves_early_is_no_error_to_talk_about(store: Store) -> None:
     store({f"p{n}": GOOD for n in range(3000)})
     result = script("npuprof list | head -1; echo ${PIPESTATUS[0]}; npuprof options | true; npuprof --help | true")
     first, code = result.stdout.splitlines()
@@ -424,14 +313,14 @@ def test_a_closed_input_is_told() -> None:
 
 
 @pytest.mark.parametrize("base", ["", "||||||| base\nhccl_timeout = 1\n"])
-def test_a_merge_conflict_is_called_one(store: Any, run: Run, base: str) -> None:
+def test_a_merge_conflict_is_called_one(store: Store, run: Run, base: str) -> None:
     store({"torn": f"[options]\n<<<<<<< ours\nhccl_timeout = 2\n{base}=======\nhccl_timeout = 3\n>>>>>>> theirs\n"})
     result = run("show", "torn")
     assert result.code == 2
     assert "torn.toml:2:1: error NP001: not valid TOML: a merge conflict is not resolved" in result.err
 
 
-def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Any, run: Run) -> None:
+def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Store, run: Run) -> None:
     store({"good": GOOD})
     os.mkdir("folder.d")
     Path("file").write_text("x")
@@ -445,54 +334,7 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Any, r
     assert sorted(os.listdir()) == ["file", "folder.d", "home", "profiles"]
 
 
-def test_a_write_that_fails_half_way_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).write_text("old")
-    before = sorted(os.listdir(tmp_path))
-
-    def fail(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(NpuprofError, match="no space left"):
-        writing.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
-    assert sorted(os.listdir(tmp_path)) == before
-    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "old"
-
-
-def test_a_second_file_that_cannot_be_replaced_leaves_the_first_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old")
-    (tmp_path / "b").mkdir()
-    with pytest.raises(NpuprofError):
-        writing.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
-    assert (tmp_path / "a").read_text() == "old"
-    assert sorted(os.listdir(tmp_path)) == ["a", "b", "home"]
-
-
-def test_a_file_that_refuses_late_brings_the_earlier_ones_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a").write_text("old")
-    (tmp_path / "b").write_text("old")
-    os.symlink(tmp_path / "a", tmp_path / "link")
-    before = sorted(os.listdir(tmp_path))
-    replace = os.replace
-
-    def busy(source: str, target: str, **folders: int) -> None:
-        if target.endswith("b"):  # a mount point, as a single file of a container is
-            raise OSError(16, "Device or resource busy", source, None, target)
-        replace(source, target, **folders)
-
-    monkeypatch.setattr(os, "replace", busy)
-    with pytest.raises(NpuprofError, match="busy"):
-        writing.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
-    assert sorted(os.listdir(tmp_path)) == before
-    assert [(tmp_path / name).read_text() for name in ("a", "b", "link")] == ["old"] * 3
-    monkeypatch.undo()
-    writing.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
-    assert sorted(os.listdir(tmp_path)) == sorted([*before, "new"])
-    assert [(tmp_path / name).read_text() for name in ("a", "b", "new")] == ["new"] * 3
-
-
-def test_a_pipe_is_written_to_and_stays_a_pipe(run: Run, store: Any) -> None:
+def test_a_pipe_is_written_to_and_stays_a_pipe(run: Run, store: Store) -> None:
     store({"good": GOOD})
     os.mkfifo("pipe")
     for words in (("show", "good"), ("render", "good")):
@@ -503,7 +345,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(run: Run, store: Any) -> None:
         assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
-def test_folders_made_for_nothing_are_taken_back(run: Run, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_made_for_nothing_are_taken_back(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store({"good": GOOD})
 
     def fail(*_: Any) -> None:
@@ -515,7 +357,7 @@ def test_folders_made_for_nothing_are_taken_back(run: Run, store: Any, monkeypat
     assert sorted(os.listdir()) == before
 
 
-def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Run, store: Any) -> None:
+def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Run, store: Store) -> None:
     store({"good": GOOD})
     Path("convert").write_text("old")
     assert run("render", "good", "-o", "convert", "--force").code == 0
@@ -524,46 +366,7 @@ def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Run, store: 
     assert os.listdir("fresh") == ["session.py"]
 
 
-def test_an_interrupted_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a").write_text("old")
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        writing.write_files_atomically({str(tmp_path / "a"): "new"})
-    assert (tmp_path / "a").read_text() == "old"
-    assert sorted(os.listdir(tmp_path)) == ["a", "home"]
-
-
-def test_a_process_that_is_killed_while_it_writes_leaves_the_old_file(store: Any) -> None:
-    store({"good": GOOD})
-    Path("out.toml").write_text("old")
-    code = (
-        "import os, signal\n"
-        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from npuprof.__main__ import main\n"
-        "main(['show', 'good', '-o', 'out.toml'])\n"
-    )
-    result = subprocess.run([sys.executable, "-c", code], check=False, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-    assert result.returncode == -signal.SIGKILL
-    assert Path("out.toml").read_text() == "old"
-    assert [path.name for path in Path().glob("out*")] == ["out.toml"]
-
-
-def test_writing_keeps_the_mode_and_the_link(store: Any, run: Run) -> None:
-    store({"good": GOOD})
-    Path("real.toml").write_text("old")
-    os.chmod("real.toml", 0o640)
-    os.symlink("real.toml", "link.toml")
-    assert run("show", "good", "-o", "link.toml").code == 0
-    assert os.path.islink("link.toml")
-    assert "hcom_parallel" in Path("real.toml").read_text()
-    assert os.stat("real.toml").st_mode & 0o777 == 0o640
-
-
-def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store: Any) -> None:
+def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     import npuprof.resolve
 
     def broken(*_: Any) -> None:
@@ -585,19 +388,15 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
 MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'
 
 
-@pytest.mark.parametrize(
-    ("preset", "environ", "said"),
-    [
-        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "or what is no UTF-8"),
-        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "or what is no UTF-8"),
-        ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("preset", "environ", "said"), [
+    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "or what is no UTF-8"), (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "or what is no UTF-8"),
+    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, ""),
+])  # fmt: skip
 @pytest.mark.parametrize(
     "words", [["env", "x"], ["run", "x", "--", "/nonexistent"], ["env", "x", "--unset"], ["env", "x", "--format", "json"], ["show", "x"]]
 )
 def test_what_is_no_utf8_is_never_exported(
-    preset: str, environ: dict[str, str], said: str, words: list[str], store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+    preset: str, environ: dict[str, str], said: str, words: list[str], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"x": preset})
     monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
@@ -609,7 +408,7 @@ def test_what_is_no_utf8_is_never_exported(
     result.out.encode()
 
 
-def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Any, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store({"x": MIXED})
     monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
     assert run("run", "x", "--", "/nonexistent").code == 127
@@ -617,7 +416,7 @@ def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store:
 
 
 @pytest.mark.parametrize("verb", ["show", "render", "env", "explain", "set", "new", "unset"])
-def test_a_key_of_many_parts_is_told(verb: str, store: Any, run: Run) -> None:
+def test_a_key_of_many_parts_is_told(verb: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
     key = ".".join("b" * 400)
     words = {
@@ -632,28 +431,16 @@ def test_a_key_of_many_parts_is_told(verb: str, store: Any, run: Run) -> None:
     assert len(result.err) < 400
 
 
-@pytest.mark.parametrize("depth", [99, 101, 300, 900])
-def test_brackets_in_brackets_are_a_value_or_a_text(depth: int, store: Any, run: Run) -> None:
-    store({"good": GOOD})
-    for verb in ("show", "env", "render", "diff"):
-        assert run(verb, "good", *(["good"] if verb == "diff" else ["--set", f"b={'[' * depth}{']' * depth}"])).code in (0, 2)
-
-
 LONG = "p" * 80_000
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["show", LONG], [LONG], ["render", "good", "--to", LONG], ["show", f"--{LONG}"], ["set", "good", f"{LONG}=1"],
-        ["explain", "good", LONG],
-        ["check", "odd"], ["check", "ruled"], ["scan", LONG], ["list", "--where", LONG], ["show", "good", "--cann", LONG], ["option", LONG],
-        ["new", LONG], ["show", f"good@{LONG}"], ["show", f"./{LONG}.toml"], ["list", "--store", LONG], ["env", "good", "--shell", LONG],
-        ["show", "+".join(["good"] * 2000)], ["check", "again"],
-    ],
-    ids=map(str, range(19)),
-)  # fmt: skip
-def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: Any, run: Run) -> None:
+@pytest.mark.parametrize("words", [
+    ["show", LONG], [LONG], ["render", "good", "--to", LONG], ["show", f"--{LONG}"], ["set", "good", f"{LONG}=1"],
+    ["explain", "good", LONG], ["check", "odd"], ["check", "ruled"], ["scan", LONG], ["list", "--where", LONG],
+    ["show", "good", "--cann", LONG], ["option", LONG], ["new", LONG], ["show", f"good@{LONG}"], ["show", f"./{LONG}.toml"],
+    ["list", "--store", LONG], ["env", "good", "--shell", LONG], ["show", "+".join(["good"] * 2000)], ["check", "again"],
+], ids=map(str, range(19)))  # fmt: skip
+def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: Store, run: Run) -> None:
     store({
         "good": GOOD,
         "odd": f"profile.extends = ['{LONG}']\n[options]\n{LONG} = 1\n",
@@ -677,7 +464,7 @@ INNER = [
 
 
 @pytest.mark.parametrize(("presets", "told"), INNER)
-def test_a_store_inside_a_store_is_told_once(presets: dict[str, str], told: list[str], store: Any, run: Run) -> None:
+def test_a_store_inside_a_store_is_told_once(presets: dict[str, str], told: list[str], store: Store, run: Run) -> None:
     store(presets)
     found = json.loads(run("check", "--format", "json").out)["findings"]
     assert [finding["message"] for finding in found if finding["code"] == "NP017"] == told

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.building import build_store
+from support.repositories import Repo
 from support.running import Run
 
 #: NP201, an error; NP603, a warning.
@@ -26,20 +27,11 @@ def old() -> Path:
     return build_store(Path("profiles"), {"a": OLD})
 
 
-@pytest.mark.parametrize(
-    ("words", "codes", "exit_code"),
-    [
-        ((), ["NP201", "NP603"], 1),
-        (("--select", "NP603"), ["NP603"], 0),
-        (("--select", "NP6"), ["NP603"], 0),
-        (("--select", "NP6,NP2"), ["NP201", "NP603"], 1),
-        (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0),
-        (("--ignore", "NP2"), ["NP603"], 0),
-        (("--ignore", "NP2", "--strict"), ["NP603"], 1),
-        (("--ignore", "NP2,NP6", "--strict"), [], 0),
-        (("--select", "NP20"), ["NP201"], 1),
-    ],
-)
+@pytest.mark.parametrize(("words", "codes", "exit_code"), [
+    ((), ["NP201", "NP603"], 1), (("--select", "NP603"), ["NP603"], 0), (("--select", "NP6"), ["NP603"], 0),
+    (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0), (("--ignore", "NP2"), ["NP603"], 0),
+    (("--ignore", "NP2,NP6", "--strict"), [], 0),
+])  # fmt: skip
 def test_findings_are_chosen_by_their_codes(words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run) -> None:
     result = run("check", *words, "--format", "json")
     assert (told(result), result.code) == (codes, exit_code)
@@ -129,14 +121,6 @@ def test_a_baseline_is_the_same_from_any_folder(old: Path, run: Run, monkeypatch
     assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
 
 
-def test_a_file_that_a_message_names_is_the_same_from_any_folder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_store(Path("profiles"), {"base/old": PARENT, "child": CHILD})
-    assert "(profiles/base/old.toml)" in str(write_baseline(run))
-    Path("below").mkdir()
-    monkeypatch.chdir("below")
-    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
-
-
 def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> None:
     build_store(Path("profiles"), {"b": 'profile.extends = ["gone"]\n'})
     result = run("check", "--baseline", FILE, "--write-baseline")
@@ -167,10 +151,6 @@ def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> N
         assert Path(FILE).read_text() == text
 
 
-def test_a_baseline_that_nobody_named_is_not_written(old: Path, run: Run) -> None:
-    assert run("check", "--write-baseline").code == 2
-
-
 # -- files under other names -----------------------------------------------------------------------------------
 
 #: Whose findings name the preset and its parent: the child overrules what the base locks.
@@ -187,13 +167,11 @@ def write_baseline(run: Run) -> list[dict[str, Any]]:
     ("moves", "also", "exit_code", "remark"),
     [
         pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
-        pytest.param({"a": "nlp/a"}, {}, 0, "profiles/nlp/a.toml as profiles/a.toml", id="another folder"),
         pytest.param(
             {"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"
         ),
         pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
         pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
-        pytest.param({}, {"b": OLD}, 1, "2 in the baseline", id="only copied"),
         pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
     ],
 )
@@ -223,15 +201,8 @@ def test_a_folder_of_presets_that_was_moved_is_known_as_a_whole(run: Run) -> Non
     assert " and 25 more" in result.err
 
 
-def test_a_script_that_was_moved_is_known(run: Run) -> None:
-    Path("job.sh").write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
-    run("scan", ".", "--baseline", FILE, "--write-baseline")
-    Path("job.sh").rename("train.sh")
-    assert run("scan", ".", "--baseline", FILE).code == 0
-
-
 @pytest.mark.parametrize("place", [FILE, "ci/baseline", "ci/accepted.json"])
-def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: str, run: Run, repo: Any) -> None:
+def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: str, run: Run, repo: Repo) -> None:
     repo.commit({"base/old": PARENT, "child": CHILD, "other": OLD})
     os.makedirs("ci", exist_ok=True)
     assert run("check", "--baseline", place, "--write-baseline").code == 0
@@ -244,7 +215,7 @@ def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: st
         assert (same.code, same.out, "gone" in same.err, "which knows" in same.err) == (0, "", False, is_moved), same.err
 
 
-def test_a_finding_with_another_name_in_its_message_is_new(run: Run, repo: Any) -> None:
+def test_a_finding_with_another_name_in_its_message_is_new(run: Run, repo: Repo) -> None:
     repo.commit({"base/old": PARENT, "child": CHILD})
     write_baseline(run)
     repo.commit({"base/new": PARENT, "child": CHILD.replace("base/old", "base/new")})

@@ -18,8 +18,8 @@ import pytest
 
 from npuprof.store.trust import Trusted, keep_trusted
 from support.building import build_store
-from support.lanes import more_at_night
-from support.running import Run
+from support.captured import capture
+from support.running import Run, Store
 from support.waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -76,16 +76,10 @@ def keys(answer: Mapping[str, Any], places: list[int]) -> list[str]:
     return sorted(answer["changes"][place]["key"] for place in places)
 
 
-@pytest.mark.parametrize(
-    ("causes", "expected"),
-    [
-        ("C", ["env.SET_C"]),
-        ("A+P", ["env.SET_A", "env.SET_P"]),
-        ("A+G+P", ["env.SET_A", "env.SET_G", "env.SET_P"]),
-        ("B|N", ["env.SET_B"]),
-        ("A+C|A+M", ["env.SET_A", "env.SET_C"]),
-    ],
-)
+@pytest.mark.parametrize(("causes", "expected"), [
+    ("C", ["env.SET_C"]), ("A+P", ["env.SET_A", "env.SET_P"]), ("A+G+P", ["env.SET_A", "env.SET_G", "env.SET_P"]),
+    ("A+C|A+M", ["env.SET_A", "env.SET_C"]),
+])  # fmt: skip
 def test_a_planted_cause_is_found_each_run_once(run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[str]) -> None:
     answer = ask(run, "--", *judge(causes))
     assert [keys(answer, cause["changes"]) for cause in answer["causes"]] == [expected]
@@ -98,12 +92,7 @@ def test_a_planted_cause_is_found_each_run_once(run: Run, ends: Path, tmp_path: 
     assert len((tmp_path / "runs").read_text()) == made
 
 
-def test_several_at_once_find_the_same(run: Run, ends: Path) -> None:
-    answer = ask(run, "-j", "4", "--", *judge("D+K"))
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_D", "env.SET_K"]
-
-
-def test_the_answer_in_words(run: Run, store: Run) -> None:
+def test_the_answer_in_words(run: Run, store: Store) -> None:
     store({"base": "options.hccl_timeout = 600\n", "good": '[profile]\nextends = ["base"]\n[env]\nX = "1"\nY = "1"\n',
            "worse": "options.hccl_timeout = 900\n", "bad": '[profile]\nextends = ["worse"]\n[env]\nX = "2"\nY = "2"\n'})  # fmt: skip
     result = run("bisect", "good", "bad", "--", "sh", "-c", '[ "$NPUPROF_HCCL_TIMEOUT$X" != 9002 ]')
@@ -128,35 +117,12 @@ def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_caus
     assert [change["key"] for change in json.loads(diff.out)["changes"]] == ["env.SET_C", "env.SET_D"]
 
 
-def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(run: Run, store: Run) -> None:
-    lists = "black-list = {{ to-add = [{}] }}"
-    names = ", ".join(f'"Op{place}"' for place in range(20))
-    store({
-        "good": 'options.precision_mode_v2 = "fp16"\n',
-        "bad": f'[options]\nprecision_mode_v2 = "mixed_float16"\n[options.modify_mixlist]\n{lists.format(names)}\n',
-    })  # fmt: skip
-    answer = ask(run, "--", "sh", "-c", '! grep -qw Op13 "$NPUPROF_MODIFY_MIXLIST"')
-    (cause,) = answer["causes"]
-    changed = [(answer["changes"][place]["key"], answer["changes"][place]["after"]) for place in cause["changes"]]
-    assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
-    assert [len(member["needed_by"]) for member in cause["members"]] == [1, 0]
-    assert answer["runs"] <= 14  # what is promised for one of 21
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("exit 0", "NP954|bad, which should be bad, is good"),
-        ("exit 1", "NP954|good, which should be good, is bad\n|swap the presets"),
-        ("exit 125", "NP954|good, which should be good, is unknown"),
-        ("exit 126", "NP952|the command ended with exit code 126"),
-        ("exit 127", "NP952|the command ended with exit code 127"),
-        ("no-such-command-here", "NP952|the command ended with exit code 127"),
-        ("kill -SEGV $$", "NP952|the command ended with SIGSEGV|--signal bad"),
-        ("exit 134", "NP952|the command ended with exit code 134|--signal bad"),
-        ("exit 255", "NP952|the command ended with exit code 255"),
-    ],
-)
+@pytest.mark.parametrize(("script", "words"), [
+    ("exit 0", "NP954|bad, which should be bad, is good"), ("exit 1", "NP954|good, which should be good, is bad\n|swap the presets"),
+    ("exit 125", "NP954|good, which should be good, is unknown"), ("exit 127", "NP952|the command ended with exit code 127"),
+    ("no-such-command-here", "NP952|the command ended with exit code 127"),
+    ("kill -SEGV $$", "NP952|the command ended with SIGSEGV|--signal bad"),
+])  # fmt: skip
 def test_ends_and_errors_end_it_at_once_with_words(run: Run, ends: Path, script: str, words: str) -> None:
     result = run("bisect", "good", "bad", "--", "sh", "-c", f"echo . >> runs; {script}")
     assert result.code == 2
@@ -179,7 +145,7 @@ def test_a_command_that_is_not_there_is_told_before_anything_runs(run: Run, ends
     assert (result.code, "NP915" in result.err) == (2, True)
 
 
-def test_equal_ends_and_ends_with_errors_are_refused(run: Run, store: Run) -> None:
+def test_equal_ends_and_ends_with_errors_are_refused(run: Run, store: Store) -> None:
     store({"good": "options.hccl_timeout = 600\n", "same": "options.hccl_timeout = 600\n", "wrong": 'options.hccl_timeout = "x"\n'})
     assert "NP954" in run("bisect", "good", "same", "--", "true").err
     assert "NP202" in run("bisect", "good", "wrong", "--", "true").err
@@ -201,21 +167,6 @@ def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(run: Run, e
     assert "bad, which should be bad, is unknown" in refused.err
 
 
-def test_children_that_are_left_behind_are_ended_and_do_not_hold_it_up(run: Run, ends: Path, tmp_path: Path) -> None:
-    answer = ask(run, "-j", "4", "--", "sh", "-c", f'sleep 1000 & echo $! >> {tmp_path}/pids; [ "$SET_E" = good ]')
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
-    assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
-
-
-def test_all_output_of_a_run_is_in_its_log(run: Run, ends: Path) -> None:
-    ask(run, "--", "sh", "-c", 'echo first; head -c 30000000 /dev/zero; echo; echo last; [ "$SET_E" = good ]')
-    logs = sorted(Path().glob(".npuprof/trials/*/logs/*"))
-    assert logs
-    for log in logs:
-        text = log.read_bytes()
-        assert text == b"first\n" + bytes(30_000_000) + b"\nlast\n"
-
-
 def test_what_cannot_be_told_is_said(run: Run, ends: Path) -> None:
     command = [
         "sh",
@@ -229,7 +180,7 @@ def test_what_cannot_be_told_is_said(run: Run, ends: Path) -> None:
     assert "not told: whether env.SET_E matters" in result.out
 
 
-def test_a_rendered_file_is_fresh_for_each_run(run: Run, store: Run) -> None:
+def test_a_rendered_file_is_fresh_for_each_run(run: Run, store: Store) -> None:
     store({"good": "[options]\nhccl_timeout = 600\ndeterministic = 0\n", "bad": "[options]\nhccl_timeout = 900\ndeterministic = 1\n"})
     answer = ask(run, "--to", "session", "--", "sh", "-c", '! grep -q "i = 900" "$0"', "{code}")
     assert keys(answer, answer["causes"][0]["changes"]) == ["hccl_timeout"]
@@ -250,11 +201,6 @@ def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
     assert "told no value of the metric" in none.err
 
 
-def test_a_metric_that_is_no_number_is_bad(run: Run, ends: Path) -> None:
-    answer = ask(run, "--metric", "loss=(\\S+)", "--", "sh", "-c", '[ "$SET_C" = bad ] && echo loss=nan || echo loss=0.5')
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
-
-
 #: Adds one to a counter of each combination, and leaves it in $n.
 COUNT = "f=n-$NPUPROF_DIGEST; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
 
@@ -272,11 +218,6 @@ def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
     said = " ".join(shown.err.split())
     assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in said
     assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
-
-
-def test_agreeing_runs_decide_without_the_others(run: Run, ends: Path) -> None:
-    answer = ask(run, "--repeat", "5", "--", "sh", "-c", '[ "$SET_C" = good ]')
-    assert {len(trial["runs"]) for trial in answer["trials"]} == {3}
 
 
 def test_more_repeats_count_the_runs_that_were_made(run: Run, ends: Path, tmp_path: Path) -> None:
@@ -305,7 +246,6 @@ def test_a_tie_is_undecided(run: Run, ends: Path) -> None:
     ("noise", "flags", "message"),
     [
         (0, ("--repeat", "4"), ""),
-        (2, ("--repeat", "4", "--tolerance", "3%"), ""),
         (9, ("--repeat", "5"), "the command is flaky, and the majority decides"),
     ],
 )
@@ -331,25 +271,6 @@ def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, 
     assert len((tmp_path / "runs").read_text()) == answer["runs"]
 
 
-def test_a_limit_below_the_runs_of_the_ends_is_reported(run: Run, ends: Path) -> None:
-    result = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A"))
-    assert (result.code, result.out.startswith("Not found yet: 16 changes still in question")) == (2, True)
-
-
-def test_a_flaky_search_that_ran_out_of_runs_goes_on_with_the_same_command(run: Run, ends: Path, tmp_path: Path) -> None:
-    words = ["--repeat", "4", "--max-runs", "12", "--", "sh", "-c", 'echo >> runs; [ "$SET_C" = good ]']
-    first = run("bisect", "good", "bad", *words)
-    assert first.code == 2
-    assert "run the same command again, or with a greater --max-runs, to go on" in first.out
-    for _ in range(9):
-        last = run("bisect", "good", "bad", *words)
-        if last.code == 0:
-            break
-    answer = ask(run, *words)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
-    assert (tmp_path / "runs").read_text().count("\n") == answer["runs"]
-
-
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*NPUPROF, "bisect", "good", "bad", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -366,12 +287,12 @@ def settle(path: Path) -> int:
     return sizes[-1]
 
 
-@pytest.mark.parametrize("number", more_at_night([signal.SIGKILL], [signal.SIGINT, signal.SIGTERM]))
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
     command = ["sh", "-c", 'sleep 0.05; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_M" != badbad ]']
     begun = tmp_path / "done"
     begun.touch()
-    for patience in (0.0, 0.07, 0.15, 0.23):
+    for patience in (0.0, 0.15):
         before = settle(begun)
         with start(tmp_path, "--", *command) as process:
             wait_for(lambda: begun.stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
@@ -384,7 +305,7 @@ def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, end
     answer = ask(run, "--", *command)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_M"]
     ran = (tmp_path / "done").read_text().split()
-    assert len(ran) - len(set(ran)) <= 4  # the run that was under way, of each that was killed
+    assert len(ran) - len(set(ran)) <= 2  # the run that was under way, of each that was killed
 
 
 def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(run: Run, ends: Path, tmp_path: Path) -> None:
@@ -410,12 +331,7 @@ def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path
         process.communicate(timeout=20)
 
 
-def test_presets_that_change_under_way_change_nothing(run: Run, ends: Path, tmp_path: Path) -> None:
-    answer = ask(run, "--", "sh", "-c", 'echo "broken = [" > profiles/bad.toml; [ "$SET_B" = good ]')
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
-
-
-def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Run, tmp_path: Path) -> None:
+def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Store, tmp_path: Path) -> None:
     ask_launcher = 'DEVICE = { launcher = "local-rank" }\n'
     store({name: preset(name, more=ask_launcher) for name in ("good", "bad")})
     script = 'echo "$ASCEND_DEVICE_ID $DEVICE $RANK_ID" >> devices; mkdir "busy$DEVICE" || exit 125; sleep 0.05; rmdir "busy$DEVICE"'
@@ -428,16 +344,7 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Run, t
     assert run("bisect", "good", "bad", "--devices", "x", "--", "true").code == 2
 
 
-def test_revisions_and_files_are_ends_too(run: Run, repo: Any) -> None:
-    repo.write({"leaf": preset("good")})
-    repo.commit(message="one")
-    repo.write({"leaf": preset("bad")})
-    result = run("bisect", "leaf@HEAD", "leaf", "--trust", "--format", "json", "--", *judge("H"))
-    answer = json.loads(result.out)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
-
-
-def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Run) -> None:
+def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Store) -> None:
     store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
     result = run("bisect", "good", "bad", "--", *judge("H"))
     assert "not tried: profile.scenario differs" in result.out
@@ -453,21 +360,6 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
 
 
-def test_what_has_run_against_a_rule_is_an_end_without_the_checks(run: Run, store: Run, tmp_path: Path) -> None:
-    broken = 'options.precision_mode_v2 = "fp16"\noptions.modify_mixlist.black-list.to-add = ["Cast"]\n'
-    store({"good": broken + preset("good"), "bad": broken + preset("bad")})
-    judged = judge("H")
-    assert run("bisect", "good", "bad", "--", *judged).code == 2
-    for name in ("good", "bad"):
-        words = [*NPUPROF, "run", name, "--no-check", "--record", "records", "--", "true"]
-        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
-    words = ["bisect", "records/good.0.run.json", "records/bad.0.run.json"]
-    refused = run(*words, "--", *judged)
-    assert (refused.code, "NP303" in refused.err) == (2, True)
-    result = run(*words, "--no-check", "--", *judged)
-    assert (result.code, "env.SET_H" in result.out) == (0, True), result.err
-
-
 def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: Run, ends: Path, tmp_path: Path) -> None:
     script = tmp_path / "judge.sh"
     script.write_text('[ "$SET_E" = good ]\n')
@@ -478,15 +370,7 @@ def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: R
     assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
 
 
-def test_a_metric_in_the_middle_of_a_long_output_counts(run: Run, ends: Path) -> None:
-    script = 'head -c 3000000 /dev/zero; echo; [ "$SET_C" = bad ] && echo loss=9 || echo loss=1; head -c 3000000 /dev/zero; echo; exit 0'
-    answer = ask(run, "--metric", "loss=([0-9.]+)", "--", "sh", "-c", script)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
-
-
-@pytest.mark.parametrize(
-    "line", ['{"digest": 7, "exit": 0}', '{"digest": "a", "exit": "0"}', '{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"]
-)
+@pytest.mark.parametrize("line", ['{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"])
 def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, ends: Path, tmp_path: Path, line: str) -> None:
     ask(run, "--", *judge("B"))
     (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
@@ -495,43 +379,12 @@ def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, 
     assert (result.code, "NP951" in result.err, "journal.jsonl:" in result.err) == (2, True, True), result.err
 
 
-def test_a_disk_that_is_full_before_anything_runs_is_told_with_the_path(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.open
-
-    def refuse(path: Any, *more: Any, **named: Any) -> int:
-        if str(path).endswith("lock"):
-            raise OSError(28, "No space left on device")
-        return real(path, *more, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", refuse)
-        result = run("bisect", "good", "bad", "--", *judge("E"))
-    assert (result.code, "NP012" in result.err, "lock" in result.err) == (2, True, True), result.err
-
-
-def show_on_terminal(words: list[str], tmp_path: Path) -> bytes:
-    import pty
-
-    near, far = pty.openpty()
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far) as process:
-        os.close(far)
-        shown = b""
-        try:
-            while piece := os.read(near, 4096):
-                shown += piece
-        except OSError:  # the other end is closed
-            pass
-        os.close(near)
-        assert process.wait(30) in (0, 1)
-    return shown
-
-
 def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: Path, tmp_path: Path) -> None:
     command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_M" != badbad ]']
     words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
-    shown = show_on_terminal(words, tmp_path)
-    assert re.search(rb"run \d+: \d+ of 16 changes ruled out", shown)
-    assert shown.endswith(b"\r\x1b[K")
+    shown = capture(words[3:], 80, tmp_path)
+    assert re.search(r"run \d+: \d+ of 16 changes ruled out", shown)
+    assert "\r\x1b[K" in shown
     done = subprocess.run([*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True)
     assert done.stderr == b""
 
@@ -557,7 +410,7 @@ def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Pa
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
 
 
-def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Run) -> None:
+def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Store) -> None:
     store({
         "good": 'options.precision_mode_v2 = "fp16"\n',
         "bad": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["A", "B", "C", "D"] } }\n',
@@ -574,40 +427,13 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"),
-        (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
-        (["good", "nosuch", "--", "true"], "no preset 'nosuch'"),
-        (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
-        (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
-        (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"),
-        (["good", "bad", "--to", "sesion", "--", "true"], "session"),
-        (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"), (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
+    (["good", "nosuch", "--", "true"], "no preset 'nosuch'"), (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
+    (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"), (["good", "bad", "--to", "sesion", "--", "true"], "session"),
+    (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
+])  # fmt: skip
 def test_what_cannot_be_understood_is_said_before_anything_runs(run: Run, ends: Path, words: list[str], said: str) -> None:
     result = run("bisect", *words)
     assert (result.code, said in result.err) == (2, True), result.err
     assert not Path(".npuprof").exists()
-
-
-def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: Run, ends: Path, tmp_path: Path) -> None:
-    import random
-
-    chance = random.Random(11)
-    command = ["sh", "-c", 'sleep 0.03; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_G$SET_M" != badbadbad ]']
-    (tmp_path / "done").touch()
-    for _ in range(5):
-        before = (tmp_path / "done").stat().st_size
-        with start(tmp_path, "-j", "3", "--", *command) as process:
-            wait_for(lambda: (tmp_path / "done").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
-            time.sleep(chance.random() / 4)
-            process.kill()
-    answer = ask(run, "-j", "3", "--", *command)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_G", "env.SET_M"]
-    kept = {trial["digest"] for trial in answer["trials"]}
-    ran = (tmp_path / "done").read_text().split()
-    assert kept <= set(ran)
-    assert all(ran.count(digest) <= 6 for digest in kept)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from npuprof import __version__
 from npuprof.commands import framework
-from npuprof.commands.framework import GROUPS, Verb, application, list_verb_names, list_verbs, load_verb
-from support.building import REPOSITORY, examples, toml
-from support.running import Run
+from npuprof.commands.framework import GROUPS, Verb, application, list_verb_names, list_verbs
+from support.building import examples
+from support.running import Run, Store
 
 PRESETS = {
     "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'
@@ -31,32 +27,22 @@ PRESETS = {
 
 
 @pytest.fixture(autouse=True)
-def presets(store: Any) -> None:
+def presets(store: Store) -> None:
     store(PRESETS)
 
 
 #: Words, exit code.
 EXITS = [
-    (["list"], 0), (["list", "--tree"], 0), (["list", "--where", "hccl_timeout == 1800"], 0), (["show", "leaf"], 0),
-    (["list", "--where", "hccl_timeout == 1800", "--where", "hccl_timeout > 1"], 0),
-    (["show", "leaf", "--origin"], 0),
-    (["explain", "leaf", "hccl_timeout"], 0), (["explain", "leaf", "deterministic"], 0), (["options"], 0), (["options", "dump"], 0),
-    (["option", "hccl_timeout"], 0), (["option", "--", "--soc_version"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0),
-    (["rule"], 0), (["rule", "np201"], 0),
-    (["check", "leaf"], 0), (["check", "worrying"], 0), (["check", "worrying", "--strict"], 1), (["check", "wrong"], 1), (["check"], 1),
-    (["check", "gone"], 2), (["check", "leaf", "gone"], 2), (["render", "leaf"], 0), (["render", "wrong"], 2),
-    (["render", "wrong", "--no-check"], 2),
-    (["render", "base"], 2), (["render", "base", "--no-check"], 0), (["render", "leaf", "--to", "nothing"], 2),
-    (["env", "leaf"], 0), (["env", "leaf", "--unset"], 0),
-    (["env", "leaf", "--shell", "nothing"], 2), (["--help"], 0), (["-h"], 0), (["render", "-h"], 0), (["--version"], 0),
-    ([], 2), (["nothing"], 2),
-    (["show"], 2), (["show", "leaf", "more"], 2), (["show", "leaf", "--bogus"], 2), (["show", "gone"], 2),
-    (["explain", "leaf", "nothing"], 2),
+    (["list"], 0), (["list", "--where", "hccl_timeout == 1800"], 0), (["show", "leaf"], 0), (["explain", "leaf", "hccl_timeout"], 0),
+    (["options", "dump"], 0), (["option", "hccl_timeout"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0), (["rule", "np201"], 0),
+    (["check", "leaf"], 0), (["check", "worrying"], 0), (["check", "worrying", "--strict"], 1), (["check", "wrong"], 1),
+    (["check", "gone"], 2), (["render", "leaf"], 0), (["render", "wrong"], 2), (["render", "wrong", "--no-check"], 2),
+    (["render", "base"], 2), (["render", "base", "--no-check"], 0), (["render", "leaf", "--to", "nothing"], 2), (["env", "leaf"], 0),
+    (["env", "leaf", "--shell", "nothing"], 2), (["--help"], 0), (["render", "-h"], 0), (["--version"], 0), ([], 2), (["nothing"], 2),
+    (["show", "leaf", "more"], 2), (["show", "leaf", "--bogus"], 2), (["show", "gone"], 2), (["explain", "leaf", "nothing"], 2),
     (["option", "nothing"], 2), (["options", "no such words"], 2), (["rule", "NP000"], 2), (["show", "leaf", "--format", "yaml"], 2),
-    (["check", "--format", "xml"], 2), (["check", "--severity", "loud"], 2), (["show", "leaf", "--color", "red"], 2),
-    (["list", "--where", "("], 2),
-    (["show", "leaf", "--cann", "1"], 2), (["show", "leaf", "--product", "x"], 2), (["render"], 2), (["env"], 2),
-    (["render", "leaf", "more"], 2),
+    (["check", "--severity", "loud"], 2), (["show", "leaf", "--color", "red"], 2), (["list", "--where", "("], 2),
+    (["show", "leaf", "--cann", "1"], 2),
 ]  # fmt: skip
 
 
@@ -64,6 +50,8 @@ EXITS = [
 def test_exit_codes_and_streams(run: Run, words: list[str], code: int) -> None:
     result = run(*words)
     assert result.code == code, (result.out, result.err)
+    assert run(*words) == result, "two runs are byte-identical"
+    assert "\x1b" not in result.out + result.err
     if code == 0:
         assert result.out or words == ["check", "leaf"], "no answer"
     elif words[:1] != ["check"] and words:  # no words at all: the help
@@ -72,14 +60,7 @@ def test_exit_codes_and_streams(run: Run, words: list[str], code: int) -> None:
     assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize(("words", "code"), EXITS)
-def test_two_runs_are_byte_identical_and_nothing_in_a_pipe_is_coloured(run: Run, words: list[str], code: int) -> None:
-    first = run(*words)
-    assert run(*words) == first
-    assert "\x1b" not in first.out + first.err
-
-
-def test_several_conditions_are_all_to_be_met(store: Any, run: Run) -> None:
+def test_several_conditions_are_all_to_be_met(store: Store, run: Run) -> None:
     """A second --where was refused once; an 'or' in one of them does not reach into the other."""
     store({"a": "[options]\nhccl_timeout = 1733\n", "b": "[options]\nhccl_timeout = 1900\n", "c": "[env]\nX = 1\n"})
     either = ["--where", "hccl_timeout == 1733 or env.X == 1", "--where", "hccl_timeout > 1000"]
@@ -104,17 +85,6 @@ def test_json_has_a_schema_and_no_surprises(run: Run, words: list[str]) -> None:
     assert answer["schema"].partition("/")[2].isdigit()
 
 
-def test_json_can_be_read_whatever_a_preset_holds(run: Run, store: Any) -> None:
-    store(
-        {
-            "odd": toml({"options": {"a": float("inf"), "b": 2**70, "c": "\u2028\x7f", "d": "\U0001f600"}})
-            + "x = nan\ny = 1979-05-27T07:32:00Z\n"
-        }
-    )
-    for words in (["show", "odd"], ["explain", "odd", "x"], ["check", "odd"], ["list"]):
-        json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-
-
 def test_check_speaks_sarif_and_github(run: Run) -> None:
     sarif = json.loads(run("check", "--format", "sarif").out)
     assert sarif["version"] == "2.1.0"
@@ -128,7 +98,7 @@ def test_check_speaks_sarif_and_github(run: Run) -> None:
     assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
 
 
-def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(run: Run, store: Any) -> None:
+def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(run: Run, store: Store) -> None:
     def report() -> list[dict[str, Any]]:
         said = run("check", "--format", "gitlab")
         assert said.code == 1, said.err
@@ -177,15 +147,6 @@ def test_colour_is_for_terminals_and_for_who_asks(run: Run, monkeypatch: pytest.
     assert is_colour_wanted("auto", Terminal()), "an empty NO_COLOR is none"
     monkeypatch.setenv("TERM", "dumb")
     assert not is_colour_wanted("auto", Terminal())
-
-
-def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    for words in (["--help"], ["render", "--help"], ["show", "--bogus"]):
-        result = run(*words)
-        assert "\x1b" not in result.out + result.err
-        assert "─" not in result.out + result.err
-    assert run("--version").out == f"npuprof {__version__}\n"
 
 
 VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
@@ -281,7 +242,7 @@ def test_show_with_origins_places_every_element(run: Run) -> None:
     ]  # fmt: skip
 
 
-def test_show_can_be_read_back(run: Run, store: Any) -> None:
+def test_show_can_be_read_back(run: Run, store: Store) -> None:
     shown = run("show", "leaf").out
     store({"copy": shown})
     digest = {row["name"]: row["digest"] for row in json.loads(run("list", "--format", "json").out)["presets"]}
@@ -291,7 +252,7 @@ def test_show_can_be_read_back(run: Run, store: Any) -> None:
     assert json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"] == digest["leaf"]
 
 
-def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Run, store: Any) -> None:
+def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Run, store: Store) -> None:
     text = """profiling_options = '{"output":"/p","training_trace":"on"}'"""
     store({"base": f"[options]\n{text}\n", "top": 'profile.extends = ["base"]\noptions.profiling_options.output = "/q"\n'})
     lines = run("show", "top", "--origin").out.splitlines()
@@ -301,19 +262,7 @@ def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Run, store: Any) -
     assert 'overruled    "/p" of base (profiles/base.toml:2)' in run("explain", "top", "profiling_options.output").out
 
 
-def test_an_appended_element_overrules_none_of_those_before_it(run: Run, store: Any) -> None:
-    base = "[options]\ndump_step = [1, 2]\n"
-    store({"old": "options.dump_step = [8, 9, 10]\n", "base": f'profile.extends = ["old"]\n{base}'})
-    store({"top": 'profile.extends = ["base"]\nappend.options.dump_step = [3, 4]\n'})
-    first, third, last = (run("explain", "top", f"dump_step[{index}]").out for index in (0, 2, 3))
-    assert "set by       base (profiles/base.toml:3)\n  overruled    8 of old (profiles/old.toml:1)\n" in first
-    assert "set by       top (profiles/top.toml:2, append)\n  overruled    10 of old (profiles/old.toml:1)\n" in third
-    assert first.count("overruled") == third.count("overruled") == 1
-    assert "dump_step[3] = 4\n" in last
-    assert "overruled" not in last
-
-
-def test_explain_names_only_who_cleared_the_place_in_question(run: Run, store: Any) -> None:
+def test_explain_names_only_who_cleared_the_place_in_question(run: Run, store: Store) -> None:
     lists = "options.modify_mixlist = { black-list = { to-add = ['A'] }, white-list = { to-add = ['B'] } }"
     store({"base": lists, "top": "profile.extends = ['base']\nprofile.unset = ['modify_mixlist.black-list']\n"})
     assert "cleared by   top (profiles/top.toml:2, unset)" in run("explain", "top", "modify_mixlist.black-list.to-add").out
@@ -321,7 +270,7 @@ def test_explain_names_only_who_cleared_the_place_in_question(run: Run, store: A
     assert "cleared by" not in run("explain", "top", "modify_mixlist.white-list").out
 
 
-def test_explain_names_winner_losers_default_and_rules(run: Run, store: Any) -> None:
+def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -> None:
     store({"over": '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n[options]\nhccl_timeout = 600\n'})
     out = run("explain", "over", "hccl_timeout", "--set", "hccl_timeout=5").out
     assert out.startswith("over: hccl_timeout = 5\n")
@@ -419,8 +368,8 @@ def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
 def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
     names, words = line
     plain = framework.parse_plain_words(VERBS[names], words)
-    if plain is None:
-        return
+    assume(plain is not None)  # hypothesis fails where too few are
+    assert plain is not None
     heard: list[tuple[type[Verb], dict[str, Any]]] = []
 
     def listen(one: type[Verb], given: dict[str, Any]) -> int:
@@ -443,13 +392,6 @@ PLAIN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", PLAIN)
-def test_what_people_type_is_taken_the_quick_way(words: list[str]) -> None:
-    found = load_verb(words)
-    assert found is not None
-    assert framework.parse_plain_words(found[1], found[2]) is not None
-
-
 @pytest.mark.parametrize("words", [words for words in PLAIN if words[0] not in ("run", "log", "set", "git")])
 def test_both_ways_answer_the_same(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = run(*words, stdin=b"[options]\nhccl_timeout = 3\n")
@@ -457,76 +399,28 @@ def test_both_ways_answer_the_same(run: Run, words: list[str], monkeypatch: pyte
     assert run(*words, stdin=b"[options]\nhccl_timeout = 3\n") == quick
 
 
-def test_the_quick_way_imports_nothing_heavy() -> None:
-    code = (  # what a NamedTuple itself imports, which since Python 3.14 is ast, is not ours
-        "import sys\nfrom typing import NamedTuple\nclass Named(NamedTuple):\n    a: int\nown = set(sys.modules)\n"
-        "from npuprof.__main__ import main\nassert main(sys.argv[1:]) == 0\n"
-        "heavy = {'typer', 'click', 'rich', 'git', 'deepdiff', 'tomlkit', 'subprocess', 'json', 'dataclasses', 'inspect',"
-        "'hashlib', 'difflib', 'ast'}\n"
-        "assert not (heavy - own) & set(sys.modules), heavy & set(sys.modules)\n"
-    )
-    # `-S` keeps the environment's own start-up files from importing what they like.
-    for words in (["render", "bert-training", "--store=builtin:"], ["env", "bert-training", "--store=builtin:"]):
-        command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n{code}", *words]
-        result = subprocess.run(
-            command, capture_output=True, check=False, env={"HOME": os.environ["HOME"], "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
-        )
-        assert result.returncode == 0, result.stderr.decode()
-
-
-def test_the_installed_command_is_the_same_as_the_module() -> None:
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    by_module = subprocess.run([sys.executable, "-m", "npuprof", "show", "leaf"], capture_output=True, check=True, env=env)
-    by_script = subprocess.run(
-        [sys.executable, "-c", "from npuprof.__main__ import script; script()", "show", "leaf"], capture_output=True, check=True, env=env
-    )
-    assert by_module.stdout == by_script.stdout
-    assert by_module.stderr == b""
-
-
-@pytest.mark.parametrize(
-    ("where", "what", "hint"),
-    [
-        ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"),
-        ("not deterministic", "deterministic stands alone", "deterministic == 0"),
-        ("hccl_timeout == 1 and enable_dump", "enable_dump stands alone", "enable_dump == true"),
-        ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
-        ("'a'", "true or false whatever a preset says", "compare an option"),
-        ("1", "true or false whatever a preset says", "compare an option"),
-        ("(1 < 2) == 3", "true or false whatever a preset says", "compare an option"),
-        ("3 == 3", "true or false whatever a preset says", "compare an option"),
-        ("hccl_timeout == 1 or 'a' == 'b'", "true or false whatever a preset says", "compare an option"),
-        ("hccl_timeout > '600'", "hccl_timeout holds a whole number", "hccl_timeout > 600"),
-        ("jit_compile == true", "jit_compile holds text", 'jit_compile == "true"'),
-        ("enable_dump != 'no'", "enable_dump holds true or false", "enable_dump != false"),
-        ("hccl_timeout == 'a'", "hccl_timeout holds a whole number, and is compared with 'a'", "hccl_timeout =="),
-        ("'x' < hccl_timeout", "hccl_timeout holds a whole number", "hccl_timeout =="),
-        ("hccl_timeout in (1, 'x')", "hccl_timeout holds a whole number", "hccl_timeout =="),
-        ("precision_mode_v2 == 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
-        ("enable_dump == 1", "enable_dump holds true or false", "enable_dump == true"),
-        ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT holds a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
-        ('atc.framework == "3"', "atc.framework holds a whole number", "atc.framework == 3"),
-        ("atc.soc_version == 910", "atc.soc_version holds text", 'atc.soc_version == "910"'),
-        ('estimator.save_checkpoints_steps == "1000"', "holds a whole number", "estimator.save_checkpoints_steps == 1000"),
-        ("scenario == 3", "scenario holds text", 'scenario == "training"'),
-        ("scenario == training", "training is no setting", 'scenario == "training"'),
-        ("precision_mode_v2 == fp16", "fp16 is no setting, and a text stands in quotes", 'precision_mode_v2 == "fp16"'),
-        ("precision_mode_v2 > 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
-        ("env.HCCL_ALGO > 'a'", "holds text, and is compared with 'a'", "env.HCCL_ALGO =="),
-        ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
-        ("- 'a' == hccl_timeout", "is not a condition", "precision_mode_v2"),
-        ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
-        ("hccl_timeout ==", "is not a condition", "precision_mode_v2"),
-        (" ", "is not a condition", "precision_mode_v2"),
-        ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
-        ("hccl_timeout == 1 or a.b", "a.b stands alone", "a.b is set"),
-        ("not product.y", "product.y stands alone", "product.y is unset"),
-        ("abstract", "abstract stands alone in 'abstract', and is no setting", "compare an option, or scenario"),
-        ("hccl_timeot", "hccl_timeot stands alone", "did you mean 'hccl_timeout'?"),
-        ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
-        ("hccl_timeout in [1836]", "is not a condition", "write 'hccl_timeout in (1836,)'"),
-    ],
-)
+@pytest.mark.parametrize(("where", "what", "hint"), [
+    ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"), ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
+    ("'a'", "true or false whatever a preset says", "compare an option"),
+    ("hccl_timeout == 1 or 'a' == 'b'", "true or false whatever a preset says", "compare an option"),
+    ("jit_compile == true", "jit_compile holds text", 'jit_compile == "true"'),
+    ("enable_dump != 'no'", "enable_dump holds true or false", "enable_dump != false"),
+    ("hccl_timeout == 'a'", "hccl_timeout holds a whole number, and is compared with 'a'", "hccl_timeout =="),
+    ("hccl_timeout in (1, 'x')", "hccl_timeout holds a whole number", "hccl_timeout =="),
+    ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT holds a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
+    ("atc.soc_version == 910", "atc.soc_version holds text", 'atc.soc_version == "910"'),
+    ('estimator.save_checkpoints_steps == "1000"', "holds a whole number", "estimator.save_checkpoints_steps == 1000"),
+    ("scenario == training", "training is no setting", 'scenario == "training"'),
+    ("precision_mode_v2 == fp16", "fp16 is no setting, and a text stands in quotes", 'precision_mode_v2 == "fp16"'),
+    ("env.HCCL_ALGO > 'a'", "holds text, and is compared with 'a'", "env.HCCL_ALGO =="),
+    ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
+    ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"), ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
+    ("not product.y", "product.y stands alone", "product.y is unset"),
+    ("abstract", "abstract stands alone in 'abstract', and is no setting", "compare an option, or scenario"),
+    ("hccl_timeot", "hccl_timeot stands alone", "did you mean 'hccl_timeout'?"),
+    ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
+    ("hccl_timeout in [1836]", "is not a condition", "write 'hccl_timeout in (1836,)'"),
+])  # fmt: skip
 def test_what_is_no_question_is_said_with_what_to_write(run: Run, where: str, what: str, hint: str) -> None:
     done = run("list", "--where", where)
     assert (done.code, done.out) == (2, "")
@@ -534,24 +428,12 @@ def test_what_is_no_question_is_said_with_what_to_write(run: Run, where: str, wh
     assert hint in done.err.partition("try:")[2]
 
 
-@pytest.mark.parametrize("words", [("render", "x"), ("env", "x"), ("run", "x", "--", "true")])
-def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...], store: Any) -> None:
-    store({"x": '[options]\nhccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1836 }\n'})
-    for product, said in ((), True), (("--product", "atlas-a3"), False), (("--product", "atlas-a2"), False):
-        done = subprocess.run([sys.executable, "-m", "npuprof", words[0], *product, *words[1:]], capture_output=True, text=True, check=True)
-        assert ("npuprof: an override takes part only with --product: profiles/x.toml:3" in done.stderr) is said
-
-
-@pytest.mark.parametrize(
-    ("asked", "value"),
-    [
-        ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("my/a+b.toml", "8"),
-        ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"),
-        ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
-        ("none+my/x.toml", "no preset 'none'"),
-    ],
-)  # fmt: skip
-def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked", "value"), [
+    ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("my/a+b.toml", "8"), ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"),
+    ("-+leaf", "5"), ("my/x.toml+-", "9"), ("leaf+my/none.toml", "there is no file 'my/none.toml'"),
+    ("./none+x.toml", "there is no file './none+x.toml'"), ("none+my/x.toml", "no preset 'none'"),
+])  # fmt: skip
+def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Store, run: Run, tmp_path: Path) -> None:
     store({"leaf": "options.hccl_timeout = 5\n", "other": "options.hccl_timeout = 6\n"})
     (tmp_path / "my").mkdir()
     (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
@@ -564,15 +446,12 @@ def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, r
             assert (result.code, value in result.err) == (2, True), result.err
 
 
-@pytest.mark.parametrize(
-    ("where", "found"),
-    [
-        ("env.HCCL_CONNECT_TIMEOUT == 600", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
-        ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
-        ("env.TMPDIR == 5", ["number", "text"]), ("env.TMPDIR == '5'", ["number", "text"]),
-        ("env.TMPDIR != 5", []), ("scenario in ('training', 'offline')", ["number"]), ("hccl_timeout == 5", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("where", "found"), [
+    ("env.HCCL_CONNECT_TIMEOUT == 600", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
+    ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]), ("env.TMPDIR == 5", ["number", "text"]),
+    ("env.TMPDIR == '5'", ["number", "text"]), ("env.TMPDIR != 5", []), ("scenario in ('training', 'offline')", ["number"]),
+    ("hccl_timeout == 5", []),
+])  # fmt: skip
 def test_a_variable_is_one_however_its_number_is_written(where: str, found: list[str], tmp_path: Path, run: Run) -> None:
     store = tmp_path / "other"
     store.mkdir()

@@ -47,73 +47,28 @@ def offered(line: str) -> list[str]:
     return [word for word, _ in completion.find_candidates(words, current) if word.startswith(current)]
 
 
-@pytest.mark.parametrize(
-    ("line", "there", "absent"),
-    [
-        ("", ["show", "check", "git", "--help", "--version"], ["merge-driver", "verb", "application"]),
-        ("sh", ["show"], ["check"]),
-        ("git ", ["install", "uninstall", "status"], ["merge-driver", "judgement", "show"]),
-        ("show ", ["bert", "base/training", "mixins/x"], []),
-        ("show b", ["bert", "base/training"], ["mixins/x"]),
-        ("show --store profiles b", ["bert"], []),
-        ("show bert@", ["bert@1.1.0", "bert@1.0.0", "bert@HEAD", "bert@next"], ["bert@bert/v1.0.0"]),
-        ("show bert+", ["bert+mixins/x"], []),
-        ("show bert+mixins/x+", ["bert+mixins/x+base/training"], []),
-        ("show bert --with ", ["mixins/x"], ["--with"]),
-        ("show bert --with=m", ["--with=mixins/x"], []),
-        ("render bert --to s", ["session", "session-migrated"], ["toml"]),
-        ("render bert --to=t", ["--to=toml"], []),
-        ("render bert --", ["--to", "--output", "--set", "--help"], ["-t"]),
-        ("new fresh --extends be", ["bert"], []),
-        ("show bu", ["builtin:"], []),
-        ("show b", ["bert"], ["builtin:"]),
-        ("show builtin:", ["builtin:base/training"], ["builtin:bert"]),
-        ("show bert+builtin:mix", ["bert+builtin:mixins/deterministic"], []),
-        ("release bert ", ["1.1.1", "1.2.0", "2.0.0"], ["1.1.0", "1.0.1"]),
-        ("release base/training ", ["1.0.0"], ["1.1.1"]),
-        ("check --select NP30", ["NP301", "NP303"], []),
-        ("sweep bert --vary hccl_timeo", ["hccl_timeout="], []),
-        ("check bert ", ["mixins/x"], []),
-        ("check --severity ", ["error", "warning", "info"], []),
-        ("check --cann 9", ["9.0.0", "9.1.0"], ["8.0.0"]),
-        ("check --product atlas-a", ["atlas-a2", "atlas-a2-training", "atlas-a3"], ["ascend-950"]),
-        ("set bert hccl_", ["hccl_timeout="], []),
-        ("set bert env.HCCL_C", ["env.HCCL_CONNECT_TIMEOUT="], []),
-        ("set bert precision_mode_v2=m", ["precision_mode_v2=mixed_float16"], ["precision_mode_v2=fp16"]),
-        ("set bert hcom_parallel=", ["hcom_parallel=true", "hcom_parallel=false"], []),
-        ("set bert deterministic=", ["deterministic=0", "deterministic=1"], []),
-        ("render bert --set jit_compile=", ["jit_compile=auto"], []),
-        ("unset bert ", ["hccl_timeout", "precision_mode_v2"], []),
-        ("explain bert precision_", ["precision_mode_v2", "precision_mode"], []),
-        ("log bert hccl", ["hccl_timeout"], []),
-        ("explain bert profile.", ["profile.scenario", "profile.cann"], []),
-        ("explain bert atc.soc", ["atc.soc_version"], []),
-        ("set bert profile.sc", ["profile.scenario="], []),
-        ("set bert profile.scenario=", ["profile.scenario=training"], []),
-        ("set bert hccl_timeout=", ["hccl_timeout=1836"], []),
-        ("option hccl", ["hccl_timeout"], []),
-        ("rule NP30", ["NP301", "NP302"], ["NP201"]),
-        ("diff --rev ", ["HEAD", "next", "bert/v1.0.0"], []),
-        ("diff bert m", ["mixins/x"], []),
-        ("env bert --shell ", ["bash", "fish", "pwsh"], []),
-        ("env bert --format d", ["dotenv", "docker"], []),
-        ("restore b", ["bert"], []),
-        ("release b", ["bert"], []),
-        ("migrate bert --cann 9", ["9.0.0"], []),
-        ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
-        ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
-        ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
-        ("yank b", ["bert"], []),
-        ("options --risk ", ["numerics", "memory", "performance"], []),
-        ("list --where prec", ["precision_mode_v2"], []),
-        ("list --where env.HCCL_C", ["env.HCCL_CONNECT_TIMEOUT"], []),
-        ("list --store b", ["builtin:"], []),
-        ("list --store ", ["builtin:", "profiles/"], []),
-        ("trust b", ["builtin:"], []),
-        ("show bert ", [], ["bert"]),
-        ("shwo ", [], ["bert"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "there", "absent"), [
+    ("", ["show", "check", "git", "--help", "--version"], ["merge-driver", "verb", "application"]),
+    ("git ", ["install", "uninstall", "status"], ["merge-driver", "judgement", "show"]),
+    ("show ", ["bert", "base/training", "mixins/x"], []), ("show --store profiles b", ["bert"], []),
+    ("show bert@", ["bert@1.1.0", "bert@1.0.0", "bert@HEAD", "bert@next"], ["bert@bert/v1.0.0"]), ("show bert+", ["bert+mixins/x"], []),
+    ("show bert --with ", ["mixins/x"], ["--with"]), ("render bert --to s", ["session", "session-migrated"], ["toml"]),
+    ("render bert --", ["--to", "--output", "--set", "--help"], ["-t"]), ("show bu", ["builtin:"], []),
+    ("show builtin:", ["builtin:base/training"], ["builtin:bert"]), ("release bert ", ["1.1.1", "1.2.0", "2.0.0"], ["1.1.0", "1.0.1"]),
+    ("check --select NP30", ["NP301", "NP303"], []), ("sweep bert --vary hccl_timeo", ["hccl_timeout="], []),
+    ("check --cann 9", ["9.0.0", "9.1.0"], ["8.0.0"]), ("set bert hccl_", ["hccl_timeout="], []),
+    ("set bert precision_mode_v2=m", ["precision_mode_v2=mixed_float16"], ["precision_mode_v2=fp16"]),
+    ("set bert deterministic=", ["deterministic=0", "deterministic=1"], []), ("unset bert ", ["hccl_timeout", "precision_mode_v2"], []),
+    ("log bert hccl", ["hccl_timeout"], []), ("explain bert profile.", ["profile.scenario", "profile.cann"], []),
+    ("set bert profile.sc", ["profile.scenario="], []), ("set bert hccl_timeout=", ["hccl_timeout=1836"], []),
+    ("rule NP30", ["NP301", "NP302"], ["NP201"]), ("diff --rev ", ["HEAD", "next", "bert/v1.0.0"], []),
+    ("env bert --shell ", ["bash", "fish", "pwsh"], []), ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
+    ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
+    ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
+    ("options --risk ", ["numerics", "memory", "performance"], []), ("list --where prec", ["precision_mode_v2"], []),
+    ("list --store b", ["builtin:"], []), ("list --store ", ["builtin:", "profiles/"], []), ("show bert ", [], ["bert"]),
+    ("shwo ", [], ["bert"]),
+])  # fmt: skip
 def test_a_place_is_offered_what_it_takes(folder: Path, line: str, there: list[str], absent: list[str]) -> None:
     found = offered(line)
     assert [word for word in there if word not in found] == [], found
@@ -133,10 +88,6 @@ def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: P
         "trust te": ["team:"],
     }.items():  # fmt: skip
         assert offered(line) == there, line
-
-
-def test_the_newest_version_comes_first(folder: Path) -> None:
-    assert offered("show bert@1") == ["bert@1.1.0", "bert@1.0.0"]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -162,22 +113,15 @@ def test_words_that_a_shell_would_run_are_not_offered(repo: Repo, folder: Path, 
         assert "a b" not in out
 
 
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {},
-        {"COMP_WORDS": "npuprof show '", "COMP_CWORD": "2"},
-        {"COMP_WORDS": "npuprof show", "COMP_CWORD": "x"},
-        {"COMP_WORDS": "", "COMP_CWORD": "9"},
-    ],
-)
+@pytest.mark.parametrize("environ", [
+    {"COMP_WORDS": "npuprof show '", "COMP_CWORD": "2"}, {"COMP_WORDS": "npuprof show", "COMP_CWORD": "x"},
+    {"COMP_WORDS": "npuprof show ", "COMP_CWORD": "2"}, {"COMP_WORDS": "npuprof nothing x", "COMP_CWORD": "2"},
+])  # fmt: skip
 def test_what_cannot_be_completed_offers_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environ: dict[str, str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for shell in ("bash", "zsh", "fish", "powershell"):
-        assert completion.answer_shell(f"complete_{shell}", environ) in (0, 1)
-        assert "Traceback" not in capsys.readouterr().err
+    assert (completion.answer_shell("complete_bash", environ), capsys.readouterr()) == (0, ("", ""))
 
 
 def install_command(folder: Path) -> Path:
@@ -193,32 +137,6 @@ def write_script(shell: str, environ: dict[str, str]) -> bytes:
     """Return what npuprof has a shell run to complete its words."""
     asked = {**environ, "_NPUPROF_COMPLETE": f"source_{shell}"}
     return subprocess.run(["npuprof"], env=asked, capture_output=True, check=True).stdout
-
-
-def complete_in(shell: str, folder: Path, line: str) -> list[str]:
-    """Return what a shell offers for a line by the function that npuprof installs in it."""
-    environ = {**os.environ, "PATH": f"{install_command(folder.parent / 'bin')}:{os.environ['PATH']}"}
-    script = folder.parent / f"completion.{shell}"
-    script.write_bytes(write_script(shell, environ))
-    if shell == "bash":
-        words = line.replace("=", " = ").replace("@", " @ ").split(" ")
-        quoted = " ".join(f"'{word}'" for word in words)
-        code = f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _npuprof_completion npuprof"
-        code += "; printf '%s\\n' \"${COMPREPLY[@]}\""
-        done = subprocess.run(["bash", "--norc", "-c", code], cwd=folder, env=environ, capture_output=True, text=True, check=True)
-    elif shell == "fish":
-        done = subprocess.run(
-            ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
-            cwd=folder,
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    else:
-        code = f". {script}; (TabExpansion2 '{line}' {len(line)}).CompletionMatches | ForEach-Object {{ $_.CompletionText }}"
-        done = subprocess.run(["pwsh", "-NoProfile", "-Command", code], cwd=folder, env=environ, capture_output=True, text=True, check=True)
-    return [row.split("\t")[0] for row in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("project", ["", 'presets = ["other/*.toml"]\n'])
@@ -242,23 +160,6 @@ def test_folders_that_hold_nothing_of_a_beginning_are_not_read(folder: Path, mon
     assert read == ["profiles", "base"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish", "pwsh"])
-@pytest.mark.parametrize(
-    ("line", "expected", "rest"),
-    [
-        ("npuprof sho", "show", "show"),
-        ("npuprof show be", "bert", "bert"),
-        ("npuprof render bert --to glo", "global-options", "global-options"),
-        ("npuprof set bert precision_mode_v2=mixed_f", "precision_mode_v2=mixed_float16", "mixed_float16"),
-        ("npuprof show bert@1.1", "bert@1.1.0", "@1.1.0"),
-    ],
-)
-def test_a_shell_gets_it_by_its_own_function(folder: Path, shell: str, line: str, expected: str, rest: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
-    assert (rest if shell == "bash" else expected) in complete_in(shell, folder, line)
-
-
 #: How a shell is started with nothing of the user's, and made to complete; the command says what it was given.
 POSIX = '. ../script; npuprof() { echo "G"OT:"$*"; }; echo REA""DY'
 STARTS = {
@@ -271,25 +172,13 @@ STARTS = {
 
 #: What is typed, and what the command is given then.
 TYPED = [
-    ("npuprof set bert hccl_timeo\t7", "set bert hccl_timeout=7"),
-    ("npuprof set bert profile.sce\ttraining", "set bert profile.scenario=training"),
-    ("npuprof show ber\t--origin", "show bert --origin"),
-    ("npuprof show 'ber\t", "show bert"),
-    ("npuprof show bert@1.1\t--origin", "show bert@1.1.0 --origin"),
-    ("npuprof show bert@HE\t", "show bert@HEAD"),
-    ("npuprof show 'bert@HE\t", "show bert@HEAD"),
-    ("npuprof show bert+mixins/x@HE\t", "show bert+mixins/x@HEAD"),
-    ("npuprof show bert --with=mix\t", "show bert --with=mixins/x"),
+    ("npuprof set bert hccl_timeo\t7", "set bert hccl_timeout=7"), ("npuprof show ber\t--origin", "show bert --origin"),
+    ("npuprof show 'ber\t", "show bert"), ("npuprof show bert@1.1\t--origin", "show bert@1.1.0 --origin"),
+    ("npuprof show 'bert@HE\t", "show bert@HEAD"), ("npuprof show bert --with=mix\t", "show bert --with=mixins/x"),
     ("npuprof diff base/training@HE\tbert", "diff base/training@HEAD bert"),
-    ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"),
-    ("npuprof set bert core_type=on\t", "set bert core_type=on"),
-    ("npuprof set bert profile.description=on\t", "set bert profile.description=on"),
-    ("npuprof explain bert on\t", "explain bert on"),
-    ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
-    ("npuprof schema on\t", "schema on"),
-    ("npuprof set bert dump_path=on\t", "set bert dump_path=only"),
-    ("npuprof scan on\t", "scan only"),
-]
+    ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"), ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
+    ("npuprof set bert dump_path=on\t", "set bert dump_path=only"), ("npuprof scan on\t", "scan only"),
+]  # fmt: skip
 
 
 class Shell:
@@ -345,7 +234,7 @@ def open_shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
         session.close()
 
 
-@pytest.mark.parametrize(("typed", "shell"), product_at_night(4, TYPED, STARTS))
+@pytest.mark.parametrize(("typed", "shell"), product_at_night(2, TYPED, STARTS))
 def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(
     open_shell: Callable[[str], Shell], typed: tuple[str, str], shell: str
 ) -> None:

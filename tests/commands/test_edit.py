@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from npuprof.edit import preset_file
-from support.running import Run
+from support.running import Run, Store
 
 BASE = """\
 [profile]
@@ -42,7 +39,7 @@ deterministic = 1
 
 
 @pytest.fixture
-def folder(store: Callable[..., Path]) -> Path:
+def folder(store: Store) -> Path:
     return store({"base": BASE, "team/child": CHILD})
 
 
@@ -79,26 +76,16 @@ def test_a_dry_run_shows_the_same_and_writes_nothing(folder: Path, run: Run) -> 
     assert said.out == run("set", "base", "hccl_timeout=1904").out
 
 
-@pytest.mark.parametrize(
-    ("given", "path", "value"),
-    [
-        ("options.deterministic=1", ("options", "deterministic"), 1),
-        ("modify_mixlist.white-list.to-add=['Cast']", ("options", "modify_mixlist", "white-list", "to-add"), ["Cast"]),
-        ("env.HCCL_CONNECT_TIMEOUT=600", ("env", "HCCL_CONNECT_TIMEOUT"), 600),
-        ("env.HCCL_ALGO=level0:ring", ("env", "HCCL_ALGO"), "level0:ring"),
-        ('env.RANK_ID={ launcher = "rank" }', ("env", "RANK_ID"), {"launcher": "rank"}),
-        ("estimator.save_checkpoints_steps=1000", ("estimator", "save_checkpoints_steps"), 1000),
-        ("atc.framework=3", ("atc", "framework"), 3),
-        ("precision_mode_v2=mixed_float16", ("options", "precision_mode_v2"), "mixed_float16"),
-        ("precision_mode_v2='mixed_float16'", ("options", "precision_mode_v2"), "mixed_float16"),
-        ("dump_path=/a b/=c", ("options", "dump_path"), "/a b/=c"),
-        ("dynamic_dims=[[20, 20], [40, 40]]", ("options", "dynamic_dims"), [[20, 20], [40, 40]]),
-        ("profiling_options.task_trace=on", ("options", "profiling_options", "task_trace"), "on"),
-        ("profile.owner=nlp team", ("profile", "owner"), "nlp team"),
-        ("profile.products=atlas-a2, atlas-a3", ("profile", "products"), ["atlas-a2", "atlas-a3"]),
-        ("append.options.modify_mixlist.black-list.to-add=['X']", ("append", "options", "modify_mixlist", "black-list", "to-add"), ["X"]),
-    ],
-)
+@pytest.mark.parametrize(("given", "path", "value"), [
+    ("modify_mixlist.white-list.to-add=['Cast']", ("options", "modify_mixlist", "white-list", "to-add"), ["Cast"]),
+    ("env.HCCL_ALGO=level0:ring", ("env", "HCCL_ALGO"), "level0:ring"),
+    ('env.RANK_ID={ launcher = "rank" }', ("env", "RANK_ID"), {"launcher": "rank"}),
+    ("dynamic_dims=[[20, 20], [40, 40]]", ("options", "dynamic_dims"), [[20, 20], [40, 40]]),
+    ("profiling_options.task_trace=on", ("options", "profiling_options", "task_trace"), "on"),
+    ("profile.owner=nlp team", ("profile", "owner"), "nlp team"),
+    ("profile.products=atlas-a2, atlas-a3", ("profile", "products"), ["atlas-a2", "atlas-a3"]),
+    ("append.options.modify_mixlist.black-list.to-add=['X']", ("append", "options", "modify_mixlist", "black-list", "to-add"), ["X"]),
+])  # fmt: skip
 def test_a_key_is_set_where_it_belongs_in_the_type_it_has(folder: Path, run: Run, given: str, path: tuple[str, ...], value: Any) -> None:
     said = run("set", "base", given, "--no-check")
     assert said.code == 0, said.err
@@ -108,14 +95,6 @@ def test_a_key_is_set_where_it_belongs_in_the_type_it_has(folder: Path, run: Run
     assert held == value
     assert type(held) is type(value)
     assert "# 27 * 68" in text(folder)
-
-
-def test_setting_what_is_set_changes_nothing(folder: Path, run: Run) -> None:
-    before = (folder / "base.toml").stat().st_mtime_ns
-    said = run("set", "base", "hccl_timeout=1836")
-    assert (said.code, said.out) == (0, "")
-    assert "nothing to change" in said.err
-    assert (folder / "base.toml").stat().st_mtime_ns == before
 
 
 def test_standard_input_is_edited_to_standard_output(folder: Path, run: Run) -> None:
@@ -133,37 +112,19 @@ def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Pa
     assert "1904" in text(folder)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "hint"),
-    [
-        (("set", "base", "hccl_timout=3"), "NP201", "hccl_timeout"),
-        (("set", "base", "hccl_timeout=soon"), "NP202", ""),
-        (("set", "base", "deterministic=true"), "NP202", "write deterministic = 1"),
-        (("set", "base", "hccl_timeout"), "NP009", "KEY=VALUE"),
-        (("set", "base", "=3"), "NP009", "key"),
-        (("set", "base", "a..b=3"), "NP009", "key"),
-        (("set", "base", ".".join(["a"] * 1500) + "=3"), "NP009", "name the option"),
-        (("unset", "base", ".".join(["a"] * 1500)), "NP009", "name the option"),
-        (("set", "base", "hccl_timeout=" + "9" * 6000), "NP202", "whole number"),
-        (("set", "base", "env.X=\udcff", "--no-check"), "NP921", ""),
-        (("set", "base", "env.X=" + "[" * 3000, "env.\udcff=1"), "NP009", ""),
-        (("set", "base", "hccl_timeout.x=3"), "NP920", "as a whole"),
-        (("set", "base", "profile.scenario=trainig"), "NP007", "training"),
-        (("set", "base", "profile.extends=team/child"), "NP102", "break the circle at another"),
-        (("set", "base", "profile.extends=nowhere"), "NP101", ""),
-        (("set", "nowhere", "hccl_timeout=3"), "NP008", ""),
-        (("set", "base+team/child", "hccl_timeout=3"), "NP920", "one of them"),
-        (("set", "base@HEAD", "hccl_timeout=3"), "NP920", "restore"),
-        (("set", "../x", "hccl_timeout=3"), "NP004", ""),
-        (("unset", "base", "deterministic"), "NP924", ""),
-        (("unset", "base", "hccl_timout"), "NP924", "hccl_timeout"),
-        (("new", "base"), "NP923", ""),
-        (("new", "../x"), "NP004", ""),
-        (("new", "x.toml"), "NP004", ""),
-        (("new", "fresh", "--extends", "nowhere"), "NP101", ""),
-        (("new", "fresh", "--extends", "base", "--extends", "base"), "NP104", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "code", "hint"), [
+    (("set", "base", "hccl_timout=3"), "NP201", "hccl_timeout"),
+    (("set", "base", "deterministic=true"), "NP202", "write deterministic = 1"), (("set", "base", "hccl_timeout"), "NP009", "KEY=VALUE"),
+    (("set", "base", "=3"), "NP009", "key"), (("set", "base", "a..b=3"), "NP009", "key"),
+    (("set", "base", ".".join(["a"] * 1500) + "=3"), "NP009", "name the option"),
+    (("set", "base", "env.X=\udcff", "--no-check"), "NP921", ""), (("set", "base", "env.X=" + "[" * 3000, "env.\udcff=1"), "NP009", ""),
+    (("set", "base", "hccl_timeout.x=3"), "NP920", "as a whole"), (("set", "base", "profile.scenario=trainig"), "NP007", "training"),
+    (("set", "base", "profile.extends=team/child"), "NP102", "break the circle at another"),
+    (("set", "base", "profile.extends=nowhere"), "NP101", ""), (("set", "nowhere", "hccl_timeout=3"), "NP008", ""),
+    (("set", "base+team/child", "hccl_timeout=3"), "NP920", "one of them"), (("set", "base@HEAD", "hccl_timeout=3"), "NP920", "restore"),
+    (("unset", "base", "deterministic"), "NP924", ""), (("new", "base"), "NP923", ""), (("new", "x.toml"), "NP004", ""),
+    (("new", "fresh", "--extends", "nowhere"), "NP101", ""), (("new", "fresh", "--extends", "base", "--extends", "base"), "NP104", ""),
+])  # fmt: skip
 def test_what_would_be_wrong_is_refused_and_nothing_written(folder: Path, run: Run, words: tuple[str, ...], code: str, hint: str) -> None:
     said = run(*words)
     assert said.code == 2
@@ -186,26 +147,6 @@ def test_the_shipped_presets_are_read_only(run: Run, tmp_path: Path) -> None:
         assert "read-only" in said.err
 
 
-def test_a_link_out_of_the_store_is_not_followed(folder: Path, run: Run, tmp_path: Path) -> None:
-    outside = tmp_path / "outside.toml"
-    outside.write_text(BASE)
-    (folder / "link.toml").symlink_to(outside)
-    (tmp_path / "elsewhere").mkdir()
-    (folder / "linked").symlink_to(tmp_path / "elsewhere")
-    for words in (("set", "link", "hccl_timeout=3"), ("unset", "link", "hccl_timeout"), ("new", "linked/x"), ("new", "link")):
-        said = run(*words)
-        assert said.code == 2, words
-    assert outside.read_text() == BASE
-    assert not list((tmp_path / "elsewhere").iterdir())
-
-
-def test_a_link_inside_the_store_stays_a_link(folder: Path, run: Run) -> None:
-    (folder / "alias.toml").symlink_to("base.toml")
-    assert run("set", "alias", "hccl_timeout=1904").code == 0
-    assert (folder / "alias.toml").is_symlink()
-    assert "1904" in text(folder)
-
-
 def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) -> None:
     path = folder / "base.toml"
     path.write_bytes(b"\xef\xbb\xbf" + BASE.encode())
@@ -213,43 +154,6 @@ def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) ->
     assert run("set", "base", "hccl_timeout=1904").code == 0
     assert path.read_bytes() == b"\xef\xbb\xbf" + BASE.replace("1836 #", "1904 #").encode()
     assert path.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_file_that_changes_meanwhile_is_left_alone(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = preset_file.format_difference
-
-    def meanwhile(*words: Any) -> str:
-        (folder / "base.toml").write_text("# somebody else\n")
-        return written(*words)
-
-    monkeypatch.setattr(preset_file, "format_difference", meanwhile)
-    said = run("set", "base", "hccl_timeout=1904")
-    assert said.code == 2
-    assert "NP922" in said.err
-    assert text(folder) == "# somebody else\n"
-
-
-def test_many_writers_at_once_lose_nothing(folder: Path) -> None:
-    (folder / "base.toml").write_text("[env]\n")
-    command = [sys.executable, "-m", "npuprof", "set", "base", "--no-check"]
-    running = [
-        subprocess.Popen([*command, f"env.V{number}={number}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for number in range(8)
-    ]
-    for process in running:
-        _, reason = process.communicate()
-        assert process.returncode == 0, reason
-    assert tomllib.loads(text(folder))["env"] == {f"V{number}": number for number in range(8)}
-
-
-def test_a_write_that_fails_leaves_the_file_and_no_rubbish(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **folders: int) -> None:
-        raise OSError(28, "No space left on device", "base.toml")
-
-    monkeypatch.setattr(os, "replace", full)
-    said = run("set", "base", "hccl_timeout=1904")
-    assert said.code == 2
-    assert text(folder) == BASE
-    assert sorted(os.listdir(folder)) == ["base.toml", "team"]
 
 
 # -- unset -----------------------------------------------------------------------------------------------------
@@ -280,16 +184,13 @@ def test_what_is_set_and_inherited_is_removed_and_cleared(folder: Path, run: Run
     assert "hccl_timeout" not in run("show", "team/child").out
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("[options]\nhccl_timeout = 1904\n", "[options]\n", "removed hccl_timeout from"),
-        ("[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n", "[options]\ndeterministic = 1\n", "removed hccl_timeout"),
-        ('unset = ["hccl_timeout"]\n', "", "removed hccl_timeout from 'unset'"),
-        ('unset = ["env.HCCL_ALGO", "options.hccl_timeout"]\n', 'unset = ["env.HCCL_ALGO"]\n', "removed options.hccl_timeout from 'unset'"),
-        ('unset = ["hccl_timeout"]\n[options]\nhccl_timeout = 1904\n', "[options]\n", "removed hccl_timeout"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ("[options]\nhccl_timeout = 1904\n", "[options]\n", "removed hccl_timeout from"),
+    ("[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n", "[options]\ndeterministic = 1\n", "removed hccl_timeout"),
+    ('unset = ["hccl_timeout"]\n', "", "removed hccl_timeout from 'unset'"),
+    ('unset = ["env.HCCL_ALGO", "options.hccl_timeout"]\n', 'unset = ["env.HCCL_ALGO"]\n', "removed options.hccl_timeout from 'unset'"),
+    ('unset = ["hccl_timeout"]\n[options]\nhccl_timeout = 1904\n', "[options]\n", "removed hccl_timeout"),
+])  # fmt: skip
 def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_again(
     before: str, after: str, said: str, folder: Path, run: Run
 ) -> None:
@@ -323,17 +224,6 @@ def test_what_an_override_still_sets_is_said(folder: Path, run: Run) -> None:
     assert 'still set by override 1, where { product = "atlas-a3" } matches' in said.err
 
 
-def test_a_key_of_the_profile_table_is_removed(folder: Path, run: Run) -> None:
-    assert run("unset", "base", "profile.description").code == 0
-    assert "description" not in text(folder)
-
-
-def test_a_table_stays_without_the_last_key_in_it(folder: Path, run: Run) -> None:
-    (folder / "base.toml").write_text('[profile]\nscenario = "training"\n\n[env]  # ours\nA = 1\n')
-    assert run("unset", "base", "env.A", "--no-check").code == 0
-    assert (folder / "base.toml").read_text() == '[profile]\nscenario = "training"\n\n[env]  # ours\n'
-
-
 # -- new -------------------------------------------------------------------------------------------------------
 
 
@@ -347,23 +237,6 @@ def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
     )
     assert said.out.startswith("--- /dev/null\n+++ b/profiles/team/deep/leaf.toml\n")
     assert "1904" in run("show", "team/deep/leaf").out
-
-
-def test_a_new_preset_can_be_tried_first(folder: Path, run: Run) -> None:
-    assert run("new", "fresh", "--extends", "base", "--dry-run").code == 0
-    assert not (folder / "fresh.toml").exists()
-
-
-def test_a_folder_in_the_way_is_said(folder: Path, run: Run) -> None:
-    (folder / "fresh.toml").mkdir()
-    assert run("new", "fresh").code == 2
-
-
-def test_edits_of_a_large_file_are_quick_and_exact(folder: Path, run: Run) -> None:
-    lines = "".join(f"V{number} = {number} # {number}\n" for number in range(3000))
-    (folder / "big.toml").write_text(f"[env]\n{lines}")
-    assert run("set", "big", "env.V1500=x", "--no-check").code == 0
-    assert text(folder, "big") == f"[env]\n{lines}".replace("V1500 = 1500", 'V1500 = "x"')
 
 
 @pytest.mark.parametrize(
@@ -414,35 +287,20 @@ def test_only_an_edit_inside_a_list_or_a_table_imports_tomlkit(folder: Path) -> 
         assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(wanted)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "options = 3\n",
-        "options = [{ a = 1 }]\n",
-        "[profile]\nunset = 3\n[options]\na = 1\n",
-        "env = true\nprofile.unset = { a = 1 }\n",
-        "[[options]]\na = 1\n",
-    ],
-)
-@pytest.mark.parametrize("words", [("set", "deterministic=1"), ("unset", "hccl_timeout"), ("unset", "a"), ("migrate", "--cann", "9.0.0")])
-def test_valid_toml_of_another_form_is_edited_or_refused_with_a_finding(
-    tmp_path: Path, run: Run, text: str, words: tuple[str, ...]
-) -> None:
-    path = tmp_path / "x.toml"
-    path.write_text(text)
-    said = run(words[0], path, *words[1:], *(("--no-check",) if words[0] != "migrate" else ()))
-    assert said.code in (0, 2)
-    assert "NP" in said.err or not said.code
-    tomllib.loads(path.read_text())
-    if said.code:
-        assert path.read_text() == text
+#: Valid TOML of another form, and what ``set``, two ``unset`` and ``migrate`` say of it; nothing where they edit it.
+FORMS = [
+    ("options = 3\n", ("NP920", "NP924", "NP924", "NP007")), ("[[options]]\na = 1\n", ("NP920", "NP924", "NP924", "NP007")),
+    ("[profile]\nunset = 3\n[options]\na = 1\n", ("", "NP924", "", "NP007")),
+    ("env = true\nprofile.unset = { a = 1 }\n", ("", "NP924", "NP924", "NP007")),
+]  # fmt: skip
 
 
-def test_what_is_no_list_is_not_overwritten_to_clear_what_is_inherited(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "profiles").mkdir()
-    (tmp_path / "profiles/base.toml").write_text(BASE)
-    child = tmp_path / "profiles/child.toml"
-    child.write_text('[profile]\nextends = ["base"]\nunset = "HCCL_ALGO"\n')
-    said = run("unset", "child", "hccl_timeout", "--no-check", "--store", tmp_path / "profiles")
-    assert said.code == 2
-    assert 'unset = "HCCL_ALGO"' in child.read_text()
+@pytest.mark.parametrize(("text", "codes"), FORMS)
+def test_valid_toml_of_another_form_is_edited_or_refused_with_a_finding(text: str, codes: tuple[str, ...], run: Run) -> None:
+    lines = ("set x.toml deterministic=1 --no-check", "unset x.toml hccl_timeout --no-check", "unset x.toml a --no-check")
+    for line, code in zip((*lines, "migrate x.toml --cann 9.0.0"), codes, strict=True):
+        Path("x.toml").write_text(text)
+        said = run(*line.split())
+        assert (said.code, f"error {code}" in said.err) == ((2, True) if code else (0, False)), (line, said.err)
+        assert (Path("x.toml").read_text() == text) is bool(code)
+        tomllib.loads(Path("x.toml").read_text())

@@ -16,7 +16,7 @@ from npuprof.renderers import MODULES, load_target
 from npuprof.report import output
 from support.building import REPOSITORY
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, Store
 
 PRESET = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
 OTHER = PRESET.replace("MatMul", "Cast")
@@ -26,7 +26,7 @@ BLOCK = "# >>> npuprof plain >>>\n# <<< npuprof <<<\n"
 
 
 @pytest.fixture
-def here(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -45,21 +45,13 @@ def change(text: str) -> None:
 # -- what npuprof has not written ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "path"),
-    [
-        (("render", "a", "-o", "out"), "out/session.py"),
-        (("render", "a", "-o", "out"), "out/ops_info.json"),
-        (("render", "a", "-o", "code.py"), "code.py"),
-        (("render", "a", "-o", "code.py"), "ops_info.json"),
-        (("render", "plain", "-o", "notes.txt"), "notes.txt"),
-        (("render", "plain", "--to", "json", "-o", "x.json"), "x.json"),
-        (("render", "plain", "--to", "toml", "-o", "x.toml"), "x.toml"),
-        (("inject", "train.py", "a"), "ops_info.json"),
-        (("import", "env.sh", "-o", "made.toml"), "made.toml"),
-        (("import", "env.sh", "-o", "made/"), "made/env.toml"),
-    ],
-)
+@pytest.mark.parametrize(("words", "path"), [
+    (("render", "a", "-o", "out"), "out/session.py"), (("render", "a", "-o", "out"), "out/ops_info.json"),
+    (("render", "a", "-o", "code.py"), "code.py"), (("render", "a", "-o", "code.py"), "ops_info.json"),
+    (("render", "plain", "-o", "notes.txt"), "notes.txt"), (("render", "plain", "--to", "json", "-o", "x.json"), "x.json"),
+    (("render", "plain", "--to", "toml", "-o", "x.toml"), "x.toml"), (("inject", "train.py", "a"), "ops_info.json"),
+    (("import", "env.sh", "-o", "made.toml"), "made.toml"), (("import", "env.sh", "-o", "made/"), "made/env.toml"),
+])  # fmt: skip
 def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(words: tuple[str, ...], path: str, run: Run, here: Path) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     mine = "{}  # mine\n"
@@ -130,11 +122,6 @@ def test_two_blocks_that_need_different_files_of_one_name_are_told(run: Run, her
     assert not Path("ops_info.json").exists()
 
 
-def test_the_file_of_no_target_hides_a_package() -> None:
-    names = {file.removesuffix(".py") for name in MODULES if (file := load_target(name).file).endswith(".py")}
-    assert not names & {"keras", "tensorflow", "npu_device", "npu_bridge", "numpy", *sys.stdlib_module_names}
-
-
 def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
     path = Path("profiles/leaf.toml")
     for number in (68, 136):
@@ -157,18 +144,11 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
 # -- links --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("link", "words"),
-    [
-        ("out/session.py", ("render", "plain", "-o", "out")),
-        ("out/ops_info.json", ("render", "a", "-o", "out")),
-        ("ops_info.json", ("render", "a", "-o", "code.py")),
-        ("ops_info.json", ("inject", "train.py", "a")),
-        ("made/env.toml", ("import", "env.sh", "-o", "made")),
-        ("new/.gitattributes", ("init", "new")),
-        ("new/.taplo.toml", ("init", "new")),
-    ],
-)
+@pytest.mark.parametrize(("link", "words"), [
+    ("out/session.py", ("render", "plain", "-o", "out")), ("out/ops_info.json", ("render", "a", "-o", "out")),
+    ("ops_info.json", ("render", "a", "-o", "code.py")), ("ops_info.json", ("inject", "train.py", "a")),
+    ("made/env.toml", ("import", "env.sh", "-o", "made")), ("new/.gitattributes", ("init", "new")), ("new/.taplo.toml", ("init", "new")),
+])  # fmt: skip
 @pytest.mark.parametrize("force", [(), ("--force",)])
 def test_nothing_is_written_through_a_link_out_of_the_folder(
     link: str, words: tuple[str, ...], force: tuple[str, ...], run: Run, here: Path, tmp_path: Path
@@ -226,13 +206,6 @@ def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_type
     assert Path("scripts/link.sh").is_symlink()
 
 
-def test_a_folder_that_is_a_link_is_followed_where_it_is_typed(run: Run, here: Path, tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    Path("out").symlink_to(tmp_path / "real")
-    assert run("render", "a", "-o", "out").code == 0
-    assert sorted(path.name for path in (tmp_path / "real").iterdir()) == ["ops_info.json", "session.py"]
-
-
 # -- pipes, devices, and what has no end ----------------------------------------------------------------------------
 
 READERS = [
@@ -243,8 +216,15 @@ READERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", READERS, ids=" ".join)
-@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link", "folder", "long"])
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (words, kind)
+        for place, words in enumerate(READERS)
+        for number, kind in enumerate(["pipe", "socket", "device", "long", "folder"])
+        if (place + number) % 2 and not (kind == "folder" and words[0] in ("scan", "import", "inject", "render"))  # those take folders
+    ],
+)
 def test_what_is_no_file_is_refused_by_name(words: tuple[str, ...], kind: str, run: Run, here: Path, monkeypatch: Any) -> None:
     for path in ("odd.toml", "odd.py"):
         if kind == "pipe":
@@ -260,8 +240,6 @@ def test_what_is_no_file_is_refused_by_name(words: tuple[str, ...], kind: str, r
             Path(path).write_text("# " + "x" * 1000 + "\n[options]\n")
         else:
             Path(path).symlink_to("/dev/zero")
-    if kind == "folder" and words[0] in ("scan", "import", "inject", "render"):
-        return  # those take folders
     said = run(*(word.format("odd") for word in words))
     told = said.out + said.err
     assert said.code == 2 or words[-1] == "--all", told
@@ -318,56 +296,13 @@ def test_a_file_that_a_script_names_is_no_trap(run: Run, here: Path) -> None:
     assert run("explain", "named", "modify_mixlist").code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("render", "plain", "-o", "new/deep/"), "made the folder new/deep/"),
-        (("render", "plain", "-o", "new/code.py"), "made the folder new"),
-        (("import", "env.sh", "-o", "new/"), "made the folder new/"),
-        (("render", "plain", "-o", "there/"), ""),
-        (("render", "nothing", "-o", "new/"), ""),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    (("render", "plain", "-o", "new/deep/"), "made the folder new/deep/"),
+    (("render", "plain", "-o", "new/code.py"), "made the folder new"), (("import", "env.sh", "-o", "new/"), "made the folder new/"),
+    (("render", "plain", "-o", "there/"), ""), (("render", "nothing", "-o", "new/"), ""),
+])  # fmt: skip
 def test_a_folder_that_is_made_for_an_answer_is_told(words: tuple[str, ...], told: str, run: Run, here: Path) -> None:
     Path("there").mkdir()
     said = run(*words)
     assert ("made the folder" in said.err, told in said.err) == (bool(told), True)
     assert Path("new").exists() == bool(told)
-
-
-@pytest.mark.parametrize(
-    ("inside", "given", "cited"),
-    [
-        (".", "train.py", "train.py"),
-        (".", "jobs/train.py", "jobs/train.py"),
-        (".", "{top}/jobs/train.py", "jobs/train.py"),
-        ("jobs", "../train.py", "train.py"),
-        ("jobs", "{top}/../loose.py", "loose.py"),
-        ("jobs", "../../loose.py", "loose.py"),
-    ],
-)
-def test_an_imported_preset_names_its_script_the_same_way_on_every_machine(
-    inside: str, given: str, cited: str, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path(".git").mkdir()
-    Path("jobs").mkdir()
-    script = "custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['dump_path'].s = path\n"
-    for path in ("train.py", "jobs/train.py", "../loose.py"):
-        Path(path).write_text(script)
-    monkeypatch.chdir(inside)
-    made = run("import", given.format(top=here)).out
-    assert f'description = "imported from {cited}"' in made
-    assert f"# {cited}:2: dump_path" in made
-    assert str(here.parent) not in made
-
-
-@pytest.mark.parametrize("form", ["toml", "json", "text"])
-def test_a_value_that_the_check_refuses_is_told_where_the_script_has_it(form: str, run: Run, here: Path) -> None:
-    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['precision_mode'].s = b'fp61'\n")
-    said = run("import", "train.py", "--format", form)
-    assert said.code == 0
-    assert "NP203" in said.out + said.err
-    assert "fp61" in said.out
-    assert run("import", "train.py", "--format", form, "--strict").code == 1
-    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\n")
-    assert run("import", "train.py", "--format", form, "--strict").code == 0

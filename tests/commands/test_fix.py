@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.running import Run
+from support.running import Run, Store
 
 HEAD = 'profile.description = "x"\n'
 
 #: A text, and what becomes of it; equal where no hint is certain.
 MENDED = {
     "a value of another type": (HEAD + '[options]\nhccl_timeout = "1h"  # long\n', HEAD + "[options]\nhccl_timeout = 3600  # long\n"),
-    "a word for yes": (HEAD + "options.deterministic = true\n", HEAD + "options.deterministic = 1\n"),
     "a choice in capitals": (HEAD + 'options.precision_mode_v2 = "FP16"\n', HEAD + 'options.precision_mode_v2 = "fp16"\n'),
     "a choice that is near": (HEAD + 'options.precision_mode_v2 = "fp17"\n', HEAD + 'options.precision_mode_v2 = "fp17"\n'),
     "an option in dashes": (HEAD + "[options]\n# why\nHCCL-timeout = 1836\n", HEAD + "[options]\n# why\nhccl_timeout = 1836\n"),
-    "an option that is near": (HEAD + "options.hccl_timeot = 1836\n", HEAD + "options.hccl_timeot = 1836\n"),
     "an option that stands there as well": (
         HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
         HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
     ),
     "a name, then its value": (HEAD + 'options.Hccl-Timeout = "20 min"\n', HEAD + "options.hccl_timeout = 1200\n"),
-    "a variable in small letters": (HEAD + "[env]\nrank_table_file = 'a'\n", HEAD + "[env]\nRANK_TABLE_FILE = 'a'\n"),
     "a variable that is true": (HEAD + "env.HCCL_WHITELIST_DISABLE = true\n", HEAD + 'env.HCCL_WHITELIST_DISABLE = "1"\n'),
-    "an argument of the estimator": (HEAD + 'estimator.save-summary-steps = "10"\n', HEAD + "estimator.save_summary_steps = 10\n"),
     "a flag of the compiler": (HEAD + "atc.Soc-Version = 'Ascend910B2'\n", HEAD + "atc.soc_version = 'Ascend910B2'\n"),
     "a key of the profile": (HEAD + 'profile.Scenario = "Training"\n', HEAD + 'profile.scenario = "training"\n'),
     "a product by its short name": (HEAD + 'profile.products = ["910B2"]\n', HEAD + 'profile.products = ["Ascend910B2"]\n'),
-    "a list of one": (HEAD + 'profile.products = "atlas-a2"\n', HEAD + 'profile.products = ["atlas-a2"]\n'),
     "in an override": (
         HEAD + '[[override]]\nmatch = { product = "910b2" }\noptions.deterministic = "on"\n',
         HEAD + '[[override]]\nmatch = { product = "Ascend910B2" }\noptions.deterministic = 1\n',
@@ -41,7 +34,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize("name", MENDED)
-def test_hints_that_are_certain_are_written(name: str, store: Callable[..., Path], run: Run) -> None:
+def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -> None:
     before, after = MENDED[name]
     path = store({"a": before}) / "a.toml"
     shown = run("check", "--diff", "--store", path.parent)
@@ -53,7 +46,7 @@ def test_hints_that_are_certain_are_written(name: str, store: Callable[..., Path
     assert run("check", "--fix", "--store", path.parent).err.startswith("npuprof: mended nothing; ")
 
 
-def test_what_is_left_is_told_and_decides_the_exit(store: Callable[..., Path], run: Run) -> None:
+def test_what_is_left_is_told_and_decides_the_exit(store: Store, run: Run) -> None:
     folder = store({"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.nothing = 1\n'})
     done = run("check", "--fix", "--store", folder)
     assert done.code == 1
@@ -62,24 +55,12 @@ def test_what_is_left_is_told_and_decides_the_exit(store: Callable[..., Path], r
     assert done.err.startswith("npuprof: mended 1 finding in 1 file; 2 presets checked: 1 error")
 
 
-def test_a_base_is_mended_where_only_its_heir_is_named(store: Callable[..., Path], run: Run) -> None:
-    folder = store({"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\n'})
-    assert run("check", "b", "--fix", "--store", folder).code == 0
-    assert "3600" in (folder / "a.toml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("text", "least", "mended"),
-    [
-        ('options.hccl_timeout = "1h"\n', 1, 1),
-        ('options.Hccl-Timeout = "20 min"\n', 1, 2),
-        ('[options]\nHccl_Timeout = "1h"\nhccl_timeout = 2\n', 0, 0),
-        ('[options]\nHccl-Timeout = "1h"\nDeterministic = "on"\nprecision_mode_v2 = "FP16"\n', 3, 5),
-    ],
-)
-def test_what_check_says_that_it_can_mend_is_mended_at_least(
-    text: str, least: int, mended: int, store: Callable[..., Path], run: Run
-) -> None:
+@pytest.mark.parametrize(("text", "least", "mended"), [
+    ('options.hccl_timeout = "1h"\n', 1, 1), ('options.Hccl-Timeout = "20 min"\n', 1, 2),
+    ('[options]\nHccl_Timeout = "1h"\nhccl_timeout = 2\n', 0, 0),
+    ('[options]\nHccl-Timeout = "1h"\nDeterministic = "on"\nprecision_mode_v2 = "FP16"\n', 3, 5),
+])  # fmt: skip
+def test_what_check_says_that_it_can_mend_is_mended_at_least(text: str, least: int, mended: int, store: Store, run: Run) -> None:
     folder = store({"a": HEAD + text})
     told = run("check", "--store", folder).err
     assert (f", --fix mends at least {least}" in told) == bool(least)
@@ -88,7 +69,7 @@ def test_what_check_says_that_it_can_mend_is_mended_at_least(
     assert f"mended {mended} finding" in run("check", "--fix", "--store", folder).err or not mended
 
 
-def test_the_files_that_were_written_are_named_those_of_parents_too(store: Callable[..., Path], run: Run) -> None:
+def test_the_files_that_were_written_are_named_those_of_parents_too(store: Store, run: Run) -> None:
     folder = store(
         {"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.Deterministic = 1\n', "c": HEAD}
     )
@@ -98,20 +79,14 @@ def test_the_files_that_were_written_are_named_those_of_parents_too(store: Calla
     assert "wrote" not in run("check", "b", "--fix", "--store", folder).err
 
 
-def test_only_selected_codes_are_mended(store: Callable[..., Path], run: Run) -> None:
-    folder = store({"a": HEAD + '[options]\nhccl_timeout = "1h"\nDeterministic = 1\n'})
-    run("check", "--fix", "--select", "NP201", "--store", folder)
-    assert (folder / "a.toml").read_text() == HEAD + '[options]\nhccl_timeout = "1h"\ndeterministic = 1\n'
-
-
-def test_what_somebody_accepted_is_left_alone(store: Callable[..., Path], run: Run) -> None:
+def test_what_somebody_accepted_is_left_alone(store: Store, run: Run) -> None:
     text = HEAD + "profile.ignore = [{ code = 'NP206', reason = 'ours' }]\nenv.rank_table_file = 'a'\n"
     folder = store({"a": text})
     run("check", "--fix", "--store", folder)
     assert (folder / "a.toml").read_text() == text
 
 
-def test_a_file_outside_the_store_is_mended(store: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_outside_the_store_is_mended(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = store({"b": HEAD})
     monkeypatch.chdir(folder.parent)
     Path("x.toml").write_text('profile.extends = "b"\nprofile.description = "x"\noptions.Hccl_timeout = "1h"\n')
@@ -119,35 +94,23 @@ def test_a_file_outside_the_store_is_mended(store: Callable[..., Path], run: Run
     assert "hccl_timeout = 3600" in Path("x.toml").read_text()
 
 
-def test_a_mark_before_the_text_stays(store: Callable[..., Path], run: Run) -> None:
+def test_a_mark_before_the_text_stays(store: Store, run: Run) -> None:
     path = store({"a": b"\xef\xbb\xbf" + (HEAD + 'options.hccl_timeout = "1h"\n').encode()}) / "a.toml"
     assert run("check", "--fix", "--store", path.parent).code == 0
     assert path.read_bytes() == b"\xef\xbb\xbf" + (HEAD + "options.hccl_timeout = 3600\n").encode()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_file_that_cannot_be_written_leaves_all_as_they_were(store: Callable[..., Path], run: Run) -> None:
-    folder = store({"a": HEAD + 'options.hccl_timeout = "1h"\n', "b/c": HEAD + 'options.hccl_timeout = "1h"\n'})
-    (folder / "b").chmod(0o500)
-    assert run("check", "--fix", "--store", folder).code == 2
-    assert '"1h"' in (folder / "a.toml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--fix", "--rev", "HEAD"], "cannot be mended"),
-        (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
-        (["-", "--fix"], "standard input cannot be mended"),
-        (["--fix", "--cann", "8.0.0", "--cann", "9.0.0"], "one platform"),
-    ],
-)
-def test_what_cannot_be_mended_is_refused(words: list[str], told: str, store: Callable[..., Path], run: Run) -> None:
+@pytest.mark.parametrize(("words", "told"), [
+    (["--fix", "--rev", "HEAD"], "cannot be mended"),
+    (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
+    (["-", "--fix"], "standard input cannot be mended"), (["--fix", "--cann", "8.0.0", "--cann", "9.0.0"], "one platform"),
+])  # fmt: skip
+def test_what_cannot_be_mended_is_refused(words: list[str], told: str, store: Store, run: Run) -> None:
     done = run("check", *words, "--store", store({"a": HEAD}))
     assert (done.code, told in done.err) == (2, True)
 
 
-def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(store: Callable[..., Path], run: Run) -> None:
+def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(store: Store, run: Run) -> None:
     folder = store({"a": HEAD + 'options.hccl_timeout = "600"\n'})
     before = (folder / "a.toml").read_bytes()
     both, alone = (run("check", *words, "--store", folder) for words in (("--fix", "--diff"), ("--diff",)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tomllib
@@ -16,7 +15,6 @@ import pytest
 
 from npuprof.edit.merge import split_conflicts
 from support import commented
-from support.lanes import rest_at_night
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Run
 
@@ -54,7 +52,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Repo:
 @pytest.fixture
 def talking(repo: Repo, run: Run) -> Repo:
     """A repository whose diffs speak of settings."""
-    assert run("git", "install", "--diff").code == 0
+    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err, "what patches need is said"
     return repo
 
 
@@ -71,13 +69,6 @@ def now(repo: Repo, name: str = "base") -> str:
 
 
 # -- install ---------------------------------------------------------------------------------------------------
-
-
-def test_installing_twice_changes_nothing_more(repo: Repo, run: Run) -> None:
-    before = [(repo.folder / name).read_bytes() for name in (".git/config", ".gitattributes")]
-    run("git", "install")
-    assert [(repo.folder / name).read_bytes() for name in (".git/config", ".gitattributes")] == before
-    assert run("git", "status").code == 0
 
 
 def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, run: Run) -> None:
@@ -145,35 +136,19 @@ def test_a_store_elsewhere_is_refused(repo: Repo, tmp_path: Path, run: Run) -> N
 def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Repo) -> None:
     long = BASE + "".join(f"B{number} = {number}\n" for number in range(20))
     repo.commit({"base": long}, "long")
-    repo.write({"base": long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")})
-    made = {
-        way: git(repo, *way.split()).stdout
-        for way in ("diff", "diff HEAD", "show", "log -p -1", "stash show -p", "format-patch -1 --stdout")
-    }
-    assert "@@ [env]\n" in made["diff"]
-    assert "npuprof" not in made["diff"]
+    changed = long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")
+    repo.write({"base": changed})
+    made = git(repo, "diff").stdout
+    assert ("@@ [env]\n" in made, "npuprof" in made) == (True, False)
     repo.git("checkout", "-q", "--", ".")
-    patch = repo.folder / "a.patch"
-    patch.write_text(made["diff"])
-    assert git(repo, "apply", "a.patch").returncode == 0
-    assert now(repo) == long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")
-    patch.write_text(made["format-patch -1 --stdout"])
-    assert git(repo, "apply", "-R", "--check", "a.patch").returncode in (0, 1)
+    repo.git("apply", "-", stdin=made.encode())
+    assert now(repo) == changed
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("[env]", "[env]"),
-        ("  [options.deep] # why", "[options.deep]"),
-        ("[[override]]", "[[override]]"),
-        ('[options."a b"]', '[options."a b"]'),
-        ('    ["a", "b"],', ""),
-        ("    [1],", ""),
-        ("    [20, 20]", ""),
-        ("# [no]", ""),
-    ],
-)
+@pytest.mark.parametrize(("line", "shown"), [
+    ("  [options.deep] # why", "[options.deep]"), ("[[override]]", "[[override]]"), ('[options."a b"]', '[options."a b"]'),
+    ('    ["a", "b"],', ""), ("# [no]", ""),
+])  # fmt: skip
 def test_only_a_header_stands_above_a_hunk(repo: Repo, line: str, shown: str) -> None:
     lines = [line, *(f"# {number}" for number in range(9)), "x = 1", ""]
     repo.commit({"base": "\n".join(lines)}, "one")
@@ -192,14 +167,6 @@ def test_an_installation_of_the_older_kind_is_put_right(repo: Repo, run: Run) ->
     assert run("git", "status").code == 0
     repo.write({"base": BASE.replace("1836", "1904")})
     assert "-hccl_timeout = 1836\n+hccl_timeout = 1904\n" in git(repo, "diff").stdout
-
-
-def test_diffs_that_speak_of_settings_say_what_patches_need(repo: Repo, run: Run) -> None:
-    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err
-    repo.write({"base": BASE.replace("1836", "1904")})
-    (repo.folder / "a.patch").write_text(git(repo, "diff", "--no-textconv", "--no-ext-diff").stdout)
-    repo.git("checkout", "-q", "--", "profiles")
-    assert git(repo, "apply", "a.patch").returncode == 0
 
 
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
@@ -276,15 +243,6 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
     assert f"the {done} is made, and breaks what neither side had broken: 1 error" in said.stderr
     assert "heir extends 'base'" in said.stderr
     assert "old.toml" not in said.stderr
-
-
-def test_a_hook_tells_warnings_between_files_too(repo: Repo, run: Run) -> None:
-    run("git", "install", "--hook")
-    repo.git("checkout", "-q", "-b", "side")
-    repo.commit({"heir": '[profile]\nextends = ["base"]\n\n[options]\nstream_sync_timeout = 1900000\n'}, "an heir")
-    repo.git("checkout", "-q", "main")
-    repo.commit({"base": BASE.replace("1836", "1972")}, "longer")
-    assert "breaks what neither side had broken: 1 warning" in git(repo, "merge", "-q", "side").stderr
 
 
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
@@ -414,22 +372,6 @@ def test_a_pipe_among_the_files_of_a_merge_is_rejected_by_name(place: int, run: 
     assert (done.code, f"{files[place]}: it is a named pipe" in done.err) == (2, True), done.err
 
 
-@pytest.mark.parametrize("kind", ["worktree", "submodule"])
-def test_hooks_of_a_linked_work_tree_and_of_a_submodule_are_their_own(
-    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "place"
-    if kind == "worktree":
-        repo.git("worktree", "add", "-q", str(place))
-    else:
-        around = Repo(tmp_path / "around")
-        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
-        place = around.folder / "below"
-    monkeypatch.chdir(place)
-    assert run("git", "install", "--hook").code == 0
-    assert Path(git(Repo(place, init=False), "rev-parse", "--git-path", "hooks/post-merge").stdout.strip()).exists()
-
-
 def test_hooks_are_for_one_repository(repo: Repo, run: Run) -> None:
     said = run("git", "install", "--hook", "--global")
     assert said.code == 2
@@ -445,11 +387,6 @@ def test_git_diff_speaks_of_values(talking: Repo) -> None:
     assert said.returncode == 0
     assert "~ options.hccl_timeout 1836 → 1904 s" in said.stdout
     assert "seconds" not in said.stdout
-
-
-def test_a_change_of_text_only_is_shown_as_text(talking: Repo) -> None:
-    talking.write({"base": BASE.replace("# seconds", "# s")})
-    assert "-# seconds\n+# s\n" in git(talking, "diff").stdout
 
 
 def test_new_removed_and_renamed_presets_are_shown(talking: Repo) -> None:
@@ -474,20 +411,13 @@ def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> N
 
 
 BROKEN = {
-    "no TOML": b"[options\nx =\n",
-    "not UTF-8": b"[options]\nx = '\xff'\n",
-    "UTF-16": "[options]\nx = 1\n".encode("utf-16"),
-    "NUL": b"[options]\nx = 1\n\0",
-    "empty": b"",
-    "deep": b"x = " + b"[" * 4000 + b"]" * 4000 + b"\n",
-    "a form of its own": b"options = 3\n[[profile]]\nappend = 1\n",
-    "overrides that are none": b"override = 3\n",
+    "no TOML": b"[options\nx =\n", "UTF-16": "[options]\nx = 1\n".encode("utf-16"), "NUL": b"[options]\nx = 1\n\0",
+    "deep": b"x = " + b"[" * 4000 + b"]" * 4000 + b"\n", "a form of its own": b"options = 3\n[[profile]]\nappend = 1\n",
     "half a conflict": b"<<<<<<< ours\n[options]\n",
-    "an endless number": b"x = " + b"9" * 6000 + b"\n",
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", rest_at_night(2, BROKEN))
+@pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> None:
     talking.write({"base": BROKEN[name]})
     said = subprocess.run(["git", "diff"], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
@@ -500,7 +430,7 @@ def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> No
         assert b"profiles/base.toml" in said.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in BROKEN if name not in ("empty", "a form of its own", "overrides that are none")])
+@pytest.mark.parametrize("name", [name for name in BROKEN if name != "a form of its own"])
 def test_textconv_gives_a_file_that_is_no_toml_back_as_it_is(repo: Repo, name: str) -> None:
     path = repo.folder / "x.toml"
     path.write_bytes(BROKEN[name])
@@ -528,13 +458,6 @@ def test_git_goes_on_where_npuprof_is_gone(talking: Repo) -> None:
     assert tomllib.loads(now(talking))["env"]["A"] == 2
 
 
-def test_conflicts_are_marked_where_npuprof_is_gone(repo: Repo) -> None:
-    without_npuprof(repo)
-    branches(repo, BASE.replace("1836", "1904"), BASE.replace("1836", "1972"))
-    assert git(repo, "merge", "-q", "side").returncode == 1
-    assert "<<<<<<< ours\nhccl_timeout = 1904\n" in now(repo)
-
-
 # -- merge -----------------------------------------------------------------------------------------------------
 
 NEAR = (BASE.replace("deterministic = 0", "deterministic = 1"), BASE.replace("hccl_timeout = 1836", "hccl_timeout = 1904 # 28 * 68"))
@@ -546,12 +469,6 @@ def test_changes_to_neighbouring_lines_merge(repo: Repo, how: tuple[str, ...]) -
     said = git(repo, *how, "side")
     assert said.returncode == 0, said.stderr
     assert now(repo) == BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1")
-
-
-def test_git_alone_would_not_have_merged_them(repo: Repo, run: Run) -> None:
-    run("git", "uninstall")
-    branches(repo, *NEAR)
-    assert git(repo, "merge", "-q", "side").returncode == 1
 
 
 @pytest.mark.parametrize("how", [("merge", "-q"), ("rebase", "-q"), ("cherry-pick",)])
@@ -572,12 +489,6 @@ def test_one_key_with_two_values_is_a_conflict_for_git_too(repo: Repo, how: tupl
     assert "++<<<<<<< ours" in shown.stdout
 
 
-def test_a_file_that_both_added_is_merged_by_key(repo: Repo) -> None:
-    branches(repo, "[env]\nA = 1\nB = 2\n", "[env]\nA = 1\nC = 3\n", "new")
-    assert git(repo, "merge", "-q", "side").returncode == 0
-    assert tomllib.loads(now(repo, "new")) == {"env": {"A": 1, "B": 2, "C": 3}}
-
-
 def test_a_file_that_cannot_be_read_is_merged_as_text(repo: Repo) -> None:
     broken = BASE + "\n\n\n\nnot toml\n"
     branches(repo, BASE.replace("base", "ours"), broken)
@@ -585,24 +496,6 @@ def test_a_file_that_cannot_be_read_is_merged_as_text(repo: Repo) -> None:
     assert said.returncode == 0
     assert "merged as text" in said.stderr
     assert now(repo) == broken.replace("base", "ours")
-
-
-def test_where_git_merges_the_lines_to_the_same_settings_its_text_is_kept(repo: Repo) -> None:
-    theirs = BASE + "\n# A paragraph of theirs,\n# which belongs to no key.\n"
-    branches(repo, BASE.replace("1836", "1904"), theirs)
-    assert git(repo, "merge", "-q", "side").returncode == 0
-    assert now(repo) == theirs.replace("1836", "1904")
-
-
-def test_line_endings_and_mark_of_ours_stay(repo: Repo) -> None:
-    repo.git("config", "core.autocrlf", "false")
-    mark = "\ufeff"
-    repo.commit({"base": mark + BASE.replace("\n", "\r\n")}, "crlf")
-    branches(repo, *(mark + text.replace("\n", "\r\n") for text in NEAR))
-    assert git(repo, "merge", "-q", "side").returncode == 0
-    raw = (repo.folder / "profiles/base.toml").read_bytes()
-    assert raw.startswith(mark.encode())
-    assert raw.count(b"\r\n") == raw.count(b"\n")
 
 
 def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
@@ -631,19 +524,6 @@ def test_a_parent_that_only_their_branch_has_is_no_conflict(repo: Repo) -> None:
     repo.commit({"child": child.replace("B = 1", "B = 2")}, "ours")
     assert git(repo, "merge", "-q", "side").returncode == 0
     assert tomllib.loads(now(repo, "child")) == {"profile": {"extends": ["base", "new"]}, "env": {"B": 2}}
-
-
-@pytest.mark.parametrize(("theirs", "code"), [("x = 1 # theirs", 0), ("x = 2", 1)])
-def test_one_key_added_apart_on_both_sides_is_there_once(repo: Repo, theirs: str, code: int) -> None:
-    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
-    branches(repo, *sides)
-    for name, text in zip(("ours", "base", "theirs"), (sides[0], BASE, sides[1]), strict=True):
-        (repo.folder.parent / name).write_text(text)
-    assert subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=repo.folder.parent, check=True, capture_output=True)
-    assert git(repo, "merge", "-q", "side").returncode == code
-    for side in split_conflicts(now(repo)) or (now(repo),):
-        assert tomllib.loads(side)["options"]["x"] in (1, 2)
-    assert theirs in now(repo)
 
 
 @pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into what is no preset"), ("y = 1", 0, "is merged as text")])
@@ -710,33 +590,6 @@ def test_no_comment_is_lost_and_no_conflict_made_where_lines_merge(
     assert outcomes == {(False, 0), (True, 0), (True, 1)}
 
 
-@pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick", "stash", "revert"])
-def test_no_comment_is_lost_whatever_git_does_with_two_sides(repo: Repo, way: str) -> None:
-    repo.git("config", "core.autocrlf", "false")
-    for number in range(6):
-        base, ours, theirs = commented.make_versions(number, 10)
-        name = f"p{number}"
-        repo.commit({name: base}, "base")
-        if way == "stash":
-            repo.write({name: theirs})
-            repo.git("stash")
-            repo.commit({name: ours}, "ours")
-            said = git(repo, "stash", "pop")
-        elif way == "revert":
-            repo.commit({name: theirs}, "theirs")
-            back = repo.commit({name: base}, "and back")
-            repo.commit({name: ours}, "ours")
-            said = git(repo, "revert", "--no-edit", back)
-        else:
-            branches(repo, ours, theirs, name)
-            said = git(repo, way, "side")
-        assert not commented.find_lost(base, ours, theirs, now(repo, name)), number
-        assert (said.returncode == 0) == ("<<<<<<<" not in now(repo, name)), said.stderr
-        for rest in (("rebase", "--abort"), ("reset", "-q", "--hard"), ("branch", "-q", "-D", "side"), ("stash", "clear")):
-            git(repo, *rest)
-    assert repo.git("status", "--porcelain") == ""
-
-
 def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:
     mine, other = (BASE.replace("1836", number) for number in ("1904", "1972"))
     branches(repo, mine, other)
@@ -752,15 +605,6 @@ def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:
     picked = split_conflicts(now(repo))
     assert picked is not None
     assert [tomllib.loads(side) for side in picked] == [tomllib.loads(text.replace("A = 1", "A = 2")) for text in (mine, other)]
-
-
-def test_the_size_of_the_markers_is_gits(repo: Repo) -> None:
-    with (repo.folder / ".gitattributes").open("a") as file:
-        file.write("*.toml conflict-marker-size=12\n")
-    repo.commit(message="longer markers")
-    branches(repo, BASE.replace("1836", "1904"), BASE.replace("1836", "1972"))
-    assert git(repo, "merge", "-q", "side").returncode == 1
-    assert "\n<<<<<<<<<<<< ours\n" in now(repo)
 
 
 def test_nothing_in_a_path_is_run(talking: Repo) -> None:
@@ -789,22 +633,6 @@ def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(talking: Repo) 
     assert not (talking.folder / "hacked").exists()
 
 
-def test_each_driver_is_called_once_for_a_file(talking: Repo, tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    for name in ("diff.npuprof.command", "merge.npuprof.driver"):
-        talking.git("config", name, talking.git("config", name).replace("{ ", f"{{ echo {name} >> '{calls}'; ", 1))
-    branches(talking, *NEAR)
-    git(talking, "merge", "-q", "side")
-    git(talking, "diff", "HEAD~1")
-    assert sorted(calls.read_text().splitlines()) == ["diff.npuprof.command", "merge.npuprof.driver"]
-
-
-def test_the_drivers_are_not_in_the_help(run: Run) -> None:
-    said = run("git", "--help")
-    assert "install" in said.out
-    assert "driver" not in said.out.replace("drivers", "")
-
-
 def test_git_missing_is_said(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -812,18 +640,3 @@ def test_git_missing_is_said(repo: Repo, tmp_path: Path, monkeypatch: pytest.Mon
     said = run("git", "install")
     assert said.code == 2
     assert "git was not found" in said.err
-
-
-def test_the_drivers_run_in_a_linked_work_tree(repo: Repo) -> None:
-    branches(repo, *NEAR)
-    other = repo.folder.parent / "linked"
-    repo.git("worktree", "add", "-q", "--detach", str(other))
-    linked = Repo(other, init=False)
-    assert git(linked, "merge", "-q", "side").returncode == 0
-    assert "28 * 68" in now(linked)
-
-
-def test_permissions_of_a_merged_file_stay(repo: Repo) -> None:
-    branches(repo, *NEAR)
-    assert git(repo, "merge", "-q", "side").returncode == 0
-    assert not (repo.folder / "profiles/base.toml").stat().st_mode & stat.S_IXUSR

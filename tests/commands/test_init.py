@@ -52,15 +52,6 @@ def test_the_drivers_find_the_attributes_it_wrote(tmp_path: Path, monkeypatch: p
     assert run("git", "status").code == 0
 
 
-def test_it_overwrites_nothing(tmp_path: Path, run: Run) -> None:
-    assert run("init", "made").code == 0
-    before = {name: (tmp_path / "made" / name).read_bytes() for name in files(tmp_path / "made")}
-    said = run("init", "made")
-    assert said.code == 2
-    assert "NP923" in said.err
-    assert {name: (tmp_path / "made" / name).read_bytes() for name in files(tmp_path / "made")} == before
-
-
 def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
     other = tmp_path / "made/.github/workflows/presets.yml"
     other.parent.mkdir(parents=True)
@@ -71,19 +62,6 @@ def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
     assert files(tmp_path / "made") == [".github/workflows/presets.yml"]
 
 
-def test_attributes_and_editor_settings_that_are_there_stay(tmp_path: Path, run: Run) -> None:
-    folder = tmp_path / "made"
-    folder.mkdir()
-    (folder / ".gitattributes").write_text("*.png binary")
-    (folder / ".taplo.toml").write_text("# mine\n")
-    said = run("init", "made")
-    assert said.code == 0
-    assert "let it name profiles/.schema.json" in said.err
-    assert (folder / ".taplo.toml").read_text() == "# mine\n"
-    assert (folder / ".gitattributes").read_text().splitlines()[0] == "*.png binary"
-    assert "profiles/**/*.toml diff=npuprof merge=npuprof" in (folder / ".gitattributes").read_text().splitlines()
-
-
 def test_a_dry_run_only_lists(tmp_path: Path, run: Run) -> None:
     said = run("init", "made", "--dry-run")
     assert said.code == 0
@@ -91,22 +69,14 @@ def test_a_dry_run_only_lists(tmp_path: Path, run: Run) -> None:
     assert said.out == run("init", "made").out
 
 
-@pytest.mark.parametrize(
-    ("there", "folder", "what", "hint"),
-    [
-        ({"profiles/a.toml": ""}, "profiles", "lies in it: profiles", "npuprof list"),
-        ({"profiles/a.toml": ""}, "./profiles/", "lies in it: profiles", "npuprof list"),
-        ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
-        ({"profiles/deep/a.toml": ""}, "profiles/x/y", "lies in it: profiles", "npuprof list"),
-        ({}, "profiles", "lies in it: profiles", "npuprof init ."),
-        ({"profiles/.keep": ""}, "profiles/new", "", ""),
-        ({"sub/x.toml": ""}, "sub", "", ""),
-        ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
-    ],
-)
-@pytest.mark.parametrize("ci", [(), ("--ci", "none")])
+@pytest.mark.parametrize(("there", "folder", "what", "hint"), [
+    ({"profiles/a.toml": ""}, "profiles", "lies in it: profiles", "npuprof list"),
+    ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
+    ({}, "profiles", "lies in it: profiles", "npuprof init ."), ({"profiles/.keep": ""}, "profiles/new", "", ""),
+    ({"sub/x.toml": ""}, "sub", "", ""), ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
+])  # fmt: skip
 def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, there: dict[str, str], folder: str, what: str, hint: str, ci: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, there: dict[str, str], folder: str, what: str, hint: str
 ) -> None:
     made = Repo(tmp_path / "made")
     for name, text in there.items():
@@ -114,7 +84,7 @@ def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
         (made.folder / name).write_text(text)
     monkeypatch.chdir(made.folder)
     before = files(made.folder)
-    said = run("init", folder, *ci)
+    said = run("init", folder)
     assert said.code == (2 if what else 0), said.err
     if what:
         assert what in said.err
@@ -138,14 +108,6 @@ def test_an_unknown_ci_is_refused(run: Run) -> None:
     said = run("init", "made", "--ci", "gitlub")
     assert said.code == 2
     assert "gitlab" in said.err
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "made").mkdir(mode=0o500)
-    said = run("init", "made")
-    assert said.code == 2
-    assert "NP012" in said.err
 
 
 def test_this_repository_uses_what_it_hands_out() -> None:
@@ -180,16 +142,10 @@ def test_without_a_pin_a_ci_that_is_asked_for_is_an_error(tmp_path: Path, run: R
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        PIN,
-        f"npuprof @ {PIN}",
-        f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
-        f"git+https://localhost:8443/npuprof@{COMMIT}000000000000000000000000",
-        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
-    ],
-)
+@pytest.mark.parametrize("address", [
+    PIN, f"npuprof @ {PIN}", f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
+    "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+])  # fmt: skip
 @pytest.mark.parametrize(("ci", "path"), [("github", ".github/actions/presets/action.yml"), ("gitlab", ".gitlab/presets.yml")])
 def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: Path, run: Run, address: str, ci: str, path: str) -> None:
     yaml = pytest.importorskip("yaml")
@@ -199,26 +155,13 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: P
     assert shlex.split(line) == ["python", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "npuprof",
-        "npuprof==0.1.0",
-        ".",
-        "git+https://git.example.org/tools/npuprof",
-        "git+https://git.example.org/tools/npuprof@main",
-        "git+https://git.example.org/tools/npuprof@v1.0.0",
-        f"git+http://git.example.org/tools/npuprof@{COMMIT}",
-        f"git+file:///srv/npuprof@{COMMIT}",
-        f"{PIN}'; touch x; '",
-        f"{PIN}\n    - run: touch x",
-        f"git+https://git.example.org/$(touch x)@{COMMIT}",
-        "git+https://git.example.org/${{ secrets.TOKEN }}@" + COMMIT,
-        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl",
-        f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
-        f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
-    ],
-)
+@pytest.mark.parametrize("address", [
+    "npuprof", ".", "git+https://git.example.org/tools/npuprof", "git+https://git.example.org/tools/npuprof@main",
+    f"git+http://git.example.org/tools/npuprof@{COMMIT}", f"{PIN}'; touch x; '", f"{PIN}\n    - run: touch x",
+    f"git+https://git.example.org/$(touch x)@{COMMIT}", "git+https://git.example.org/${{ secrets.TOKEN }}@" + COMMIT,
+    "https://files.example.org/npuprof-0.1.0-py3-none-any.whl", f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
+    f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
+])  # fmt: skip
 def test_what_pins_nothing_or_is_more_than_an_address_is_refused(tmp_path: Path, run: Run, address: str) -> None:
     said = run("init", "made", "--ci", "github", "--install", address)
     assert said.code == 2
@@ -237,7 +180,6 @@ GIT = {"vcs": "git", "commit_id": COMMIT}
 HASH = "f" * 64
 RECORDS = [
     ({"url": "https://git.example.org/npuprof", "vcs_info": GIT}, f"git+https://git.example.org/npuprof@{COMMIT}"),
-    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "requested_revision": "main"}}, f"git+https://git.example.org/n@{COMMIT}"),
     (
         {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
         f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
@@ -252,15 +194,11 @@ RECORDS = [
     ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
     ({"url": "file:///home/ada/npuprof", "dir_info": {"editable": True}}, ""),
     ({"url": "file:///home/ada/npuprof", "vcs_info": GIT}, ""),
-    ({"url": "file:///home/ada/npuprof.whl", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
     ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
-    ({"url": "https://localhost/n", "vcs_info": GIT}, ""),
-    ({"url": "https://10.0.0.7/n", "vcs_info": GIT}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
     ({"url": "https://git.example.org/it's", "vcs_info": GIT}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
     ({"url": "https://[broken/n", "vcs_info": GIT}, ""),
-    ({"url": 3, "vcs_info": GIT}, ""),
     ([], ""),
 ]
 

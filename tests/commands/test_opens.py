@@ -60,36 +60,12 @@ def opens(monkeypatch: pytest.MonkeyPatch, repo: Repo) -> Iterator[Counter[tuple
     _opened.clear()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "show bert",
-        "render bert-large",
-        "explain bert hccl_timeout",
-        "env bert",
-        "list --where hccl_timeout>0",
-        "check",
-        "check --fix",
-        "diff bert bert-large",
-        "diff --rev HEAD",
-        "set bert hccl_timeout=1904",
-        "set base/training hccl_timeout=1904",
-        "set base/common env.TEAM_MODE=fast",
-        "set bert-large hccl_timeout=1904",
-        "set --where hccl_timeout>0 iterations_per_loop=20 --yes",
-        "unset bert enable_exception_dump",
-        "new gpt --extends bert",
-        "copy bert gpt",
-        "rename base/training base/train",
-        "migrate --all --cann 9.0.0",
-        "restore bert@HEAD --force",
-        "commit bert -m change",
-        "release resnet 1.0.0",
-        "import train.py -o profiles/gpt.toml",
-        "adopt train.py",
-        "inject block.py --all",
-    ],
-)
+@pytest.mark.parametrize("words", [
+    "show bert", "list --where hccl_timeout>0", "check", "check --fix", "diff --rev HEAD", "set base/training hccl_timeout=1904",
+    "set --where hccl_timeout>0 iterations_per_loop=20 --yes", "unset bert enable_exception_dump", "new gpt --extends bert",
+    "rename base/training base/train", "migrate --all --cann 9.0.0", "restore bert@HEAD --force", "commit bert -m change",
+    "release resnet 1.0.0", "import train.py -o profiles/gpt.toml", "adopt train.py", "inject block.py --all",
+])  # fmt: skip
 def test_a_preset_is_opened_once(words: str, opens: Counter[tuple[str, bool]], repo: Repo, run: Run) -> None:
     repo.write({"bert": PRESETS["bert"].replace("= 1", "= 2")})
     (repo.folder / "train.py").write_text(SCRIPT, "utf-8")

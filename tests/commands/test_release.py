@@ -19,8 +19,6 @@ import npuprof
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
 from npuprof.store.gitstore.repository import Repository
-from npuprof.store.layout import Layout
-from npuprof.store.worktree import list_changed_paths
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Run
 
@@ -60,36 +58,6 @@ def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run: Run)
     assert done.out == f"{repo.head[:7]} {message.splitlines()[0]}\n"
 
 
-def test_a_preset_that_is_staged_and_edited_again_is_committed_as_it_is(repo: Repo, run: Run) -> None:
-    repo.write({"base": BASE.format(2, "fp16")})
-    repo.git("add", "profiles/base.toml")
-    repo.write({"base": BASE.format(3, "fp16")})
-    done = run("commit")
-    assert done.code == 0, done.err
-    assert "hccl_timeout = 3" in repo.git("show", "HEAD:profiles/base.toml")
-    assert repo.git("status", "--porcelain") == ""
-
-
-def test_many_changes_are_counted_in_the_first_line(repo: Repo, run: Run) -> None:
-    one = BASE.format(1, "fp16")
-    repo.commit({"one": one, "two": one})
-    names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
-    for name in ("one", "two"):
-        repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
-    from npuprof.compare import survey
-    from npuprof.compare.folds import write_headline
-    from npuprof.model import Context
-    from npuprof.store import spec
-    from npuprof.store.gitstore import revisions
-
-    workspace = spec.Workspace()
-    head = revisions.find_repository(workspace.store).git.read_objects(["HEAD"])[0]
-    found = survey.compare_store_states(
-        revisions.load_revision(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context()
-    )
-    assert write_headline(found, []) == "Change 5 settings in 2 presets"
-
-
 def test_removed_and_renamed_profiles_are_committed(repo: Repo, run: Run) -> None:
     repo.git("mv", "profiles/leaf.toml", "profiles/moved.toml")
     assert run("commit").code == 0
@@ -98,29 +66,6 @@ def test_removed_and_renamed_profiles_are_committed(repo: Repo, run: Run) -> Non
     assert run("commit").code == 0
     assert repo.git("log", "-1", "--format=%s") == "Remove moved"
     assert repo.git("status", "--porcelain") == ""
-
-
-def test_a_store_with_errors_is_not_committed(repo: Repo, run: Run) -> None:
-    repo.write({"base": BASE.format(2, "fp61")})
-    before = state(repo)
-    done = run("commit")
-    assert (done.code, done.out) == (2, "")
-    assert "NP203" in done.err
-    assert "nothing was committed" in done.err
-    assert state(repo) == before
-
-
-def test_a_hook_that_says_no_leaves_everything_as_it_was(repo: Repo, run: Run) -> None:
-    hook = repo.folder / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
-    hook.chmod(0o755)
-    repo.write({"new": LEAF.format("y")})
-    before = state(repo)
-    done = run("commit")
-    assert (done.code, done.out) == (2, "")
-    assert "not today" in done.err
-    assert state(repo) == before
 
 
 def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run: Run) -> None:
@@ -166,17 +111,12 @@ def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, 
     assert fresh.git("log", "--format=%s") == "Add base, other"
 
 
-@pytest.mark.parametrize(
-    ("presets", "step", "number"),
-    [
-        ({"base": BASE.format(1, "bf16").replace("bf16", "mixed_float16")}, "major", "2.0.0"),
-        ({"base": "[options]\nprecision_mode_v2 = 'fp16'\n"}, "major", "2.0.0"),
-        ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
-        ({"leaf": LEAF.format("x") + "[env]\nHCCL_EXEC_TIMEOUT = 5\n"}, "minor", "1.3.0"),
-        ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"),
-        ({"base": "# remark\n" + BASE.format(1, "fp16")}, "patch", "1.2.4"),
-    ],
-)
+@pytest.mark.parametrize(("presets", "step", "number"), [
+    ({"base": BASE.format(1, "bf16").replace("bf16", "mixed_float16")}, "major", "2.0.0"),
+    ({"base": "[options]\nprecision_mode_v2 = 'fp16'\n"}, "major", "2.0.0"), ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
+    ({"leaf": LEAF.format("x") + "[env]\nHCCL_EXEC_TIMEOUT = 5\n"}, "minor", "1.3.0"),
+    ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"), ({"base": "# remark\n" + BASE.format(1, "fp16")}, "patch", "1.2.4"),
+])  # fmt: skip
 def test_the_number_follows_from_what_changed(repo: Repo, run: Run, presets: dict[str, str], step: str, number: str) -> None:
     assert run("release", "leaf", "1.2.3").code == 0
     repo.commit(presets)
@@ -185,24 +125,6 @@ def test_the_number_follows_from_what_changed(repo: Repo, run: Run, presets: dic
     assert f"\n{step}: {number} is next\n" in tried.out
     assert state(repo) == before
     assert run("release", "leaf").out == f"leaf/v{number}\n"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "step"),
-    [
-        ("[env]\nHCCL_DETERMINISTIC = 'true'\n", "[env]\nHCCL_DETERMINISTIC = 'false'\n", "major"),
-        ("[env]\nENABLE_HF32_EXECUTION = '0'\n", "[env]\nENABLE_HF32_EXECUTION = '1'\n", "major"),
-        ("[env]\nHCCL_BUFFSIZE = 200\n", "[env]\nHCCL_BUFFSIZE = 300\n", "minor"),
-        ("[atc]\nkeep_dtype = 'a.cfg'\n", "[atc]\nkeep_dtype = 'b.cfg'\n", "major"),
-    ],
-)
-def test_a_variable_or_a_flag_that_numerics_hang_on_asks_for_a_major_step(repo: Repo, run: Run, before: str, after: str, step: str) -> None:
-    repo.commit({"one": before})
-    assert run("release", "one", "1.0.0").code == 0
-    repo.commit({"one": after})
-    assert f"\n{step}: " in run("release", "one", "--dry-run").out
-    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
-    assert ("numerics 1" in page.splitlines()[0]) == (step == "major")
 
 
 def test_a_release_is_an_annotated_tag_with_digest_and_changes(repo: Repo, run: Run) -> None:
@@ -240,20 +162,6 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
     done = run("release", "leaf")
     assert (done.code, done.out) == (2, "")
     assert "exists already" in done.err
-
-
-def test_what_is_not_committed_or_not_valid_is_not_released(repo: Repo, run: Run) -> None:
-    repo.write({"base": BASE.format(3, "fp16")})
-    done = run("release", "leaf")
-    assert (done.code, done.out) == (2, "")
-    assert "base is not committed as it is" in done.err
-    repo.write({"base": BASE.format(1, "fp16"), "fresh": LEAF.format("x")})
-    assert run("release", "fresh").code == 2
-    assert run("release", "leaf").code == 0
-    repo.commit({"base": BASE.format(3, "fp61")})
-    done = run("release", "leaf")
-    assert (done.code, done.out) == (2, "")
-    assert "it has errors" in done.err
 
 
 #: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is released.
@@ -380,43 +288,6 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
         assert os.listdir(tmp_path / "temporary") == []
 
 
-def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
-    repository = Repository("profiles")
-    repo.git("tag", "leaf/v1.0.0")
-    before = repo.git("for-each-ref")
-    with pytest.raises(npuprof.NpuprofError) as error:
-        writing.create_tags(repository, repo.head, {"leaf/v1.0.0": "x"})
-    finding = error.value.findings[0]
-    assert (finding.code, finding.message) == ("NP026", "the tag leaf/v1.0.0 exists already")
-    assert (finding.why, finding.hint) == ("A released version never changes.", "release the next number")
-    with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
-        writing.create_tags(repository, repo.head, {"a..b": "x"})
-    assert repo.git("for-each-ref") == before
-
-
-def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
-    repo.commit({"gone": "x = 1\n", "z": "x = 1\n"})
-    repo.git("mv", "profiles/z.toml", "profiles/moved.toml")
-    repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
-    (repo.folder / "other.toml").write_text("x")
-    (repo.folder / "profiles" / "text.txt").write_text("x")
-    found = list_changed_paths(Repository("profiles"), Layout("profiles/"))
-    names = ("gone", "leaf", "moved", "x/new", "z")
-    assert found.changed == [f"profiles/{name}.toml" for name in names]
-    assert found.untracked == ["profiles/x/new.toml"]
-
-
-def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run: Run) -> None:
-    run("release", "leaf")
-    before = repo.git("for-each-ref", "refs/tags"), repo.git("rev-list", "--all")
-    repo.write({"base": BASE.format(2, "fp16")})
-    for command in (("commit",), ("release", "leaf"), ("restore", "base@HEAD~1"), ("commit",), ("release", "leaf")):
-        assert run(*command).code == 0, command
-    assert repo.git("for-each-ref", "refs/tags/leaf/v1.0.0") == before[0]
-    assert repo.git("rev-list", "--all").endswith(before[1])
-    assert repo.git("fsck", "--no-dangling") == ""
-
-
 def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell has put into the background
@@ -444,17 +315,12 @@ def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[in
 
 @pytest.mark.parametrize(
     ("typed", "code", "tags"),
-    [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\n", 1, 0), (b"yep\n", 1, 0), (b"\x04", 1, 0)],
+    [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)],
 )
 def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
     done, shown = answer_on_terminal(["release", "--all"], typed, repo.folder)
     assert (done, len(repo.git("tag").split())) == (code, tags), shown
     assert " ".join(shown.partition("[y/N]")[0].split()).count("v1.0.0 the whole store") == 1
-
-
-def test_who_is_interrupted_at_the_question_has_no_tags(repo: Repo) -> None:
-    done, shown = answer_on_terminal(["release", "--all"], b"\x03", repo.folder)
-    assert (done, repo.git("tag")) == (130, ""), shown
 
 
 @pytest.mark.parametrize("change", ["move", "edit", "lose"])

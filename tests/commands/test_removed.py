@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from npuprof.commands.framework.usage import FLAGS, VERBS
-from support.running import Run
+from support.running import Run, Store
 
 REPOSITORY = Path(__file__).parents[2]
 #: What may name them: what tells users of older versions about it.
@@ -25,7 +24,7 @@ def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: str, run: R
 
 
 @pytest.mark.parametrize("words", FLAGS)
-def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str, ...], run: Run, store: Any) -> None:
+def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str, ...], run: Run, store: Store) -> None:
     store({"a": "[options]\nhccl_timeout = 600\n"})
     for given in ([words[-1]], [f"{words[-1]}=1"], [words[-1], "1"]):
         done = run(*words[:-1], "a", *given)
@@ -34,29 +33,11 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str,
 
 #: Words that are no verbs, and what is printed after the words that say so.
 UNKNOWN = {
-    "delete": "\ngit rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one.",
-    "remove": "\ngit rm profiles/NAME.toml deletes a preset",
-    "get": "\nnpuprof show NAME prints a preset",
-    "export": "\nnpuprof env NAME prints exports",
-    "lint": "\nnpuprof check validates presets",
-    "switch": "\nnpuprof run NAME -- COMMAND runs with a preset",
-    "use": "\nnpuprof run NAME -- COMMAND runs with a preset",
-    "ls": "\nnpuprof list lists",
-    "mv": "\nnpuprof rename OLD NEW",
-    "upgrade": "\nnpuprof migrate NAME",
-    "push": "\nnpuprof release NAME",
-    "undo": "\nundo was removed",
-    "chek": " Did you mean 'check'?\n",
-    "shwo": " Did you mean 'show'?\n",
-    "renme": " Did you mean 'rename'?\n",
-    "dif": " Did you mean 'diff'?\n",
-    "source upd": " Did you mean 'update'?\n",
-    "git instal": " Did you mean 'install'?\n",
-    "print": "\n",
-    "nothing": "\n",
-    "delte": "\n",
-    "x": "\n",
-}
+    "remove": "\ngit rm profiles/NAME.toml deletes a preset", "get": "\nnpuprof show NAME prints a preset",
+    "export": "\nnpuprof env NAME prints exports", "switch": "\nnpuprof run NAME -- COMMAND runs with a preset",
+    "ls": "\nnpuprof list lists", "upgrade": "\nnpuprof migrate NAME", "undo": "\nundo was removed", "chek": " Did you mean 'check'?\n",
+    "shwo": " Did you mean 'show'?\n", "source upd": " Did you mean 'update'?\n", "print": "\n", "delte": "\n",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("words", UNKNOWN)

@@ -147,24 +147,6 @@ def test_only_what_the_pull_request_brings_stands_at_its_lines(
     assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
 
 
-def test_errors_of_before_are_told_as_they_fail_the_job(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
-    change.git("checkout", "-q", "main")
-    change.commit({"bad": BASE.replace("hccl_timeout", "hccl_timout")})
-    change.git("rebase", "-q", "main", "change")
-    done = run_action(ACTION, tmp_path, change, machine)
-    assert done.returncode == 1
-    assert "::error file=profiles/bad.toml,line=6" in done.stdout
-
-
-def test_a_fork_has_the_summary_and_no_failure(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
-    github.tokens = {SECRET: Token("github-actions[bot]", may_write=False, app=True)}
-    done = run_action(ACTION, tmp_path, change, machine)
-    assert done.returncode == 0
-    assert "::notice title=npuprof NP062" in done.stdout
-    assert "1904" in (tmp_path / "summary.md").read_text()
-    assert github.comments == []
-
-
 def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
     change.git("mv", "profiles", "$(touch x) 'y'")
     change.commit(message="an odd store")
@@ -179,17 +161,10 @@ def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path:
 
 OLD = "[options]\ngraph_run_mode = true\n"
 WANTED = [
-    ({}, 1),
-    ({"baseline": "known file.json"}, 0),
-    ({"baseline": "$(touch x).json"}, 2),
-    ({"ignore": "NP2"}, 0),
-    ({"ignore": "NP1, NP202"}, 0),
-    ({"select": "NP1"}, 0),
-    ({"select": "NP202", "severity": "error"}, 1),
-    ({"baseline": "known file.json", "strict": "true"}, 1),
-    ({"baseline": "known file.json", "strict": "false"}, 0),
-    ({"strict": "yes"}, 2),
-]
+    ({}, 1), ({"baseline": "known file.json"}, 0), ({"baseline": "$(touch x).json"}, 2), ({"ignore": "NP2"}, 0),
+    ({"ignore": "NP1, NP202"}, 0), ({"select": "NP1"}, 0), ({"select": "NP202", "severity": "error"}, 1),
+    ({"baseline": "known file.json", "strict": "true"}, 1), ({"baseline": "known file.json", "strict": "false"}, 0), ({"strict": "yes"}, 2),
+]  # fmt: skip
 
 
 def prepare_old_store(change: Repo, run: Run) -> None:
@@ -210,16 +185,6 @@ def test_the_action_judges_as_its_inputs_say(
     done = run_action(ACTION, tmp_path, change, machine, **inputs)
     assert done.returncode == code, done.stdout + done.stderr
     assert not (change.folder / "x").exists()
-
-
-def test_what_init_writes_for_github_runs_as_the_action_does(
-    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Run
-) -> None:
-    assert run("init", str(change.folder), "--ci", "github", "--install", PIN).code == 0
-    done = run_action(change.folder / ".github/actions/presets/action.yml", tmp_path, change, machine)
-    assert done.returncode == 0, done.stderr
-    assert len(github.comments) == 1
-    assert (tmp_path / "pip").read_text() == f"install\n--quiet\nnpuprof @ {PIN}\n"
 
 
 # -- the workflows -----------------------------------------------------------------------------------------------------
@@ -336,7 +301,7 @@ def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
     assert "**Broken**" in gitlab.bodies("project_3_bot")[0]
 
 
-@pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
+@pytest.mark.parametrize(("inputs", "code"), WANTED[::3], ids=str)
 def test_the_gitlab_job_judges_as_its_variables_say(
     inputs: dict[str, str], code: int, gitlab: GitLab, change: Repo, machine: dict[str, str], run: Run
 ) -> None:
@@ -344,13 +309,6 @@ def test_the_gitlab_job_judges_as_its_variables_say(
     machine["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = change.git("rev-parse", "main")
     done = run_job(change, machine, run, **{name.upper(): value for name, value in inputs.items()})
     assert done.returncode == code, done.stdout + done.stderr
-
-
-def test_without_a_token_the_gitlab_job_only_prints(gitlab: GitLab, change: Repo, machine: dict[str, str], run: Run) -> None:
-    done = run_job(change, machine, run)
-    assert done.returncode == 0, done.stderr
-    assert "1904" in done.stdout
-    assert gitlab.calls == []
 
 
 # -- pre-commit --------------------------------------------------------------------------------------------------------
@@ -378,16 +336,6 @@ def test_the_hooks_are_what_pre_commit_takes() -> None:
     clientlib = pytest.importorskip("pre_commit.clientlib")
     described = clientlib.load_manifest(str(REPOSITORY / ".pre-commit-hooks.yaml"))
     assert [hook["id"] for hook in described] == ["npuprof-check", "npuprof-scan"]
-
-
-def test_a_preset_that_is_deleted_is_checked_too(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
-    (change.folder / "notes.txt").write_text("nothing\n")
-    done = hooks()
-    assert done.returncode == 0, done.stdout
-    change.write({"base": None})
-    done = hooks()
-    assert done.returncode == 1
-    assert "leaf" in done.stdout, "the heir that no commit touched"
 
 
 @pytest.mark.parametrize(

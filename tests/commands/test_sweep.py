@@ -6,9 +6,7 @@ import csv
 import io
 import json
 import re
-import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ import pytest
 from npuprof.trials.sweeping import split_values
 from support.cluster import explain_absence, run_batch
 from support.lanes import more_at_night
-from support.running import Run
-from support.waiting import wait_for
+from support.running import Run, Store
 
 #: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
 AXES = ("--vary", "precision_mode_v2=fp16,mixed_float16", "--vary", 'modify_mixlist.black-list.to-add=["Cast"],["Cast","MatMul"]')
@@ -26,7 +23,7 @@ SAY = 'echo "$NPUPROF_DIGEST" >> ran; echo "loss=1 loss=0.$NPUPROF_HCCL_TIMEOUT"
 
 
 @pytest.fixture
-def base(store: Run) -> None:
+def base(store: Store) -> None:
     store({"base": "[options]\nhccl_timeout = 600\n", "fast": "options.hccl_timeout = 300\n", "odd": "env.ODD = 1\n"})
 
 
@@ -77,12 +74,6 @@ def test_what_has_one_value_and_is_given_two_is_refused_by_every_verb(run: Run, 
     assert (result.code, "is given more than once" in result.err) == (2, True), result.err
 
 
-def test_a_value_that_is_given_twice_is_one(run: Run, base: None) -> None:
-    assert run("list", "--where", "hccl_timeout > 1", "--where", "hccl_timeout > 1").code == 0
-    nothing = run("sweep", "base", "--vary", "hccl_timeout=600", "--where", "hccl_timeout > 600", "--", "true")
-    assert (nothing.code, "no combination is left to run" in nothing.err) == (2, True)
-
-
 def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it", "--", "sh", "-c", SAY]
     found = ask(run, *words)["combinations"]
@@ -103,7 +94,7 @@ def test_a_metric_that_no_output_gives_is_told(run: Run, base: None) -> None:
 
 
 @pytest.mark.parametrize(("goal", "timeout"), [("min:loss", 600), ("max:loss", 900), ("loss", 900), ("min:it", 600)])
-def test_the_best_is_a_preset(run: Run, base: None, store: Run, tmp_path: Path, goal: str, timeout: int) -> None:
+def test_the_best_is_a_preset(run: Run, base: None, store: Store, tmp_path: Path, goal: str, timeout: int) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
     result = run("sweep", "base", "--best", goal, *words, "--", "sh", "-c", SAY)
     (tmp_path / "profiles" / "best.toml").write_text(result.out)
@@ -119,12 +110,6 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, bas
     assert "hccl_timeout = 600" in run("sweep", "base", "--best", "max:v", *words).out
 
 
-def test_a_command_that_is_not_there_ends_it(run: Run, base: None) -> None:
-    for command in (["no-such-command-here"], ["sh", "-c", "no-such-command-here"]):
-        result = run("sweep", "base", "--vary", "hccl_timeout=600,900", "--", *command)
-        assert (result.code, "no" in result.err) == (2, True)
-
-
 def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
     words = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
     found = ask(run, "--max-runs", "3", *words, code=2)["combinations"]
@@ -134,72 +119,26 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     assert run("sweep", "base", "--results", *words).code == 0
 
 
-def is_at_work(folder: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has taken the lock of its trials, or has ended; one before it may have left runs that still write."""
-    locks = folder.glob(".npuprof/trials/*/lock")
-    return process.poll() is not None or any(f"process {process.pid} " in lock.read_text() for lock in locks)
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
-    words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
-    (tmp_path / "ran").touch()
-    for _ in range(3):
-        command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
-        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-            wait_for(lambda: is_at_work(tmp_path, process), pause=0.01)
-            before = (tmp_path / "ran").stat().st_size
-            wait_for(lambda: (tmp_path / "ran").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
-            process.send_signal(number)
-            assert process.stderr is not None
-            told = process.stderr.read()
-        if number == signal.SIGINT:
-            assert b"the same command goes on from there" in told
-    assert all(one["run"] for one in ask(run, *words)["combinations"])
-    ran = (tmp_path / "ran").read_text().split()
-    assert len(set(ran)) == 16
-    assert len(ran) <= 16 + 3 * 2  # those under way
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--", "true"], "nothing is varied"),
-        (["--vary", "hccl_timeout=600"], "no command to run"),
-        (["--vary", "hccl_timeout=", "--", "true"], "a value that is empty"),
-        (["--vary", "hccl_timeout=1,,2", "--", "true"], "a value that is empty"),
-        (["--vary", "profile.owner=x", "--", "true"], "is no setting"),
-        (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
-        (["--vary", "hccl_timeout=1", "--metric", "x=(", "--", "true"], "is no pattern"),
-        (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
-        (["--vary", "hccl_timeout=1", "--metric", r"loss: (\d+)", "--", "true"], "'loss=loss: ([0-9.]+)'"),
-        (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
-        (["--vary", "hccl_timeout=1", "--to", "slurm-aray", "--", "true"], "slurm-array"),
-        (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),
-        (["--with", "fast,", "--", "true"], "without a name"),
-        ([*(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")), "--", "true"], "are more than 100,000"),
-        (["--vary", "hccl_timeout=x", "--", "true"], "no combination is left"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (["--", "true"], "nothing is varied"), (["--vary", "hccl_timeout=600"], "no command to run"),
+    (["--vary", "hccl_timeout=", "--", "true"], "a value that is empty"), (["--vary", "profile.owner=x", "--", "true"], "is no setting"),
+    (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
+    (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
+    (["--vary", "hccl_timeout=1", "--metric", r"loss: (\d+)", "--", "true"], "'loss=loss: ([0-9.]+)'"),
+    (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
+    (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),
+    (["--with", "fast,", "--", "true"], "without a name"),
+    ([*(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")), "--", "true"], "are more than 100,000"),
+])  # fmt: skip
 def test_what_cannot_be_understood_is_said(run: Run, base: None, words: list[str], said: str) -> None:
     result = run("sweep", "base", *words)
     assert (result.code, said in result.err) == (2, True), result.err
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("1,2", ["1", "2"]),
-        ('["a","b"],["c"]', ['["a","b"]', '["c"]']),
-        ('"a,b",c', ['"a,b"', "c"]),
-        ("{ a = 1, b = 2 },x", ["{ a = 1, b = 2 }", "x"]),
-        ("", [""]),
-        (r'"a\",b",c', [r'"a\",b"', "c"]),
-        ('''"""a"b,c"d""",e''', ['"""a"b,c"d"""', "e"]),
-        ("{ a = [1, 2] },3", ["{ a = [1, 2] }", "3"]),
-        ("it's", ["it's"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "values"), [
+    ('["a","b"],["c"]', ['["a","b"]', '["c"]']), ('"a,b",c', ['"a,b"', "c"]), ("{ a = 1, b = 2 },x", ["{ a = 1, b = 2 }", "x"]),
+    (r'"a\",b",c', [r'"a\",b"', "c"]), ('''"""a"b,c"d""",e''', ['"""a"b,c"d"""', "e"]), ("it's", ["it's"]),
+])  # fmt: skip
 def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, values: list[str]) -> None:
     assert split_values(text) == values
 
@@ -251,17 +190,6 @@ def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(run: Run, 
         assert done.returncode == (2 if task == "2" else 0)
     found = ask(run, "--results", *words, *command)["combinations"]
     assert [one["run"]["exit"] for one in found] == [0, 0]
-
-
-@pytest.mark.parametrize("engine", ["slurm-array", "k8s-indexed-job"])
-@pytest.mark.parametrize("known", [True, False])
-def test_the_words_that_wrote_a_job_tell_its_results_with_results_behind_them(engine: str, known: bool, run: Run, base: None) -> None:
-    words = ["--vary", "hccl_timeout=600,900"]
-    if known:
-        run("sweep", "base", *words, "--", "true")
-    told = run("sweep", "base", *words, "--to", engine, "--results", "--", "true")
-    assert (told.code, told.err) == (0, "")
-    assert [line.split()[1:2] for line in told.out.splitlines()[1:]] == [["0" if known else "not"]] * 2
 
 
 def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its_script(run: Run, base: None, tmp_path: Path) -> None:

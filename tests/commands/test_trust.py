@@ -15,10 +15,9 @@ import pytest
 
 import npuprof
 from npuprof.catalog.execution import find_execution, is_known_variable
-from npuprof.renderers.trusting import trust_carried
 from npuprof.store.trust import find_trust_file
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"
 DANGEROUS = '[env]\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
@@ -40,13 +39,11 @@ def test_a_variable_that_affects_what_is_executed_is_known(name: str) -> None:
     assert is_known_variable(name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["HCCL_ALGO", "TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "MALLOC_ARENA_MAX", "JOB_ID",
-     "NODE_RANK",
-     "CUDA_VISIBLE_DEVICES", "TMPDIR", "OMPI_MCA_btl", "UCX_TLS", "TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "VLLM_USE_V1",
-     "HTTPS_PROXY", "WANDB_MODE", "LC_ALL", "MASTER_ADDR", "SLURM_PROCID", "VLLM_ASCEND_ENABLE_NZ", "MS_ALLOC_CONF"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "HCCL_ALGO", "TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "MALLOC_ARENA_MAX", "JOB_ID", "NODE_RANK",
+    "CUDA_VISIBLE_DEVICES", "TMPDIR", "OMPI_MCA_btl", "UCX_TLS", "TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "VLLM_USE_V1",
+    "HTTPS_PROXY", "WANDB_MODE", "LC_ALL", "MASTER_ADDR", "SLURM_PROCID", "VLLM_ASCEND_ENABLE_NZ", "MS_ALLOC_CONF",
+])  # fmt: skip
 def test_a_variable_that_only_tunes_needs_no_trust(name: str) -> None:
     assert is_known_variable(name)
     assert not find_execution(name)
@@ -77,7 +74,7 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
 
 
 @pytest.mark.parametrize("line", EXPORTS)
-def test_an_export_is_refused_until_the_store_is_trusted(store: Run, run: Run, tmp_path: Path, line: str) -> None:
+def test_an_export_is_refused_until_the_store_is_trusted(store: Store, run: Run, tmp_path: Path, line: str) -> None:
     store({"a": DANGEROUS})
 
     def start() -> Any:
@@ -90,6 +87,8 @@ def test_an_export_is_refused_until_the_store_is_trusted(store: Run, run: Run, t
     assert (refused.code, refused.out) == (2, "")
     assert "profiles/a.toml:2:1: error NP930: env.LD_PRELOAD" in refused.err
     assert f"npuprof trust {tmp_path}/profiles" in refused.err
+    assert line.startswith("run ") or run(*line.split(), "--trust").code == 0, "it can be trusted for once"
+    assert not os.path.exists(find_trust_file())
     assert run("trust", "profiles").code == 0
     assert start().code == 0
     (tmp_path / "profiles/a.toml").write_text(DANGEROUS.replace("/x.so", "/y.so"))
@@ -99,14 +98,7 @@ def test_an_export_is_refused_until_the_store_is_trusted(store: Run, run: Run, t
     assert start().code == 2, "the value before is no longer trusted"
 
 
-@pytest.mark.parametrize("line", [f"{line} --trust" for line in EXPORTS if not line.startswith("run")])
-def test_it_can_be_trusted_for_once(store: Run, run: Run, line: str) -> None:
-    store({"a": DANGEROUS})
-    assert run(*line.split()).code == 0
-    assert not os.path.exists(find_trust_file())
-
-
-def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(store: Run, run: Run) -> None:
+def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(store: Store, run: Run) -> None:
     store({"a": DANGEROUS, "b": "[env]\nHCCL_CONNECT_TIMEOUT = 600\n"})
     assert run("env", "b", "--set", "env.LD_PRELOAD=/z.so").code == 0
     assert run("env", "a", "--set", "env.LD_PRELOAD=/z.so").code == 0
@@ -115,24 +107,21 @@ def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_nei
         assert run(*line.split()).code == 0, line
 
 
-@pytest.mark.parametrize(
-    "presets",
-    [
-        {"base": DANGEROUS, "a": '[profile]\nextends = ["base"]\n'},
-        {"a": '[env]\nJOB_ID = "1"\n[[override]]\nmatch = { target = "env" }\nenv = { LD_PRELOAD = "/x.so" }\n'},
-        {"a": "[env]\nLD_PRELOAD = true\n"},
-        {"a": "[env]\nLD_PRELOAD = 7\n"},
-        {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
-    ],
-)
-def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trusted(store: Run, run: Run, presets: dict[str, str]) -> None:
+@pytest.mark.parametrize("presets", [
+    {"base": DANGEROUS, "a": '[profile]\nextends = ["base"]\n'},
+    {"a": '[env]\nJOB_ID = "1"\n[[override]]\nmatch = { target = "env" }\nenv = { LD_PRELOAD = "/x.so" }\n'},
+    {"a": "[env]\nLD_PRELOAD = true\n"}, {"a": "[env]\nLD_PRELOAD = 7\n"}, {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
+])  # fmt: skip
+def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trusted(
+    store: Store, run: Run, presets: dict[str, str]
+) -> None:
     store(presets)
     assert run("env", "a", "--no-check").code == 2
     assert run("trust").code == 0
     assert run("env", "a", "--no-check").code == 0
 
 
-def test_what_is_trusted_is_this_store_only(store: Run, run: Run, tmp_path: Path) -> None:
+def test_what_is_trusted_is_this_store_only(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": DANGEROUS})
     run("trust", "profiles")
     (tmp_path / "other").mkdir()
@@ -158,7 +147,7 @@ def test_a_revision_is_trusted_with_what_its_store_is(tmp_path: Path, run: Run, 
     assert run("env", "a@HEAD~1").code == 2
 
 
-def test_a_block_in_a_script_is_an_export_too(store: Run, run: Run, tmp_path: Path) -> None:
+def test_a_block_in_a_script_is_an_export_too(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": DANGEROUS})
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/bash\npython train.py\n")
@@ -170,7 +159,7 @@ def test_a_block_in_a_script_is_an_export_too(store: Run, run: Run, tmp_path: Pa
     assert run("scan", "train.sh").code == 0
 
 
-def test_check_warns_on_every_machine_alike(store: Run, run: Run) -> None:
+def test_check_warns_on_every_machine_alike(store: Store, run: Run) -> None:
     store({"a": DANGEROUS})
     before = run("check")
     assert "warning NP605: env.LD_PRELOAD affects what is executed" in before.out + before.err
@@ -178,7 +167,7 @@ def test_check_warns_on_every_machine_alike(store: Run, run: Run) -> None:
     assert run("check") == before
 
 
-def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(store: Run, run: Run) -> None:
+def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(store: Store, run: Run) -> None:
     store({"a": DANGEROUS, "b": f'{DANGEROUS}PATH = "/bin"\n', "c": '[env]\nJOB_ID = "1"\nMY_SWITCH = "1"\n'})
     shown = run("trust", "--dry-run", "--format", "json")
     assert json.loads(shown.out)["pairs"] == [
@@ -199,7 +188,7 @@ def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_onl
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"schema": "other/1"}', '{"schema": "npuprof.trust/1", "stores": {"x": [["a"]]}}', "\xff", "[" * 9999]
 )
-def test_a_damaged_file_trusts_nothing_and_is_named(store: Run, run: Run, text: str) -> None:
+def test_a_damaged_file_trusts_nothing_and_is_named(store: Store, run: Run, text: str) -> None:
     store({"a": DANGEROUS})
     path = Path(find_trust_file())
     path.parent.mkdir(parents=True)
@@ -210,21 +199,18 @@ def test_a_damaged_file_trusts_nothing_and_is_named(store: Run, run: Run, text: 
     assert path.read_text(encoding="latin-1") == text
 
 
-def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store: Run, run: Run) -> None:
+def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store: Store, run: Run) -> None:
     store({"a": DANGEROUS, "b": "not toml"})
     assert run("trust").code == 2
     assert not os.path.exists(find_trust_file())
 
 
-@pytest.mark.parametrize(
-    ("name", "harmless", "text"),
-    [
-        ("NNODES", "2", "a[$(touch x)]"), ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"),
-        ("HCCL_ALGO", "level0:NA;level1:ring", "level0:NA;level1:$(touch x)"), ("WANDB_MODE", "offline", "$(touch x)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "harmless", "text"), [
+    ("NNODES", "2", "a[$(touch x)]"), ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"),
+    ("HCCL_ALGO", "level0:NA;level1:ring", "level0:NA;level1:$(touch x)"), ("WANDB_MODE", "offline", "$(touch x)"),
+])  # fmt: skip
 def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
-    name: str, harmless: str, text: str, store: Run, run: Run
+    name: str, harmless: str, text: str, store: Store, run: Run
 ) -> None:
     store({"a": f'[env]\n{name} = "{harmless}"\n', "b": f"[env]\n{name} = '{text}'\n"})
     assert run("env", "a", "--no-check").code == 0
@@ -240,12 +226,12 @@ def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
 UNKNOWN = '[env]\nMY_SWITCH = "1"\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
 
 
-@pytest.mark.parametrize("line", EXPORTS)
+@pytest.mark.parametrize("line", EXPORTS[::5])
 def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_value(
-    store: Run, run: Run, tmp_path: Path, line: str
+    store: Store, run: Run, tmp_path: Path, line: str
 ) -> None:
     store({"a": '[env]\nMY_SWITCH = "1"\n'})
-    words = line.split() if not line.startswith("run ") else ["env", "a"]
+    words = line.split()
     refused = run(*words)
     assert (refused.code, "NP930: env.MY_SWITCH is not trusted: the catalogue does not know it" in refused.err) == (2, True)
     assert run("trust", "profiles").code == 0
@@ -253,7 +239,7 @@ def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_v
     assert run(*words).code == 0
 
 
-def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Run, run: Run) -> None:
+def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Store, run: Run) -> None:
     store({"a": UNKNOWN, "b": '[env]\nOTHER_SWITCH = "1"\nBASH_ENV = "it\'s"\n'})
     for name, left in (("a", "b"), ("b", "")):
         refused = run("env", name)
@@ -264,7 +250,7 @@ def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Run, 
 
 
 def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes_without_granting_trust(
-    store: Run, run: Run, tmp_path: Path
+    store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"a": UNKNOWN})
     assert "info NP606: env.MY_SWITCH is not in the catalogue" in run("check", "--severity", "info").out
@@ -278,7 +264,7 @@ def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes
 @pytest.mark.parametrize(
     "name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_STORE", "NPUPROF_PAGER", "NPUPROF_X"]
 )
-def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: str, store: Run, run: Run) -> None:
+def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: str, store: Store, run: Run) -> None:
     store({"a": f'[env]\n{name} = "/x"\n', "b": "[env]\n"})
     assert "error NP607" in run("check", "a").out
     for words in (["env", "a"], ["env", "a", "--no-check", "--trust"], ["env", "b", "--no-check", "--trust", "--set", f"env.{name}=/x"]):
@@ -288,7 +274,7 @@ def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: s
     assert run("env", "a", "--no-check").code == 2
 
 
-def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(store: Run, run: Run, tmp_path: Path) -> None:
+def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": "[options]\nhccl_timeout = 600\n"})
     assert run("set", "a", "env.MY_SWITCH=1", "env.LD_PRELOAD=/x.so", "--dry-run").code == 0
     assert not os.path.exists(find_trust_file())
@@ -309,7 +295,7 @@ def write_script(path: Path, *exports: str) -> str:
     return path.read_text()
 
 
-def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Run, run: Run, tmp_path: Path) -> None:
+def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Store, run: Run, tmp_path: Path) -> None:
     store({"own": "[options]\nhccl_timeout = 600\n"})
     write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x")
     done = run("import", "run.sh", "-o", "profiles/made.toml")
@@ -325,15 +311,7 @@ def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store
     assert not os.path.exists(find_trust_file())
 
 
-def test_what_an_import_carries_over_is_trusted_by_name_unless_it_executes(store: Run, run: Run) -> None:
-    store({"a": UNKNOWN})
-    home = npuprof.open_store("profiles").store
-    assert [need.name for need in trust_carried(home, [home.profile("a")])] == ["LD_PRELOAD"]
-    refused = run("env", "a").err
-    assert ("env.LD_PRELOAD = " in refused, "MY_SWITCH" in refused) == (True, False)
-
-
-def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Run, run: Run, tmp_path: Path) -> None:
+def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": UNKNOWN})
     assert run("trust", "profiles", "--dry-run", "--format", "json", "-o", "trusted.json").code == 0
     store({"b": '[env]\nLATER_SWITCH = "1"\n'})
@@ -355,19 +333,6 @@ def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Run, run: Run, tmp_pa
         assert run("trust", "profiles", *words).code == 2, words
 
 
-def test_thirty_variables_fit_one_screen(store: Run, run: Run) -> None:
-    store(
-        {
-            "a": "[env]\n"
-            + "".join(f'SWITCH_{number} = "1"\n' for number in range(15))
-            + "".join(f'GIT_X{number} = "/a"\n' for number in range(15))
-        }
-    )
-    shown = run("trust").out.splitlines()
-    assert len(shown) <= 32
-    assert all(len(line) <= 120 for line in shown)
-
-
 # -- where the state is ------------------------------------------------------------------------------------------
 
 
@@ -386,7 +351,9 @@ def test_a_store_is_identified_by_its_place_and_by_nothing_that_it_is_called(nam
     assert run("env", "a", "--store", f"{folder}/").code == 0
 
 
-def test_without_a_home_nothing_of_a_clone_is_taken_for_one(store: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_nothing_of_a_clone_is_taken_for_one(
+    store: Store, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"a": DANGEROUS})
     state = {"schema": "npuprof.trust/1", "stores": {str(tmp_path / "profiles"): [["LD_PRELOAD", "/x.so"]]}}
     for folder in ("~/.local/state/npuprof", ".local/state/npuprof", "state/npuprof"):
