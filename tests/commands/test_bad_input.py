@@ -154,15 +154,19 @@ def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters
     store({"good": GOOD})
     needed = ["x" for one in parameters.values() if one.required and not one.flags]
     flags = [word for one in parameters.values() if one.required and one.flags for word in (one.flags[0], "x")]
+    judged = 0
     for parameter in parameters.values():
         if parameter.flags and parameter.kind in ("text", "many"):
             result = run(*names, *needed, *flags, f"{parameter.flags[0]}=")
             assert (result.code, result.out) == (2, ""), parameter
             assert f"{parameter.flags[0]} is empty" in result.err
+            judged += 1
         elif not parameter.flags and parameter.metavar != "CMD...":
             result = run(*names, "", *needed[1:], *flags)
             assert (result.code, result.out) == (2, "")
             assert " is empty" in result.err
+            judged += 1
+    assert judged
 
 
 def test_a_command_may_be_given_empty_words(store: Store, run: Run) -> None:
@@ -389,12 +393,10 @@ MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-li
 
 
 @pytest.mark.parametrize(("preset", "environ", "said"), [
-    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "or what is no UTF-8"), (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "or what is no UTF-8"),
-    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, ""),
+    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, ""), (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, ""),
+    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is left out"),
 ])  # fmt: skip
-@pytest.mark.parametrize(
-    "words", [["env", "x"], ["run", "x", "--", "/nonexistent"], ["env", "x", "--unset"], ["env", "x", "--format", "json"], ["show", "x"]]
-)
+@pytest.mark.parametrize("words", [["env", "x"], ["run", "x", "--", "/nonexistent"], ["env", "x", "--format", "json"]])
 def test_what_is_no_utf8_is_never_exported(
     preset: str, environ: dict[str, str], said: str, words: list[str], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,9 +405,8 @@ def test_what_is_no_utf8_is_never_exported(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     result = run(*words)
-    assert result.code in (0, 2, 127), result.err
-    assert result.code != 2 or said in result.err
-    result.out.encode()
+    assert (result.code, said in result.err) == (127 if words[0] == "run" else 0, True), result.err
+    assert not re.search("[\ud800-\udfff]", result.out)
 
 
 def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

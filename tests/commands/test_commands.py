@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from npuprof.commands import framework
 from npuprof.commands.framework import GROUPS, Verb, application, list_verb_names, list_verbs
-from support.building import examples
+from support.building import examples, toml
 from support.running import Run, Store
 
 PRESETS = {
@@ -83,6 +83,13 @@ def test_json_has_a_schema_and_no_surprises(run: Run, words: list[str]) -> None:
     answer = json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert answer["schema"].startswith("npuprof.")
     assert answer["schema"].partition("/")[2].isdigit()
+
+
+def test_json_can_be_read_whatever_a_preset_holds(run: Run, store: Store) -> None:
+    odd = {"options": {"a": float("inf"), "b": 2**70, "c": "\u2028\x7f", "d": "\U0001f600"}}
+    store({"odd": toml(odd) + "x = nan\ny = 1979-05-27T07:32:00Z\n"})
+    for words in (["show", "odd"], ["explain", "odd", "x"], ["check", "odd"], ["list"]):
+        json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
 
 def test_check_speaks_sarif_and_github(run: Run) -> None:

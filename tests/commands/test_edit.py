@@ -138,6 +138,7 @@ def test_what_would_be_wrong_is_refused_and_nothing_written(folder: Path, run: R
 def test_errors_that_were_there_before_do_not_stand_in_the_way(folder: Path, run: Run) -> None:
     (folder / "base.toml").write_text(BASE.replace("hccl_timeout", "hccl_timout"))
     assert run("set", "base", "deterministic=1").code == 0
+    assert "deterministic = 1" in text(folder)
 
 
 def test_the_shipped_presets_are_read_only(run: Run, tmp_path: Path) -> None:
@@ -276,8 +277,7 @@ def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
 )
 def test_tables_may_stand_in_any_order(folder: Path, run: Run, before: str, words: list[str], after: str) -> None:
     (folder / "odd.toml").write_text(before)
-    assert run(*words).code in (0, 1)
-    assert text(folder, "odd") == after
+    assert (run(*words).code, text(folder, "odd")) == (int(words[0] == "migrate"), after)
 
 
 def test_only_an_edit_inside_a_list_or_a_table_imports_tomlkit(folder: Path) -> None:

@@ -86,15 +86,6 @@ def test_annotations_stand_where_the_preset_sets_what_was_not_in_force(logs: Pat
     assert "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof NP972::whether in_out_pair_flag was in force" in shown.out
 
 
-def test_evidence_may_come_in_a_pipe(logs: Path, run: Run) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "npuprof", "verify", "bert", "-"], input=GOOD.encode(), capture_output=True, check=False, cwd=logs
-    )
-    assert done.returncode == 0
-    assert b"deterministic     in force" in done.stdout
-    assert run("verify", "-", "good.log", stdin=PRESET.encode()).code == 0
-
-
 FOREIGN = "[INFO] HCCL(7,python3.7):2026-03-04-05:06:07.008.009 [hcom.cc:51]7 ready\n"
 
 
@@ -153,7 +144,7 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: l
 
 
 @pytest.mark.parametrize("name", ["../ev/none.log", "none.log", "ev/none.run.json", "a/none.pbtxt", "/none/x.err", "none.out"])
-@pytest.mark.parametrize("words", [["diff", "bert"], ["show"], ["check"], ["whatran"], ["verify", "bert"], ["render", "--to", "toml"]])
+@pytest.mark.parametrize("words", [["diff", "bert"], ["check"], ["verify", "bert"]])
 def test_a_path_that_leads_to_nothing_is_no_bad_name(words: list[str], name: str, logs: Path, run: Run) -> None:
     shown = run(*words, name)
     assert shown.code == 2
@@ -258,13 +249,6 @@ def test_of_processes_that_do_not_agree_it_is_said_where_a_preset_is_made_of_the
     assert "do not agree" not in run("show", "good.log").err
 
 
-@pytest.mark.parametrize("words", ["verify bert logs", "import logs", "diff bert logs", "show logs"])
-def test_a_folder_of_logs_is_evidence_whatever_they_are_called(words: str, logs: Path, run: Run) -> None:
-    (logs / "logs").mkdir()
-    (logs / "logs/train.log").write_text(GOOD)
-    assert run(*words.split()).code == 0
-
-
 #: Root reads everything, unless it lays that down.
 AS_ANYBODY = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if not os.geteuid() else []
 
@@ -276,13 +260,10 @@ def can_lay_down() -> bool:
 
 
 @pytest.mark.skipif(bool(AS_ANYBODY) and not can_lay_down(), reason="root reads everything, and setpriv is not here or may not")
-@pytest.mark.parametrize(
-    "words", ["verify bert logs", "import logs", "diff bert logs", "show logs", "whatran logs", "doctor --adapter logs"]
-)
-@pytest.mark.parametrize("folder", ["logs", "logs/below"])
+@pytest.mark.parametrize(("folder", "words"), [
+    ("logs", "verify bert logs"), ("logs", "doctor --adapter logs"), ("logs/below", "show logs"), ("logs/below", "whatran logs"),
+])  # fmt: skip
 def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Path) -> None:
-    if folder != "logs" and words.startswith("doctor"):
-        pytest.skip("what is below may be anything there")
     (logs / "logs/below").mkdir(parents=True)
     (logs / "logs/train.log").write_text(GOOD)
     (logs / folder).chmod(0)

@@ -166,25 +166,6 @@ def test_nothing_is_written_through_a_link_out_of_the_folder(
     assert not outside.exists(), "a link to nothing makes no file outside"
 
 
-PINNED = ("--install", f"git+https://git.example.org/npuprof@{'0' * 40}")
-FOLDERS = [
-    ("new/profiles", ("init", "new")), ("new/.github", ("init", "new", "--ci", "github", *PINNED)), ("profiles/sub", ("new", "sub/leaf")),
-    ("made/deep", ("import", "deep.env", "--name", "deep/x", "-o", "made/")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("link", "words"), FOLDERS)
-def test_nothing_is_made_through_a_folder_that_is_a_link(link: str, words: tuple[str, ...], run: Run, here: Path, tmp_path: Path) -> None:
-    Path("deep.env").write_text("HCCL_CONNECT_TIMEOUT=600\n")
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    Path(link).parent.mkdir(exist_ok=True)
-    Path(link).symlink_to(outside)
-    said = run(*words)
-    assert list(outside.iterdir()) == []
-    assert said.code == 2, said
-
-
 def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_typed(run: Run, here: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.sh"
     outside.write_text(f"#!/bin/sh\n{BLOCK}")

@@ -245,6 +245,15 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
     assert "old.toml" not in said.stderr
 
 
+def test_a_hook_tells_warnings_between_files_too(repo: Repo, run: Run) -> None:
+    run("git", "install", "--hook")
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"heir": '[profile]\nextends = ["base"]\n\n[options]\nstream_sync_timeout = 1900000\n'}, "an heir")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"base": BASE.replace("1836", "1972")}, "longer")
+    assert "breaks what neither side had broken: 1 warning" in git(repo, "merge", "-q", "side").stderr
+
+
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
     run("git", "install", "--hook")
     repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -190,21 +188,6 @@ def test_a_personal_layer_is_reported(project: Path, run: Run) -> None:
     run("set", "--personal", "base/old", "hccl_timeout=600")
     said = run("rename", "base/old", "new")
     assert "/new.toml" in said.err.partition("mv ")[2]
-
-
-def test_a_write_that_fails_leaves_everything_as_it_was(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = content(project)
-    unlink: Any = os.unlink
-
-    def fail(path: Any, *given: Any, **named: Any) -> None:
-        if str(path).endswith("old.toml"):
-            raise PermissionError(13, "Permission denied", path)
-        unlink(path, *given, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "unlink", fail)
-        assert run("rename", "base/old", "team/new").code == 2
-    assert content(project) == before
 
 
 @given(st.randoms(use_true_random=False))

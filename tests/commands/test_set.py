@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +11,8 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof.resolve.config import Config
-from support.building import REPOSITORY, build_store
+from support.building import build_store
 from support.running import Run, Store
-from support.waiting import read_until
 
 PARENT = """\
 [profile]
@@ -163,23 +158,6 @@ def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
     assert "--yes" in said.err
 
 
-@pytest.mark.parametrize(("said", "code"), [(b"y\n", 0), (b"n\n", 1)])
-def test_on_a_terminal_it_asks_behind_the_difference(said: bytes, code: int, folder: Path) -> None:
-    here, there = pty.openpty()
-    words = ["-m", "npuprof", "set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700"]
-    done = subprocess.Popen(
-        [sys.executable, *words], stdin=there, stdout=there, stderr=there, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    )
-    os.close(there)
-    told = read_until(here, b"[y/N]")
-    assert told.index(b"+options.hccl_timeout = 1700") < told.index(b"write 2 files of 3 presets")
-    assert texts(folder) == STORE
-    os.write(here, said)
-    assert done.wait(60) == code
-    os.close(here)
-    assert (texts(folder) == STORE) == bool(code)
-
-
 def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(folder: Path, run: Run) -> None:
     said = run("set", "--where", "deterministic == 1 and hccl_timeout is unset", "op_debug_level=1", "--yes")
     assert said.code == 0, said.err
@@ -204,12 +182,6 @@ def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
 def test_a_condition_that_nothing_meets_is_an_error(where: str, code: str, folder: Path, run: Run) -> None:
     said = run("set", "--where", where, "hccl_timeout=1")
     assert (said.code, code in said.err) == (2, True), said.err
-
-
-def test_a_preset_that_cannot_be_read_stands_in_the_way(folder: Path, run: Run) -> None:
-    (folder / "broken.toml").write_text("[profile\n")
-    said = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700", "--yes")
-    assert (said.code, "broken.toml" in said.err) == (2, True)
 
 
 @given(st.randoms(use_true_random=False))

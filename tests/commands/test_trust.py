@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,12 +16,17 @@ import npuprof
 from npuprof.catalog.execution import find_execution, is_known_variable
 from npuprof.store.trust import find_trust_file
 from support.repositories import Repo
-from support.running import Run, Store
+from support.running import Result, Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"
 DANGEROUS = '[env]\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
 EXPORTS = ["env a", "env a --unset", "run a -- true", *(f"env a --shell {shell}" for shell in ("zsh", "sh", "fish", "tcsh", "pwsh"))]
 EXPORTS += [f"env a --format {form}" for form in ("dotenv", "docker", "systemd", "github", "k8s-configmap", "k8s-env", "slurm", "json")]
+
+
+def is_refused(done: Result) -> bool:
+    """Return whether nothing was exported, for want of trust."""
+    return (done.code, done.out, "NP930" in done.err) == (2, "", True)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +81,11 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
 def test_an_export_is_refused_until_the_store_is_trusted(store: Store, run: Run, tmp_path: Path, line: str) -> None:
     store({"a": DANGEROUS})
 
-    def start() -> Any:
+    def start() -> Result:
         if not line.startswith("run "):
             return run(*line.split())
         done = subprocess.run([sys.executable, "-m", "npuprof", *line.split()], capture_output=True, text=True, check=False)
-        return type("Done", (), {"code": done.returncode, "out": done.stdout, "err": done.stderr})
+        return Result(done.returncode, done.stdout, done.stderr)
 
     refused = start()
     assert (refused.code, refused.out) == (2, "")
@@ -92,10 +96,10 @@ def test_an_export_is_refused_until_the_store_is_trusted(store: Store, run: Run,
     assert run("trust", "profiles").code == 0
     assert start().code == 0
     (tmp_path / "profiles/a.toml").write_text(DANGEROUS.replace("/x.so", "/y.so"))
-    assert start().code == 2
+    assert is_refused(start())
     assert run("trust", "profiles").code == 0
     (tmp_path / "profiles/a.toml").write_text(DANGEROUS)
-    assert start().code == 2, "the value before is no longer trusted"
+    assert is_refused(start()), "the value before is no longer trusted"
 
 
 def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(store: Store, run: Run) -> None:
@@ -116,7 +120,7 @@ def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trus
     store: Store, run: Run, presets: dict[str, str]
 ) -> None:
     store(presets)
-    assert run("env", "a", "--no-check").code == 2
+    assert is_refused(run("env", "a", "--no-check"))
     assert run("trust").code == 0
     assert run("env", "a", "--no-check").code == 0
 
@@ -127,14 +131,14 @@ def test_what_is_trusted_is_this_store_only(store: Store, run: Run, tmp_path: Pa
     (tmp_path / "other").mkdir()
     (tmp_path / "other/a.toml").write_text(DANGEROUS)
     (tmp_path / "alone.toml").write_text(DANGEROUS)
-    assert run("env", "a", "--store", "other").code == 2
-    assert run("env", "alone.toml").code == 2
-    assert run("env", "-", stdin=DANGEROUS.encode()).code == 2
-    assert run("env", "a+alone.toml").code == 2
+    assert is_refused(run("env", "a", "--store", "other"))
+    assert is_refused(run("env", "alone.toml"))
+    assert is_refused(run("env", "-", stdin=DANGEROUS.encode()))
+    assert is_refused(run("env", "a+alone.toml"))
     assert run("env", "profiles/a.toml").code == 0
     assert run("env", "a").code == 0
     assert run("trust", "--revoke").code == 0
-    assert run("env", "a").code == 2
+    assert is_refused(run("env", "a"))
 
 
 def test_a_revision_is_trusted_with_what_its_store_is(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +148,7 @@ def test_a_revision_is_trusted_with_what_its_store_is(tmp_path: Path, run: Run, 
     monkeypatch.chdir(repo.folder)
     assert run("trust").code == 0
     assert run("env", "a@HEAD").code == 0
-    assert run("env", "a@HEAD~1").code == 2
+    assert is_refused(run("env", "a@HEAD~1"))
 
 
 def test_a_block_in_a_script_is_an_export_too(store: Store, run: Run, tmp_path: Path) -> None:
@@ -246,7 +250,7 @@ def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Store
         (typed,) = {line.partition("then npuprof ")[2].rpartition(", or --trust")[0] for line in refused.err.splitlines() if "try:" in line}
         assert run(*shlex.split(typed)).code == 0
         assert run("env", name).code == 0
-        assert not left or run("env", left).code == 2
+        assert not left or is_refused(run("env", left))
 
 
 def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes_without_granting_trust(
@@ -258,7 +262,7 @@ def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes
     codes = [f'{{ code = "{code}", reason = "our own tools" }}' for code in ("NP605", "NP606")]
     (tmp_path / "profiles/a.toml").write_text(f"profile.ignore = [{', '.join(codes)}]\n{UNKNOWN}")
     assert run("check", "--strict").code == 0
-    assert run("env", "a").code == 2
+    assert is_refused(run("env", "a"))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +275,7 @@ def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: s
         refused = run(*words)
         assert (refused.code, refused.out, "NP607" in refused.err) == (2, "", True), words
     assert run("trust").code == 0
-    assert run("env", "a", "--no-check").code == 2
+    assert "NP607" in run("env", "a", "--no-check").err
 
 
 def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(store: Store, run: Run, tmp_path: Path) -> None:
@@ -318,10 +322,10 @@ def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_
     done = run("trust", "profiles", "--from", "trusted.json")
     assert (done.code, "does not list LATER_SWITCH, which stay untrusted" in done.err) == (0, True), done.err
     assert run("env", "a").code == 0
-    assert run("env", "b").code == 2
+    assert is_refused(run("env", "b"))
     (tmp_path / "profiles/a.toml").write_text(UNKNOWN.replace("/x.so", "/y.so"))
     assert run("trust", "profiles", "--from", "trusted.json").code == 0
-    assert run("env", "a").code == 2
+    assert is_refused(run("env", "a"))
     (tmp_path / "other.json").write_text("[]")
     for words in (
         ["--from", "other.json"],
@@ -345,8 +349,8 @@ def test_a_store_is_identified_by_its_place_and_by_nothing_that_it_is_called(nam
     Path(find_trust_file()).parent.mkdir(parents=True)
     Path(find_trust_file()).write_text(json.dumps(state))
     for store in (f"./{name}", str(folder)):
-        assert run("env", "a", "--store", f"{store}/").code == 2, store
-    assert run("env", f"./{name}/a.toml").code == 2
+        assert is_refused(run("env", "a", "--store", f"{store}/")), store
+    assert is_refused(run("env", f"./{name}/a.toml"))
     assert run("trust", f"./{name}/").code == 0
     assert run("env", "a", "--store", f"{folder}/").code == 0
 
@@ -367,7 +371,7 @@ def test_without_a_home_nothing_of_a_clone_is_taken_for_one(
     for home, state_home in ((None, None), ("", ""), ("~", "state"), (".", None), ("relative", "./state")):
         for name, value in (("HOME", home), ("XDG_STATE_HOME", state_home), ("XDG_CONFIG_HOME", None), ("XDG_CACHE_HOME", None)):
             monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-        assert run("env", "a").code == 2, (home, state_home)
+        assert is_refused(run("env", "a")), (home, state_home)
         assert run("env", "a", "--trust").code == 0
         assert run("trust").code == 2
     monkeypatch.setenv("HOME", str(tmp_path))

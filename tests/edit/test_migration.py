@@ -101,12 +101,6 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
     assert 'cann = ">=5.0.4,<10"' in (tmp_path / "profiles/p.toml").read_text()
 
 
-def test_changed_defaults_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _ = migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4"\n')
-    assert code == 0
-    assert capsys.readouterr().out.count("NP512") >= 3
-
-
 @pytest.mark.parametrize(
     ("head", "words", "told"),
     [
@@ -235,17 +229,6 @@ def test_a_family_is_migrated_from_its_base_upwards(tmp_path: Path, capsys: pyte
     assert __main__.main(again) == 0
     assert (tmp_path / "profiles/child.toml").read_text().endswith('\nprecision_mode_v2 = "cube_fp16in_fp32out"\n')
     assert __main__.main(["check", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]) == 0
-
-
-@pytest.mark.parametrize(("first", "release", "option"), [
-    ("6.0.RC1", "6.0.1", "jit_compile"), ("6.0.RC1", "6.0.1", "static_memory_policy"), ("6.0.1", "6.3.RC1", "variable_format_optimize"),
-    ("6.3.RC2", "7.0.RC1", "op_compiler_cache_mode"), ("7.0.0", "9.0.0", "hccl_timeout"),
-])  # fmt: skip
-def test_every_default_that_changed_is_told(
-    first: str, release: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert migrated(tmp_path, "use_off_line = true\n", "--dry-run", release=release, head=f'cann = ">={first}"\n')[0] == 0
-    assert f"NP512: {option} is not set" in capsys.readouterr().out
 
 
 # -- a whole store ---------------------------------------------------------------------------------------------
