@@ -11,14 +11,14 @@ import pytest
 
 from support.building import build_store
 from support.repositories import Repo
-from support.running import Run
+from support.running import Result, Run
 
 #: NP201, an error; NP603, a warning.
 OLD = '[options]\nhccl_timeot = 3\n[env]\nJOB_ID = "1"\n'
 FILE = "old.json"
 
 
-def told(result: Any) -> list[str]:
+def told(result: Result) -> list[str]:
     return sorted(one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info")
 
 

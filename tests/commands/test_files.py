@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -206,7 +205,9 @@ READERS = [
         if (place + number) % 2 and not (kind == "folder" and words[0] in ("scan", "import", "inject", "render"))  # those take folders
     ],
 )
-def test_what_is_no_file_is_refused_by_name(words: tuple[str, ...], kind: str, run: Run, here: Path, monkeypatch: Any) -> None:
+def test_what_is_no_file_is_refused_by_name(
+    words: tuple[str, ...], kind: str, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for path in ("odd.toml", "odd.py"):
         if kind == "pipe":
             os.mkfifo(path)

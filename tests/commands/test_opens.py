@@ -50,7 +50,7 @@ def opens(monkeypatch: pytest.MonkeyPatch, repo: Repo) -> Iterator[Counter[tuple
     counts: Counter[tuple[str, bool]] = Counter()
     write = writing.write_wanted_files
 
-    def stop_and_write(wanted: Any) -> None:
+    def stop_and_write(wanted: list[writing.Wanted]) -> None:
         _opened.clear()
         write(wanted)
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -344,7 +343,7 @@ def test_the_hooks_are_what_pre_commit_takes() -> None:
     ids=["a parent that was not added", "a parent that only git has forgotten"],
 )
 def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
-    words: tuple[str, ...], change: Repo, hooks: Callable[..., subprocess.CompletedProcess[str]], run: Run, monkeypatch: Any
+    words: tuple[str, ...], change: Repo, hooks: Callable[..., subprocess.CompletedProcess[str]], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(change.folder)
     change.write({"parent": BASE, "child": '[profile]\nextends = ["parent"]\n'})

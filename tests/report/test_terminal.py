@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -86,7 +85,9 @@ def test_wide_characters_line_up_in_a_pipe() -> None:
     ("environ", "coloured"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "0"}, False), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colour_can_be_forced_and_forbidden(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, environ: Any, coloured: bool) -> None:
+def test_colour_can_be_forced_and_forbidden(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], coloured: bool
+) -> None:
     monkeypatch.chdir(folder)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)

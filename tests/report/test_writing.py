@@ -110,14 +110,14 @@ def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("step", more_at_night([4], [1]))
 def test_a_full_disk_leaves_everything_as_it_was(step: int, verb: str, tmp_path: Path, store: Store) -> None:
-    """The disk is full at one in ``step`` of the calls of a run, the last one among them."""
+    """The disk is full at one in ``step`` of the calls of a run, the first and the last among them."""
     names = ("fsync", "fchmod", "link", "replace", "mkdir")
     lay_out(tmp_path, store)
     whole = fail_at(0, "full", names, *VERBS[verb])
     assert whole.stderr is not None
     count = int(whole.stderr.read().rpartition(b"calls ")[2])
     after, refused = content(tmp_path), 0
-    for number in range(count, 0, -step):
+    for number in sorted({1, *range(count, 0, -step)}):
         lay_out(tmp_path, store)
         before = content(tmp_path)
         done = fail_at(number, "full", names, *VERBS[verb])
@@ -261,7 +261,9 @@ def test_a_folder_locked_twice_by_one_run_waits_for_nobody(tmp_path: Path) -> No
     assert (tmp_path / "a").read_text() == "x"
 
 
-def test_a_lock_that_another_run_keeps_is_told_and_waited_for(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_another_run_keeps_is_told_and_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.1)
     code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); time.sleep(1)"
     keeper = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
