@@ -199,19 +199,6 @@ def test_errors_of_the_last_commit_stop_a_release_though_they_are_mended_in_the_
     assert "NP203" in done.err
 
 
-def test_a_filter_makes_no_released_file_uncommitted(repo: Repo, run: Run, tmp_path: Path) -> None:
-    (repo.folder / ".gitattributes").write_text("profiles/base.toml filter=mark=x\nprofiles/leaf.toml text eol=crlf\n")
-    repo.git("config", "filter.mark=x.clean", f"touch '{tmp_path}/ran'; sed 's/^# here$/# there/'")
-    repo.commit({"base": "# here\n" + BASE.format(1, "fp16"), "leaf": LEAF.format("x").replace("\n", "\r\n")})
-    os.utime(repo.folder / "profiles/base.toml", (1, 1))
-    (tmp_path / "ran").unlink()
-    assert run("release", "leaf", "--dry-run").code == 2
-    assert not (tmp_path / "ran").exists()
-    assert run("release", "leaf").code == 0
-    repo.write({"base": "# here\n" + BASE.format(2, "fp16")})
-    assert run("release", "leaf", "1.0.1").code == 2
-
-
 def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run: Run) -> None:
     text = b"# by hand\r\n[options]\r\nhccl_timeout   =  5\r\n"
     repo.commit({"odd": text})
