@@ -20,7 +20,6 @@ FLAGS = ["--framework=5", "--model=a.onnx", "--output", "a", "--precision_mode=f
         f"import subprocess\nsubprocess.run({['atc', *FLAGS]}, check=True)\n",
         f"import subprocess\nwords = {['/usr/local/bin/atc', *FLAGS]}\nsubprocess.check_call(words)\n",
         f"import subprocess\nwords = {['atc', *FLAGS]}\nsubprocess.run(' '.join(words), shell=True)\n",
-        f"import os\nos.system('atc {' '.join(FLAGS)}')\n",
         f"import os\nos.system('cd models && sudo atc {' '.join(FLAGS)} > log 2>&1')\n",
         f"from subprocess import Popen\nPopen('atc ' + '{' '.join(FLAGS)}', shell=True)\n",
         "import os\nos.system('atc --framework=5 --model={} --output=a --precision_mode={}'.format('a.onnx', 'force_fp16'))\n",

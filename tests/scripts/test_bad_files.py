@@ -25,15 +25,12 @@ from support.running import Run
 
 #: One file of each kind that sets something.
 GOOD = {
-    "python": ("x.py", "import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"),
-    "shell": ("x.sh", "export HCCL_CONNECT_TIMEOUT=600\n"),
-    "notebook": ("x.ipynb", notebook("%env HCCL_CONNECT_TIMEOUT=600")),
-    "docker": ("Dockerfile", "FROM x\nENV HCCL_CONNECT_TIMEOUT=600\n"),
+    "python": ("x.py", "import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"), "shell": ("x.sh", "export HCCL_CONNECT_TIMEOUT=600\n"),
+    "notebook": ("x.ipynb", notebook("%env HCCL_CONNECT_TIMEOUT=600")), "docker": ("Dockerfile", "FROM x\nENV HCCL_CONNECT_TIMEOUT=600\n"),
     "yaml": ("x.yaml", "env:\n- {name: HCCL_CONNECT_TIMEOUT, value: '600'}\n"),
     "json": ("x.json", '{"schema": "npuprof.env/1",\n"env": {"HCCL_CONNECT_TIMEOUT": "600"}}\n'),
-    "markdown": ("x.md", "```sh\nexport HCCL_CONNECT_TIMEOUT=600\n```\n"),
-    "env": ("x.env", "HCCL_CONNECT_TIMEOUT=600\n"),
-}
+    "markdown": ("x.md", "```sh\nexport HCCL_CONNECT_TIMEOUT=600\n```\n"), "env": ("x.env", "HCCL_CONNECT_TIMEOUT=600\n"),
+}  # fmt: skip
 
 
 def test_there_is_one_file_of_every_kind() -> None:
@@ -71,18 +68,10 @@ def test_a_broken_file_is_a_finding_with_its_place(kind: str, how: str, run: Run
 CUT = {
     "JSON that ends too early": ("x.json", '{"env":\n {"HCCL_ALGO": "ring"', "the file is not JSON: expecting ',' delimiter", 2, 22),
     "JSON with a comment": ("x.json", '// HCCL_ALGO\n{"env": {}}', "the file is not JSON: expecting value", 1, 1),
-    "JSON with a number that nobody needs": (
-        "x.json",
-        '{"HCCL_ALGO": ' + "9" * 5000 + "}",
-        "the file is not read: exceeds the limit",
-        0,
-        0,
-    ),
     "JSON that is too deep": ("x.json", '{"HCCL_ALGO":' * 100_000, "the file is nested too deeply to be read", 0, 0),
     "YAML that is none": ("x.yaml", "a: [HCCL_ALGO\nb: c\n", "the file is not YAML: ", 2, 2),
     "YAML that names what is not there": ("x.yaml", "HCCL_ALGO: *a\n", "the file is not YAML: found undefined alias", 1, 12),
     "YAML that is too deep": ("x.yaml", "HCCL_ALGO: " + "[" * 100_000, "the file is nested too deeply to be read", 0, 0),
-    "YAML with a control character": ("x.yaml", "HCCL_ALGO: \x01\n", "the file is not YAML: ", 0, 0),
     "a template": ("x.yaml", "{{ if .x }}\nHCCL_ALGO: {{ .y }}\n", "the file is a template, and no YAML before it is filled in", 2, 1),
 }
 
@@ -156,26 +145,13 @@ def test_whatever_stands_in_a_file_nothing_breaks(file: tuple[str, str], changes
 
 #: What is written n times.
 LONG: dict[str, tuple[str, Callable[[int], str]]] = {
-    "aliases of aliases": (
-        "x.yaml", lambda n: "a0: &a0 {hccl_timeout: 3}\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, n)),
-    ),
-    "a list that all containers share": (
-        "x.yaml",
-        lambda n: "e: &e\n" + "".join(f"- {{name: HCCL_{i}, value: x}}\n" for i in range(n)) + "c:\n" + "- {name: x, env: *e}\n" * n,
-    ),
-    "a ConfigMap that all containers take": (
-        "x.yaml",
-        lambda n: "kind: ConfigMap\nmetadata: {name: m}\ndata:\n" + "".join(f"  HCCL_{i}: x\n" for i in range(n)) + "c:\n"
-        + "- {name: x, envFrom: [{configMapRef: {name: m}}]}\n" * n,
-    ),
-    "stages": ("Dockerfile", lambda n: "".join(f"FROM s{i} AS s{i + 1}\nENV HCCL_{i}=$A\n" for i in range(n))),
+    "aliases of aliases": ("x.yaml", lambda n: "a0: &a0 {hccl_timeout: 3}\n" + "".join(
+        f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, n))),
+    "a ConfigMap that all containers take": ("x.yaml", lambda n: "kind: ConfigMap\nmetadata: {name: m}\ndata:\n" + "".join(
+        f"  HCCL_{i}: x\n" for i in range(n)) + "c:\n" + "- {name: x, envFrom: [{configMapRef: {name: m}}]}\n" * n),
     "one ENV": ("Dockerfile", lambda n: "ENV" + "".join(f" \\\n HCCL_{i}=$A" for i in range(n))),
     "entries": ("x.env", lambda n: "HCCL_ALGO='\n" * n),
-    "exports": ("x.sbatch", lambda n: "#SBATCH --export=" + "HCCL_ALGO=$x," * n),
-    "cells": ("x.ipynb", lambda n: notebook(*["%env HCCL_ALGO=1"] * n)),
-    "broken cells": ("x.ipynb", lambda n: notebook(*["def ("] * n)),
     "lines of a cell in one line": ("x.ipynb", lambda n: notebook("%env HCCL_ALGO=1\n" * n, indent=None, joined=True)),
-    "tables": ("x.json", lambda n: '{"a": [' + ",".join(['{"hccl_timeout": 3, "enable_dump": true}'] * n) + "]}"),
 }  # fmt: skip
 
 

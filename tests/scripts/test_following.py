@@ -80,28 +80,19 @@ def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", fol
         ("from a import npu as tools", "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())", []),
         ("from a.npu import *", "with tf.Session(config=Maker.plain()) as sess:\n    pass", []),
         ("from a.npu import Maker as M", "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())", []),
-        (
-            "from a.npu import Maker",
+        ("from a.npu import Maker",
             "class Mine(Maker):\n    def __init__(self):\n        super().__init__('allow_mix_precision')\ntf.Session(config=Mine().build())",
-            [],
-        ),
-        ("from a.npu import Holder", "tf.Session(config=Holder('allow_mix_precision').config)", [MIX]),
+            []),
         ("from a.npu import Holder", "held = Holder('force_fp32', True)\ntf.Session(config=held.get())", [FP32 | {"op_debug_level": 1}]),
-        (
-            "from a.npu import Holder",
-            "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())",
-            [FP32 | {"hccl_timeout": 600}],
-        ),
-        (
-            "from a.npu import Holder",
-            "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\ntf.Session(config=a.get())\ntf.Session(config=b.get())",
-            [FP32, MIX],
-        ),
-        ("from a.npu import Maker", "maker = Maker(FLAGS.mode)\ntf.Session(config=maker.build())", []),
+        ("from a.npu import Holder", "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())", [
+            FP32 | {"hccl_timeout": 600}]),
+        ("from a.npu import Holder",
+            "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\ntf.Session(config=a.get())\ntf.Session(config=b.get())", [FP32,
+            MIX]),
         ("from a.npu import Maker", "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())", []),
         ("from a.npu import Maker", "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())", []),
     ],
-)
+)  # fmt: skip
 def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
     imported: str, text: str, settings: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -112,26 +103,13 @@ def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
 @pytest.mark.parametrize(
     ("files", "settings"),
     [
-        ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"from settings import MODE as PRECISION\n{SET}", "settings.py": 'MODE = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"from settings import *\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import *\n{SET}", "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n'}, []),
-        ({"train.py": f"import settings\n{SET}".replace("PRECISION", "settings.PRECISION"), "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"import settings as config_\n{SET}".replace("PRECISION", "config_.PRECISION"), "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"import a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"), "a/__init__.py": "", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"import a.c\nimport a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n', "a/c.py": ""}, [FP32]),
-        ({"train.py": f"from a import PRECISION\n{SET}", "a/__init__.py": "from .b import PRECISION\n", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"m/train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"m/train.py": f"from .settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp16"\n', "m/settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"m/train.py": f"from ..settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"m/train.py": f"from ...settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, []),
-        ({"m/train.py": f"import settings\n{SET}".replace("PRECISION", "settings.PRECISION"), "settings.py": 'PRECISION = "force_fp16"\n', "m/settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"m/train.py": f"from settings.npu import PRECISION\n{SET}", "settings/npu.py": 'PRECISION = "force_fp16"\n', "m/settings.py": ""}, []),
         ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"), "settings.py": 'class C:\n    PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"from settings import ALL\n{HEAD}for k, v in ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
         ({"train.py": f"import settings\n{HEAD}for k, v in settings.ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
     ],
 )  # fmt: skip
@@ -146,16 +124,13 @@ def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[st
     [
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n'},
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n'},
-        {"train.py": f'from settings import PRECISION\nPRECISION = "b"\n{SET}', "settings.py": 'PRECISION = "a"\n'},
         {"train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace("(PRECISION", "(settings.PRECISION"), "settings.py": 'PRECISION = "a"\n'},
         {"train.py": f"import settings\nfrom settings import PRECISION\nsettings.PRECISION = FLAGS.p\n{SET}", "settings.py": 'PRECISION = "a"\n'},
         {"train.py": f"from a import PRECISION\n{SET}", "a.py": "from b import PRECISION\n", "b.py": "from a import PRECISION\n"},
-        {"train.py": f"from train import PRECISION\n{SET}"},
-        {"train.py": f"from settings import PRECISION\n{SET}"},
+        {"train.py": f"from train import PRECISION\n{SET}"}, {"train.py": f"from settings import PRECISION\n{SET}"},
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": "def ("},
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'import os\nPRECISION = os.environ["P"]\n'},
         {"train.py": f"try:\n    from a import PRECISION\nexcept ImportError:\n    from b import PRECISION\n{SET}", "a.py": 'PRECISION = "a"\n', "b.py": 'PRECISION = "b"\n'},
-        {"train.py": f"from tensorflow.settings import PRECISION\n{SET}", "tensorflow/settings.py": 'PRECISION = "a"\n'},
     ],
 )  # fmt: skip
 def test_what_may_have_another_value_stays_unknown(files: dict[str, str], tmp_path: Path) -> None:
@@ -173,9 +148,6 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "settings"),
     [
-        ('from npu_utils import get_config\nget_config("allow_mix_precision")\n', [MIX]),
-        ('from npu_utils import get_config as g\ng(precision="allow_mix_precision")\n', [MIX]),
-        ("from npu_utils import get_config\nget_config()\n", [{"precision_mode": "allow_fp32_to_fp16"}]),
         ('import npu_utils\nwith tf.Session(config=npu_utils.get_config("allow_mix_precision")) as s:\n    pass\n', [MIX]),
         ('from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n', [{**MIX, "hccl_timeout": 60}]),
         ('from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n', [FP32]),
@@ -183,22 +155,15 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
         ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
         ('from npu_utils import get_config\nget_config("force_fp32")\nget_config("force_fp32")\n', [FP32]),
         ('from npu_utils import get_config\na = get_config("force_fp32")\nb = get_config("allow_mix_precision")\n', [FP32, MIX]),
-        ('from npu_utils import get_config\nif FLAGS.npu:\n    c = get_config("force_fp32")\n', [FP32]),
         ('from npu_utils import get_config\nget_config(*given)\n', []),
         ('from npu_utils import get_config\nget_config(FLAGS.precision)\n', []),
         ('from npu_utils import get_config\nget_config = print\nget_config("force_fp32")\n', []),
         ('from npu_utils import get_config\ndef get_config(p):\n    pass\nget_config("force_fp32")\n', []),
-        ('from npu_utils import missing\nmissing("force_fp32")\n', []),
-        ('from npu_utils import get_config\nget_config\n', []),
-        ("from npu_utils import fill\n" + HEAD + "fill(custom_op)\n", [{"precision_mode": "force_fp16"}]),
-        ("from npu_utils import fill\n" + HEAD + 'custom_op.parameter_map["hccl_timeout"].i = 60\nfill(custom_op, mode="force_fp32")\n', [{"hccl_timeout": 60, **FP32}]),
         ("from npu_utils import fill\n" + HEAD + 'fill(custom_op)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n', [FP32]),
         ("from npu_utils import add_entry\nconfig = tf.ConfigProto()\nadd_entry(config)\nrun = NPURunConfig(session_config=config, hccl_timeout=60)\nfrom npu_bridge import NPURunConfig\n", [{"hccl_timeout": 60, "precision_mode": "force_fp16"}]),
         ('from npu_utils import make_run\nmake_run(mode="force_fp32")\n', [{**FP32, "enable_dump": True, "dump_path": "/d"}]),
         ("from npu_utils import set_options\nset_options()\n", [{"precision_mode_v2": "mixed_float16"}]),
         ('from npu_utils import set_environment\nset_environment("1")\n', [{"env.ASCEND_GLOBAL_LOG_LEVEL": "1"}]),
-        ('from npu_utils import outer\nouter("force_fp32")\n', [FP32]),
-        ('from npu_utils import around\naround("force_fp32")\n', [FP32]),
         ('from npu_utils import changed\nchanged("force_fp32")\n', []),
     ],
 )  # fmt: skip
@@ -237,11 +202,8 @@ def changed(mode):
     [
         ("common/run/train.py", {"common/run/train.py": "from common.npu import *\nget_config('force_fp32')\n", "common/npu.py": MAKE}),
         ("m/train.py", {"m/train.py": "from . import helper\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE}),
-        ("m/train.py", {"m/train.py": "from ..utils.npu import get_config\nget_config('force_fp32')\n", "utils/npu.py": MAKE}),
         ("train.py", {"train.py": "from utils import get_config\nget_config('force_fp32')\n", "utils/__init__.py": "from .npu import get_config\n", "utils/npu.py": MAKE}),
-        ("train.py", {"train.py": "import utils.npu as npu_utils\nnpu_utils.get_config('force_fp32')\n", "utils/npu.py": MAKE}),
         ("m/train.py", {"m/train.py": "import helper\nprint 'x'\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE + "print 'y'\n"}),
-        ("train.py", {"train.py": "from a import make\nmake()\n", "a.py": "from b import get_config\ndef make():\n    return get_config('force_fp32')\n", "b.py": MAKE}),
         ("train.py", {"train.py": "from a import get_config\nget_config('force_fp32')\n", "a.py": "from b import *\n", "b.py": f"from a import *\n{MAKE}"}),
     ],
 )  # fmt: skip
@@ -306,9 +268,7 @@ def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path:
 @pytest.mark.parametrize(
     "files",
     [
-        lambda size: {f"s{n}.py": f"from u import get_config\nget_config('{n}')\n" for n in range(size)} | {"u.py": MAKE},
         lambda size: {f"s{n}.py": f"from u{n} import get_config\nget_config('{n}')\n" for n in range(size)} | {f"u{n}.py": f"from u{n + 1} import *\n{MAKE}" for n in range(size)},
-        lambda size: {"s.py": "".join(f"from u import g{n}_config\ng{n}_config('{n}')\n" for n in range(size)), "u.py": "".join(MAKE.replace("get_config", f"g{n}_config") for n in range(size))},
         lambda size: {"s.py": f"import u\n{HEAD}" + "".join(f"custom_op.parameter_map['o{n}'].s = u.V{n}\n" for n in range(size)), "u.py": "".join(f"V{n} = 'x'\n" for n in range(size))},
     ],
 )  # fmt: skip

@@ -54,31 +54,16 @@ def selfish(text: str) -> str:
 
 #: Scripts that set use_off_line before their session, and hcom_parallel in the way that is told.
 LATER = {
-    "after a session": (MADE + ONE + RUN + TWO, "stands after the session was made (line 8)"),
     "in the session": (f"{MADE}{ONE}with tf.Session(config=config) as sess:\n    {TWO}", "stands after the session was made (line 8)"),
-    "in a function, after its session": (f"def main(_):\n{indent(MADE + ONE + RUN + TWO)}tf.app.run()\n", "stands after the session was made"),
-    "after keras has its session": (
-        f"{MADE}{ONE}tf.keras.backend.set_session(tf.Session(config=npu_config_proto(config_proto=config)))\n{TWO}",
-        "stands after the session was made",
-    ),
-    "after a MonitoredTrainingSession": (f"{MADE}{ONE}with tf.train.MonitoredTrainingSession(hooks=[], config=config):\n    pass\n{TWO}", "stands after the session was made"),
     "after an estimator has trained": (f"{MADE}{ONE}run = tf.estimator.RunConfig(session_config=config)\nest = tf.estimator.Estimator(config=run)\nest.train(fn)\n{TWO}", "stands after train() ran (line 10)"),
     "after an NPUEstimator has trained": (f"{MADE}{ONE}run = NPURunConfig(session_config=config)\nest = NPUEstimator(config=run)\ntf.estimator.train_and_evaluate(est, a, b)\n{TWO}", "stands after train_and_evaluate() ran (line 10)"),
-    "after keras has the adapter's session": (f"{MADE}{ONE}kept = set_keras_session_npu_config(config=config)\n{TWO}", "stands after the session was made (line 8)"),
     "after a session, under a test": (f"{MADE}{ONE}{RUN}if FLAGS.a:\n    {TWO}", "stands after the session was made (line 8)"),
     "after a session in a with": (f"{MADE}{ONE}with tf.Graph().as_default():\n    {RUN}{TWO}", "stands after the session was made (line 9)"),
     "after the session, in a loop": (f"{MADE}{ONE}{RUN}for step in range(3):\n    {TWO}", "stands after the session was made (line 8)"),
-    "in a loop that makes its configuration, after the session": (f"for step in range(3):\n{indent(MADE + ONE + RUN + TWO)}", "stands after the session was made (line 9)"),
     "after the device was opened": (f"{NPU}npu.open().as_default()\n{LATE}", "stands after npu.open() (line 6)"),
-    "in a function that nothing calls": (f"{MADE}{FILL}{ONE}{RUN}", "fill() is used nowhere, so this never runs"),
-    "in a function that nothing calls, beside words and methods that are called as what calls by name": (
-        f"{MADE}{FILL}{ONE}MODE = 'eval'\n{RUN}accuracy.eval(session=sess)\n",
-        "fill() is used nowhere",
-    ),
     "in a function that only such a function calls": (f"{MADE}{FILL}def more():\n    fill(custom_op)\n{ONE}{RUN}", "fill() is used nowhere"),
     "in a class that nothing makes": (f"{MADE}class Net:\n{indent(FILL)}{ONE}{RUN}", "the class Net is used nowhere"),
     "and deletes the parameter": (f'{MADE}{TWO}{ONE}del custom_op.parameter_map["hcom_parallel"]\n{RUN}', "the script takes it back"),
-    "and deletes it by another name": (f'{MADE}{TWO}{ONE}params = custom_op.parameter_map\ndel params["hcom_parallel"]\n{RUN}', "the script takes it back"),
 }  # fmt: skip
 
 
@@ -92,44 +77,17 @@ def test_what_comes_too_late_is_taken_back_or_never_runs_is_not_carried_over(nam
 
 #: Scripts that look like these, and have both options in force.
 IN_TIME = {
-    "before the session": MADE + ONE + TWO + RUN,
-    "without a session": MADE + ONE + TWO,
-    "between two sessions": MADE + ONE + RUN + TWO + RUN,
     "after a session that is made at times": f"{MADE}{ONE}if FLAGS.a:\n    {RUN}{TWO}",
     "after a session that a lambda makes": f"{MADE}{ONE}start = lambda: tf.Session(config=config)\n{TWO}start()\n",
-    "after a session, of which a function makes another": f"{MADE}{ONE}{RUN}{TWO}def again():\n    {RUN}again()\n",
-    "in a loop that makes sessions": f"{MADE}{ONE}for step in range(3):\n{indent(RUN + TWO)}",
-    "after a session, for a function that has the configuration": f"{MADE}{ONE}net = build(config)\n{RUN}{TWO}net.train()\n",
     "after a session, for another of the same settings": f"{MADE}{ONE}{RUN}{TWO}other = tf.ConfigProto()\nother.CopyFrom(config)\ntf.Session(config=other)\n",
     "after the run configuration": f"{MADE}{ONE}run = NPURunConfig(session_config=config)\n{TWO}est = NPUEstimator(config=run)\nest.train(fn)\n",
-    "between two runs of an estimator": f"{MADE}{ONE}run = NPURunConfig(session_config=config)\nest = NPUEstimator(config=run)\nest.train(fn)\n{TWO}est.evaluate(fn)\n",
-    "in an arm of a test, after the session of the other": f"{MADE}{ONE}if FLAGS.a:\n    pass\nelse:\n    {RUN}{TWO}",
-    "after another session": f"{MADE}tf.Session()\n{ONE}{TWO}{RUN}",
-    "after a session of another configuration": f"{MADE}{ONE}other = tf.ConfigProto()\ntf.Session(config=other)\n{TWO}{RUN}",
-    "after a function that may have looked at it": f"{MADE}{ONE}register(config)\n{TWO}{RUN}",
-    "after a print": f"{MADE}{ONE}print(config)\n{TWO}",
-    "after a session of an arm that does not run with it": f"if FLAGS.a:\n{indent(MADE + RUN)}else:\n{indent(MADE + ONE + TWO + RUN)}",
-    "after the configuration was made anew": f"{MADE}{RUN}{MADE}{ONE}{TWO}{RUN}",
-    "in a loop that makes its configuration": f"for step in range(3):\n{indent(MADE + ONE + TWO + RUN)}",
-    "by a function that is called in time": f"{FILL}{MADE}{ONE}fill(custom_op)\n{RUN}",
     "and is cleared after the session": f"{MADE}{ONE}{TWO}{RUN}config.Clear()\n",
     "and the parameter is deleted after the session": f'{MADE}{ONE}{TWO}{RUN}del custom_op.parameter_map["hcom_parallel"]\n',
-    "and something else is cleared": f"{MADE}{ONE}{TWO}config.gpu_options.Clear()\n{RUN}",
     "and the parameters were cleared before": f"{MADE}custom_op.parameter_map.clear()\n{ONE}{TWO}{RUN}",
     "in methods": f"class Net:\n    def __init__(self):\n{indent(indent(selfish(MADE + ONE)))}        self.more()\n        {selfish(RUN)}    def more(self):\n        {selfish(TWO)}Net()\n",
-    "in methods that others call": f"class Net:\n    def __init__(self):\n{indent(indent(selfish(MADE + ONE + TWO)))}    def build(self):\n        {selfish(RUN)}",
     "before npu.open() of a function": f"{NPU}def begin():\n    npu.open()\n{LATE}begin()\n",
-    "before npu.open()": f"{NPU}{LATE}npu.open()\n",
-    "by the main of an app": f"def main(_):\n{indent(MADE + ONE + TWO + RUN)}if __name__ == '__main__':\n    tf.app.run()\n",
-    "by a function that is a value": f"def work():\n{indent(MADE + ONE + TWO + RUN)}threading.Thread(target=work).start()\n",
-    "by a function that is found by its name": f"def work():\n{indent(MADE + ONE + TWO + RUN)}import sys\ngetattr(sys.argv, 'work')()\nif __name__ == '__main__':\n    pass\n",
-    "by a function in a table": f"def work():\n{indent(MADE + ONE + TWO + RUN)}WORK = {{'a': work}}\nif __name__ == '__main__':\n    WORK['a']()\n",
-    "by a function with a decorator": f"@app.command()\ndef work():\n{indent(MADE + ONE + TWO + RUN)}if __name__ == '__main__':\n    app()\n",
     "by a method that a framework calls": f"class Hook(tf.train.SessionRunHook):\n    def begin(self):\n{indent(indent(MADE + ONE + TWO + RUN))}if __name__ == '__main__':\n    train(Hook())\n",
-    "by a function that is listed for others": f"__all__ = ['work']\ndef work():\n{indent(MADE + ONE + TWO + RUN)}if __name__ == '__main__':\n    pass\n",
-    "by a module of nothing but functions": f"def work():\n{indent(MADE + ONE + TWO + RUN)}",
     "by a generator that a loop goes through": f"{MADE}{FILL}    yield op\n{ONE}for op in fill(custom_op):\n    pass\n{RUN}",
-    "by a coroutine that is awaited": f"import asyncio\nasync def work():\n{indent(MADE + ONE + TWO + RUN)}if __name__ == '__main__':\n    asyncio.run(work())\n",
 }  # fmt: skip
 
 
@@ -175,10 +133,7 @@ def test_a_function_that_another_file_of_the_tree_names_is_used(other: str, used
 #: What is written n times.
 LONG = {
     "configurations": lambda n: (MADE + ONE + RUN) * n,
-    "settings and sessions": lambda n: MADE + (ONE + RUN) * n,
-    "names for an entry, cleared": lambda n: MADE + "".join(f"op{i} = custom_op\nconfig.Clear()\n" for i in range(n)) + ONE,
     "functions that call the next": lambda n: MADE + "".join(f"def f{i}(op):\n    f{i + 1}(op)\n    f{i + 1}(op)\n    op.parameter_map['dump_path'].s = b'/d'\n" for i in range(n)) + f"f0(custom_op)\n{RUN}",
-    "functions that nothing calls": lambda n: MADE + "".join(f"def f{i}(op):\n    f{i + 1}(op)\n    op.parameter_map['dump_path'].s = b'/d'\n" for i in range(n)) + RUN,
     "tests": lambda n: MADE + f"if FLAGS.a:\n    {ONE}else:\n    {RUN}" * n,
 }  # fmt: skip
 
@@ -192,27 +147,19 @@ def test_what_is_in_force_is_found_at_the_cost_of_the_length(name: str) -> None:
     assert measure_growth(build, 50) < 1.5
 
 
-@pytest.mark.parametrize("verb", ["import", "scan", "adopt"])
 @pytest.mark.parametrize(
     "line",
     [
-        '{"a": HUGE}.items()',
-        'for k, v in {"jit_compile": HUGE}.items():\n    op.parameter_map[k].i = v',
-        "(HUGE).parameter_map['x'].i = HUGE",
-        "config[HUGE] = HUGE",
-        "f[HUGE].g(config)",
-        "global_options()[HUGE].jit_compile = 'x'",
-        "NPURunConfig(dump_config=objects[HUGE].dump)",
-        "if __name__ == '__main__':\n    run[HUGE](config)",
+        '{"a": HUGE}.items()', 'for k, v in {"jit_compile": HUGE}.items():\n    op.parameter_map[k].i = v',
+        "(HUGE).parameter_map['x'].i = HUGE", "config[HUGE] = HUGE", "f[HUGE].g(config)", "global_options()[HUGE].jit_compile = 'x'",
+        "NPURunConfig(dump_config=objects[HUGE].dump)", "if __name__ == '__main__':\n    run[HUGE](config)",
     ],
-)
-def test_a_number_of_thousands_of_digits_stops_no_reading(verb: str, line: str, tmp_path: Path, run: Run) -> None:
+)  # fmt: skip
+def test_a_number_of_thousands_of_digits_stops_no_reading(line: str, tmp_path: Path, run: Run) -> None:
     head = "import npu_bridge\nop = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = 'NpuOptimizer'\n"
-    script = (
-        f"{head}op.parameter_map['hccl_timeout'].i = 600\n{line.replace('HUGE', '0x' + 'f' * 5000)}\nsess = tf.Session(config=config)\n"
-    )
-    (tmp_path / "a.py").write_text(script)
+    line = line.replace("HUGE", "0x" + "f" * 5000)
+    (tmp_path / "a.py").write_text(f"{head}op.parameter_map['hccl_timeout'].i = 600\n{line}\nsess = tf.Session(config=config)\n")
     (tmp_path / "profiles").mkdir()
-    done = run(verb, "a.py")
-    assert done.code in (0, 1, 2), done.err
-    assert "a bug in npuprof" not in done.err
+    done = {verb: run(verb, "a.py") for verb in ("import", "scan", "adopt")}
+    assert "hccl_timeout = 600" in done["import"].out
+    assert not [one for one in done.values() if "NP831" in one.out + one.err]

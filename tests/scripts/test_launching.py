@@ -15,9 +15,8 @@ ENVIRONMENT = '{"env_vars": {"TASK_QUEUE_ENABLE": "on"}}'
 #: A file that sets TASK_QUEUE_ENABLE to a word that its reader takes for 0, and the line and column of that.
 FILES = {
     "kubectl set env (kubectl reference)": ("a.sh", "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n", (1, 26)),
-    "ray job submit (Ray documentation, runtime environments)": (
-        "a.sh", f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35),
-    ),
+    "ray job submit (Ray documentation, runtime environments)": ("a.sh",
+        f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35)),
     "ray job submit, one word": ("a.sh", f"ray job submit --runtime-env-json='{ENVIRONMENT}' -- x\n", (1, 35)),
     "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
     "horovodrun -x": ("a.sh", "horovodrun -np 8 -x TASK_QUEUE_ENABLE=on python t.py\n", (1, 21)),
@@ -26,18 +25,15 @@ FILES = {
     "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
     "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
     "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
-    "runtimeEnvYAML of KubeRay (RayJob reference)": (
-        "a.yaml", "kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: \"on\"\n", (5, 7),
-    ),
+    "runtimeEnvYAML of KubeRay (RayJob reference)": ("a.yaml",
+        "kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: \"on\"\n", (5, 7)),
     "runtimeEnvYAML in quotes": ("a.yaml", "spec:\n  runtimeEnvYAML: 'env_vars: {TASK_QUEUE_ENABLE: \"on\"}'\n", (2, 12)),
-    "LeaderWorkerSet": (
-        "a.yaml", "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
-        "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3),
-    ),
-    "InferenceService of KServe": (
-        "a.yaml", "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n      - name: TASK_QUEUE_ENABLE\n"
-        "        value: \"on\"\n", (6, 9),
-    ),
+    "LeaderWorkerSet": ("a.yaml",
+        "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
+        "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3)),
+    "InferenceService of KServe": ("a.yaml",
+        "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n      - name: TASK_QUEUE_ENABLE\n" "        value: \"on\"\n",
+        (6, 9)),
     "a block of a README": ("README.md", "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n", (4, 8)),
     "a console block with prompts": ("README.md", "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n", (2, 10)),
     "a block in a list": ("README.md", "1. run\n   ```shell\n   export TASK_QUEUE_ENABLE=on\n   ```\n", (3, 11)),
@@ -95,9 +91,8 @@ def test_an_environment_that_python_passes_on_is_read(run: Run, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"),
-        ("ASCEND_GLOBL_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
-        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
+        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"), ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("RANKK_ID", "RANK_ID"),
     ],
 )  # fmt: skip
 def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Run, tmp_path: Path, name: str, meant: str) -> None:
@@ -107,8 +102,7 @@ def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Ru
     assert f"did you mean {meant!r}" in out
 
 
-def test_an_environment_for_ray_is_read_back_by_import(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_environment_for_ray_is_read_back_by_import(run: Run) -> None:
     Path("profiles").mkdir()
     Path("profiles/a.toml").write_text('[env]\nTASK_QUEUE_ENABLE = 1\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n')
     answer = run("env", "a", "--format", "ray")
@@ -171,10 +165,7 @@ export ASCEND_LAUNCH_BLOCKING=0
 """
 
 
-def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(run: Run) -> None:
     Path("launch.sh").write_text(LAUNCH)
     told = "5 settings: 2 checked, 1 dynamic, 2 unknown (BAR_Y, FOO_X)"
     counts = {"settings": 5, "checked": 2, "dynamic": 1, "unknown": 2, "names": ["BAR_Y", "FOO_X"]}
@@ -212,52 +203,26 @@ def test_a_broken_launch_file_ends_no_scan(run: Run, tmp_path: Path, name: str, 
     assert "good.sh:1:8: error NP203" in answer.out
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
-        ("RANKK_ID", "RANK_ID"),
-        ("HCCL_BUFSIZE", "HCCL_BUFFSIZE"),
-        ("RANK_START", ""),
-    ],
-)
-def test_names_with_words_in_another_order_or_other_doubled_letters_are_found(run: Run, tmp_path: Path, name: str, meant: str) -> None:
-    (tmp_path / "a.sh").write_text(f"export HCCL_EXEC_TIMEOUT=1800\nexport {name}=3\n")
-    out = run("scan", tmp_path / "a.sh").out
-    assert (out.count("NP206"), f"did you mean {meant!r}?" in out) == ((1, True) if meant else (0, False)), out
-
-
 #: A file with what is read in it, and where NP206 is found: nowhere, if something else in it names the variable.
 READS = [
     # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are read
-    ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"), ("a.sh", 'export RANK_ID="${RANKK_ID}"', "1:17 RANK_ID"),
-    ("a.sh", "export RANK_ID=${RANKK_ID:-0}", "1:16 RANK_ID"), ("a.sh", "ids=${#RANKK_ID}\nexport RANK_ID=$ids", "1:5 RANK_ID"),
+    ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"),
+    ("a.sh", "ids=${#RANKK_ID}\nexport RANK_ID=$ids", "1:5 RANK_ID"),
     ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
     ("a.sh", 'export RANK_SIZE=8\necho "ids:\n $ASCEND_RT_VISIBLE_DEVICE"', "3:2 ASCEND_RT_VISIBLE_DEVICES"),
     ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
-    ("a.sh", "export VLLM_ASCEND_ENABLE_NZ=$VLLM_ASCEND_ENABEL_NZ", "1:30 VLLM_ASCEND_ENABLE_NZ"),
-    ("a.sh", "docker run -e RANK_ID=$RANKK_ID image", "1:23 RANK_ID"), ("a.sh", "RANK_ID=$RANKK_ID python a.py", "1:9 RANK_ID"),
+    ("a.sh", "docker run -e RANK_ID=$RANKK_ID image", "1:23 RANK_ID"),
     ("a.sh", "bash -c 'export RANK_ID=$RANKK_ID; python a.py'", "1:25 RANK_ID"),
     ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
-    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"),
-    ("a.sh", "RANKK_ID=1\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "read RANKK_ID\nexport RANK_ID=$RANKK_ID", ""),
-    ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""),
-    ("a.sh", "# the scheduler gives RANKK_ID\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
-    ("a.sh", "export RANK_ID=\\$RANKK_ID", ""), ("a.sh", "# export RANK_ID=$RANKK_ID\nexport RANK_SIZE=8", ""),
+    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"), ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
     ("a.sh", "source own.sh\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", ""),
-    ("a.sh", "export RANK_ID=$1", ""), ("a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", ""),
-    ("a.sh", "export RANK_ID=$RANK_START", ""),
-    ("a.sh", "export RANK_SIZE=$RANK_SIZE_TOTAL", ""), ("a.sh", "export HCCL_BUFFSIZE=$HCCL_BUFFER_SIZE", ""),
-    ("Dockerfile", "ARG RANKK_ID\nFROM a\nENV RANK_ID=$RANKK_ID", ""),
-    ("a.md", "```bash\nRANKK_ID=1\n```\n```bash\nexport RANK_ID=$RANKK_ID\n```", ""),
+    ("a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", ""),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "found"), READS)
-def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, found: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(run: Run, name: str, text: str, found: str) -> None:
     Path("own.sh").write_text("RANKK_ID=2\n")
     Path(name).write_text(f"{text}\n")
     findings = [item for item in json.loads(run("scan", name, "--format", "json").out)["findings"] if item["code"] == "NP206"]
@@ -276,18 +241,12 @@ IN_SESSION = "precision_mode is a session option: set it where the script makes 
 #: A file that exports an option, and the hint of what is found. torch_npu has no variable for the precision mode (EnvVariables.cpp of
 #: Ascend/pytorch), but reads the two of the compile cache.
 OPTIONS = [
-    ("a.sh", "export ACL_PRECISION_MODE=must_keep_origin_dtype", SET_OPTION), ("a.sh", "ACL_PRECISION_MODE=x python a.py", SET_OPTION),
-    ("a.sh", "docker run -e ACL_PRECISION_MODE=x image", SET_OPTION), ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION),
-    ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
-    ("a.py", "import os\nos.environ['ACL_PRECISION_MODE'] = 'x'", SET_OPTION),
+    ("a.sh", "export ACL_PRECISION_MODE=must_keep_origin_dtype", SET_OPTION),
+    ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION), ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
     ("a.yaml", "spec:\n  containers:\n  - env:\n    - {name: ACL_PRECISION_MODE, value: x}", SET_OPTION),
-    ("a.sh", "export ACL_OP_JIT_COMPILE=enable", 'write aclSetCompileopt(ACL_OP_JIT_COMPILE, "...") in the script'),
-    ("a.sh", "export precision_mode=allow_mix_precision", IN_SESSION),
     ("a.py", "import os\nos.environ |= {'precision_mode': 'x', 'RANK_ID': '0'}", IN_SESSION),
-    ("a.sh", "export ACL_OP_COMPILER_CACHE_DIR=/cache", ""), ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""),
-    ("a.sh", "export precision_mode=x\npython a.py --precision_mode=$precision_mode", ""), ("a.sh", "precision_mode=x", ""),
-    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""), ("a.sh", "export dump_path=/dump", ""),
-    ("a.sh", "export PRECISION_MODE=x", ""), ("a.sh", "# export ACL_PRECISION_MODE=x\nexport RANK_SIZE=8", ""),
+    ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""), ("a.sh", "precision_mode=x", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""), ("a.sh", "export PRECISION_MODE=x", ""),
     ("a.py", "import os\nos.environ['precision_mode'] = 'x'\nprint(os.environ.get('precision_mode'))", ""),
     ("a.py", "import torch_npu\ntorch_npu.npu.set_option({'ACL_PRECISION_MODE': 'x'})", ""),
 ]  # fmt: skip

@@ -46,20 +46,12 @@ def scan(run: Run, *words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ('from cfg import options\noptions.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ('from cfg import options as o\no.jit_compile = "yes"\n', ["train.py:2 NP203"]),
         ('from cfg import *\noptions.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ('import cfg\ncfg.options.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ('import cfg as c\nmine = c.options\nmine.jit_compile = "yes"\n', ["train.py:3 NP203"]),
-        ('from cfg import exp\nexp.multi_branches_config.dynamic_node_type = "9"\n', ["train.py:2 NP203"]),
         ("from cfg import exp\nexp.multi_branches_config = 9\n", ["train.py:2 NP815"]),
-        ('from cfg import get\nget().jit_compile = "yes"\n', ["train.py:2 NP203"]),
         ('from cfg import group\ngroup().multi_branches_config.dynamic_node_type = "9"\n', ["train.py:2 NP203"]),
         ('from cfg import options\ndef f(o):\n    o.jit_compile = "yes"\nf(options)\n', ["train.py:3 NP203"]),
         ("from cfg import options\nsetattr(options, 'foo', 1)\n", []),
         ('import again\nagain.options.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ('from again import second\nsecond.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ("from cfg import setup\nsetup()\n", ["cfg.py:11 NP203"]),
         ('from cfg import setup\nsetup("allow_mix_precision")\n', []),
         ("from cfg import fill, options\nfill(options)\n", ["cfg.py:13 NP202"]),
         ('from cfg import either\neither().jit_compile = "yes"\n', []),
@@ -83,7 +75,6 @@ def test_options_of_another_file_are_judged_where_they_are_set(lines: str, told:
         ("class A:\n    def __init__(self):\n        self.o = npu.global_options()\n    def go(self):\n        self.o.foo = 1\n", ["train.py:6 NP812"]),
         ("class A:\n    def a(self):\n        self.o = npu.global_options()\n    def b(self):\n        self.o = B()\n    def go(self):\n        self.o.foo = 1\n", []),
         ("o = npu.global_options()\no = object()\no.foo = 1\n", []),
-        ("mode = npu.global_options().precision_mode\nmode = 'fp17'\n", []),
         ("def get(again):\n    return get(again)\nget(1).foo = 1\nnpu.global_options()\n", []),
     ],
 )  # fmt: skip
@@ -105,26 +96,11 @@ def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(tmp_path: Pa
         assert scan(run, *words) == []
 
 
-def test_what_a_helper_sets_is_there_for_the_rules_of_the_script_that_calls_it(tmp_path: Path, run: Run) -> None:
-    helper = f'{HEAD}def setup():\n    npu.global_options().precision_mode = "allow_mix_precision"\n'
-    script = f'{HEAD}from cfg import setup\nsetup()\nnpu.global_options().precision_mode_v2 = "mixed_float16"\n'
-    write(tmp_path, {"cfg.py": helper, "train.py": script})
-    told = run("scan", ".", "--format", "json").out
-    assert [(one["path"], one["line"], one["code"]) for one in json.loads(told)["findings"] if one["severity"] == "error"] == [
-        ("train.py", 4, "NP301")
-    ], told
-    write(tmp_path, {"train.py": script.replace("_v2", "").replace("mixed_float16", "force_fp16")})
-    assert scan(run, ".") == []
-
-
 @pytest.mark.parametrize(
     "files",
     [
         lambda size: {"s.py": "from u import options\n" + "options.jit_compile = 'auto'\n" * size, "u.py": f"{HEAD}options = npu.global_options()\n"},
-        lambda size: {"s.py": f"{HEAD}def get():\n" + "    print(1)\n" * size + "    return npu.global_options()\n" + "get().jit_compile = 'auto'\n" * size},
-        lambda size: {"s.py": "from u import *\n" + "".join(f"o{n}.jit_compile = 'auto'\n" for n in range(size)), "u.py": HEAD + "".join(f"o{n} = npu.global_options()\n" for n in range(size))},
         lambda size: {"s.py": f"{HEAD}class A:\n    def __init__(self):\n        self.o = npu.global_options()\n" + "".join(f"    def f{n}(self):\n        self.o.jit_compile = 'auto'\n" for n in range(size))},
-        lambda size: {"s.py": "from u import options\n" + "".join(f"def f{n}(o):\n    o.jit_compile = 'auto'\nf{n}(options)\n" for n in range(size)), "u.py": f"{HEAD}options = npu.global_options()\n"},
     ],
 )  # fmt: skip
 def test_shared_options_cost_what_the_files_cost(files: Any, tmp_path: Path) -> None:

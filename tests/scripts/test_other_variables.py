@@ -25,8 +25,7 @@ SHELL_VALUES = ("1800", "$1", "${X:-2}", "'a b'")
 #: A line of a file that sets one variable.
 LINES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "x.sh": ("#!/bin/bash\n", ("export {}={}", "declare -x {}={}", "env {}={} python t.py", "{}={} python t.py", "[ $1 ] && export {}={}",
-                               "docker run -e {}={} img", "srun --export={}=1 python t.py", "bash -c 'export {}=1; python t.py'"),
-             SHELL_VALUES),
+        "docker run -e {}={} img", "srun --export={}=1 python t.py", "bash -c 'export {}=1; python t.py'"), SHELL_VALUES),
     "Dockerfile": ("FROM x\n", ("ENV {}={}", "ENV {} {}", "RUN export {}={}"), ("1800", "'a b'", "$y")),
     "x.env": ("# variables\n", ("{}={}", "export {}={}"), ("1800", "'a b'", "$y")),
     "compose.yaml": ("services:\n  a:\n    image: x\n    environment:\n", ("      - {}={}",), ("1800", "${y}")),
@@ -96,12 +95,6 @@ def test_a_long_list_of_variables_is_wrapped_between_names() -> None:
 def test_a_python_script_lists_names_that_it_computes(line: str, listed: str) -> None:
     (draft,) = build_drafts(imported(f'import os, sys\nos.environ["HCCL_ALGO"] = "x"\n{line}\n'))
     assert format_draft(draft).partition("# Not carried over:\n")[2] == f"# x.py: {listed}\n"
-
-
-def test_a_notebook_names_the_cell_of_a_variable() -> None:
-    cells = [{"cell_type": "code", "source": ["import os\n", "%env FOO_X=1\n", 'os.environ["HCCL_ALGO"] = "x"']}]
-    (draft,) = build_drafts(imported(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "x.ipynb"))
-    assert "# x.ipynb: unknown to the catalogue: FOO_X (cell 1, line 2)\n" in format_draft(draft)
 
 
 def test_the_json_form_lists_other_variables_with_what_is_left_out(tmp_path: Path, run: Run) -> None:

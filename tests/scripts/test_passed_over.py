@@ -31,7 +31,6 @@ def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
         (f"make = functools.partial(NPURunConfig, {MODE}, iterations_per_loop=10)\nc = make(iterations_per_loop=20)\n",
          {"4": {"": "NPURunConfig is handed to functools.partial(), which is not followed"}}),
         (f"build(NPURunConfig, {MODE})\n", {"4": {"": "NPURunConfig is handed to build(), which is not followed"}}),
-        ("isinstance(config, NPURunConfig)\n", {}),
         ("class Mine(Other):\n    def __init__(self):\n        super().__init__(precision_mode='x')\n", {}),
         ("class NPURunConfig:\n    pass\n", {}),
     ],
@@ -46,12 +45,9 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: st
         ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
          "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):"),
         ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "parameter_map in line 4 is not followed"),
-        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
-        ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
-        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
-        ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
-        ("x.py", "print('NPURunConfig')\n", "no setting in it"),
-        ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
+        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"), ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
+        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"), ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
+        ("x.py", "print('NPURunConfig')\n", "no setting in it"), ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
         ("x.py", f"{HEAD}assert isinstance(c, NPURunConfig)\n", "no setting in it"),
     ],
 )  # fmt: skip
@@ -84,9 +80,7 @@ def test_a_parameter_map_that_other_code_is_given_is_named(use: str) -> None:
     "use",
     [
         "print(op.parameter_map)\n",
-        'n = "x" in op.parameter_map\n',
         "options = op.parameter_map\n",
-        "logging.info('%s', op.parameter_map)\n",
     ],
 )
 def test_a_parameter_map_that_is_only_read_is_not(use: str) -> None:

@@ -1,13 +1,14 @@
-"""Rendered and imported again, a preset is the same: for every target that can be read back."""
+"""Rendered or exported and imported again, a preset is the same: for every target, shell and file that can be read back."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import npuprof
@@ -15,9 +16,14 @@ from npuprof import catalog, renderers
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
+from npuprof.renderers.common import place_sidecars
+from npuprof.renderers.environment import collect_env_variables, format_set_variable
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import import_script
+from npuprof.scripts.reading import ImportedFile, import_script
 from support.building import REPOSITORY, examples
+from support.importing import imported
 
 #: The targets that import reads as a whole: scripts that spell options, but for what only repeats them or gets them elsewhere.
 TARGETS = tuple(
@@ -42,9 +48,9 @@ def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
             with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         with open(path, "rb") as file:
-            imported = import_script(path, file.read())
-        assert not imported.problems
-        made = build_drafts(imported)
+            read = import_script(path, file.read())
+        assert not read.problems
+        made = build_drafts(read)
     assert len(made) <= 1
     return made[0].settings if made else {}
 
@@ -57,6 +63,10 @@ def differences(target: str, config: Any, found: dict[str, Any]) -> dict[str, An
         del wanted["graph_run_mode"]  # a conversion is for inference whatever it is told
     if target == "estimator" and "compile_hybrid_mode" not in wanted and found.get("compile_hybrid_mode") == 0:
         found = {name: value for name, value in found.items() if name != "compile_hybrid_mode"}  # the class insists on it
+    return compare(wanted, found)
+
+
+def compare(wanted: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     return {
         key: (wanted.get(key), found.get(key))
         for key in {**wanted, **found}
@@ -74,22 +84,21 @@ def test_the_presets_of_the_store_come_back(target: str) -> None:
             if found is not None:
                 carried += 1
                 assert not differences(target, config, found), (name, inline)
-    assert carried
+    assert carried > 5
 
 
 TEXTS = ("dump_path", "debug_dir", "work_path", "op_compiler_cache_dir", "dump_layer")
 PROFILING = st.dictionaries(st.sampled_from(["output", "training_trace"]), st.text("ab/\"'\\ ${}", min_size=1), min_size=1)
+PLAIN = {
+    "hccl_timeout": st.integers(-(2**63), 2**63 - 1), "deterministic": st.sampled_from([0, 1]), "enable_dump": st.booleans(),
+    "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
+    "dynamic_dims": st.just([[1, 2], [3, 4]]),
+}  # fmt: skip
 VALUES = st.fixed_dictionaries(
     {},
     optional={
-        **{name: st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) for name in TEXTS},
-        "hccl_timeout": st.integers(-(2**63), 2**63 - 1),
-        "deterministic": st.sampled_from([0, 1]),
-        "enable_dump": st.booleans(),
-        "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
-        "input_shape": st.just({"data": [1, -1], "label": [-1]}),
-        "dynamic_dims": st.just([[1, 2], [3, 4]]),
-        "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
+        **dict.fromkeys(TEXTS, st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)), **PLAIN,
+        "input_shape": st.just({"data": [1, -1], "label": [-1]}), "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
         "profiling_options": PROFILING,
     },
 )  # fmt: skip
@@ -101,5 +110,104 @@ VALUES = st.fixed_dictionaries(
 def test_any_values_come_back(target: str, options: dict[str, Any], inline: bool) -> None:
     config = npuprof.loads("[options]\n" + "".join(f"{name} = {format_toml_value(value)}\n" for name, value in options.items()))
     found = read_back(target, config, inline)
-    if found is not None:
-        assert not differences(target, config, found)
+    assume(found is not None)
+    assert found is not None
+    assert not differences(target, config, found)
+
+
+#: How a file with an export is called: what ``npuprof env ... -o`` is given.
+NAMES = {
+    **dict.fromkeys(("bash", "zsh", "sh"), "x.sh"),
+    **dict.fromkeys(("dotenv", "docker", "systemd", "github"), "x.env"),
+    **dict.fromkeys(("k8s-configmap", "k8s-env"), "x.yaml"),
+    **dict.fromkeys(("slurm", "slurm-job", "slurm-array"), "x.sh"),
+    "json": "x.json",
+}
+
+
+def write_export(config: Any, name: str) -> str | None:
+    """Return the text of an export; None where it refuses a value."""
+    folder = FORMATS[name].folder if name in FORMATS else ""
+    found, _ = collect_env_variables(config, None, folder or "/side", trusting=True)
+    if name in SHELLS:
+        return None if any(map(SHELLS[name].refuses, found.values())) else format_export_lines(SHELLS[name], found)
+    kind = FORMATS[name]
+    return None if any(kind.refuses(key, text) for key, text in found.items()) else kind.write(config, found, {})
+
+
+def read_export(config: Any, name: str, file: str = "") -> tuple[dict[str, Any], ImportedFile] | None:
+    text = write_export(config, name)
+    if text is None:
+        return None
+    found = imported(text, file or NAMES[name])
+    made = build_drafts(found)
+    assert len(made) <= 1
+    return (made[0].settings if made else {}), found
+
+
+def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str, Any]:
+    wanted = {**config.options}
+    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_set_variable(key, value)) is not None}
+    return compare(wanted | place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side"), found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_presets_of_the_store_come_back_from_every_export(name: str) -> None:
+    carried = 0
+    for preset in STORE.names():
+        config = STORE.resolve(preset)
+        back = read_export(config, name)
+        if back is not None and (config.options or config.env):
+            carried += 1
+            assert not list_differences(config, name, back[0]), preset
+            assert f"this is an export of the preset {preset}" in [one.message for one in back[1].problems]
+    assert carried > 30
+
+
+AWKWARD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) | st.lists(
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ",
+        "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀", "\u2019"]),
+    min_size=1, max_size=12,
+).map("".join)  # fmt: skip
+#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried over.
+FILLED_IN = AWKWARD.filter(lambda text: not re.search(r"<[^<>]+>|\{\w+\}|^[xX][xX.]+$", text))
+EXPORTED = st.fixed_dictionaries({}, optional={**dict.fromkeys(TEXTS, FILLED_IN), **PLAIN, "profiling_mode": st.booleans()})
+VARIABLES = st.fixed_dictionaries(
+    {},
+    optional={
+        "HCCL_CONNECT_TIMEOUT": st.integers(1, 7200),
+        "HCCL_EXEC_TIMEOUT": FILLED_IN,
+        "ASCEND_CACHE_PATH": FILLED_IN,
+        "ASCEND_GLOBAL_LOG_LEVEL": st.sampled_from(["0", "3"]),
+    },
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(options=EXPORTED, env=VARIABLES)
+def test_any_values_come_back_from_every_export(name: str, options: dict[str, Any], env: dict[str, Any]) -> None:
+    tables = {"options": options, "env": env}
+    config = npuprof.loads(
+        "".join(
+            f"[{table}]\n" + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in held.items())
+            for table, held in tables.items()
+        )
+    )
+    back = read_export(config, name)
+    assume(back is not None)
+    assert back is not None
+    difference = list_differences(config, name, back[0])
+    if "HCCL_EXEC_TIMEOUT" in env and str(options.get("hccl_timeout")) == env["HCCL_EXEC_TIMEOUT"]:
+        difference.pop("env.HCCL_EXEC_TIMEOUT", None)  # the option says as much
+    assert not difference
+    assert not any(one.severity != "info" for one in back[1].problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("export HCCL_ALGO='a\r\nb'\n", "a\r\nb"), ("export HCCL_ALGO='a\r\nb'\r\n", "a\nb")],
+    ids=["plain line ends", "line ends of Windows"],
+)
+def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(text: str, value: str) -> None:
+    (setting,) = [one for one in imported(text, "x.sh").found if one.key == "env.HCCL_ALGO"]
+    assert setting.value == value

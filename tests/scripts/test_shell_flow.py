@@ -14,27 +14,15 @@ from support.importing import findings, imported
 #: Scripts without their last line, which starts the program, and what is carried over of them.
 SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
     "a here-string is no heredoc": ("read -r X <<< 'a b'\nexport HCCL_ALGO=a\n", {"HCCL_ALGO": "a"}),
-    "a descriptor is no background": ("true 2>&1\ntrue &>/dev/null\nexport HCCL_ALGO=a >&2\n", {"HCCL_ALGO": "a"}),
     "parentheses": ("export HCCL_ALGO=a\n(\n  export HCCL_ALGO=b\n  unset HCCL_ALGO\n)\n", {"HCCL_ALGO": "a"}),
     "a program in parentheses": ("(export HCCL_ALGO=a; record)\nexit\n", {}),
-    "a group before a pipe": ("{\n  export HCCL_ALGO=a\n  record\n} | cat\nexit\n", {"HCCL_ALGO": "a"}),
     "a loop behind a pipe": ("echo a b | while read -r x; do\n  export HCCL_ALGO=$x\ndone\n", {}),
     "a value that grows": ("HCCL_ALGO=a\nexport HCCL_ALGO\nexport HCCL_ALGO=$HCCL_ALGO:b\n", {"HCCL_ALGO": "a:b"}),
-    "a loop without a turn": ("export HCCL_ALGO=a\nwhile read -r x; do\n  export HCCL_ALGO=b\ndone < /dev/null\n", {"HCCL_ALGO": "a"}),
     "a loop over nothing": ('for x in "$@"; do\n  export HCCL_ALGO=b\ndone\n', {}),
-    "a loop over words": ("for x in 1 2; do\n  export HCCL_ALGO=b\ndone\n", {"HCCL_ALGO": "b"}),
     "a loop that counts": ("for ((x=0; x<2; x++)); do\n  export HCCL_ALGO=b\ndone\n", {"HCCL_ALGO": "b"}),
-    "a loop that starts programs": ("while [ -z $x ]; do\n  x=1\n  export HCCL_ALGO=b\n  record\ndone\n", {}),
-    "a test that fails": ("export HCCL_ALGO=a\nfalse && export HCCL_ALGO=b\n", {"HCCL_ALGO": "a"}),
     "an export that may not run": ("if [ -n $X ] && false; then\n  export HCCL_ALGO\nfi\nHCCL_ALGO=a\n", {}),
     "a function that is left": ("f() {\n  [ -z $1 ] && return\n  export HCCL_ALGO=b\n}\nf\n", {}),
-    "a function that is not left": ("f() {\n  export HCCL_ALGO=b\n  return\n}\nf\n", {"HCCL_ALGO": "b"}),
     "a function before what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nf\nexport HCCL_ALGO=a\n", {}),
-    "a function behind what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nexport HCCL_ALGO=a\nf\n", {}),
-    "what ends with a function": (
-        "export HCCL_ALGO=a\nf() {\n  declare -x HCCL_ALGO=b\n  local -x HCCL_BUFFSIZE=1\n  declare -gx HCCL_INTRA_ROCE_ENABLE=1\n}\nf\n",
-        {"HCCL_ALGO": "a"},
-    ),
     "a function that nobody calls": ("export HCCL_ALGO=a\nf() {\n  unset HCCL_ALGO\n  set -a\n}\nHCCL_BUFFSIZE=1\n", {"HCCL_ALGO": "a"}),
 }
 
@@ -62,26 +50,18 @@ def test_what_is_lost_with_its_process_is_told() -> None:
 #: Lines of launch scripts that give HCCL_CONNECT_TIMEOUT=9000 to what they start, and lines that give nothing. The forms are
 #: those of the manuals: docker run, mpirun of Open MPI, mpiexec -genv NAME VALUE of MPICH and Intel MPI, ssh HOST COMMAND.
 GIVING = [
-    "docker run -e HCCL_CONNECT_TIMEOUT=9000 img python t.py",
-    "sudo podman exec --env HCCL_CONNECT_TIMEOUT=9000 c python t.py",
-    "/usr/bin/nerdctl run --rm --env=HCCL_CONNECT_TIMEOUT='9000' img",
-    'docker run -e HCCL_CONNECT_TIMEOUT="${T:-9000}" img',
-    "mpirun -n 8 -x HCCL_CONNECT_TIMEOUT=9000 -x PATH python t.py",
-    "mpiexec -x HCCL_CONNECT_TIMEOUT=9000 python t.py",
-    "srun --export=ALL,HCCL_CONNECT_TIMEOUT=9000 python t.py",
-    'bash -c "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
-    "docker exec c /bin/sh -xc 'cd /w && HCCL_CONNECT_TIMEOUT=9000 python t.py'",
-    'bash -c "export HCCL_CONNECT_TIMEOUT=\\"9000\\""',
-    "bash -c \"bash -c 'export HCCL_CONNECT_TIMEOUT=9000'\"",
-    "bash -c '(export HCCL_CONNECT_TIMEOUT=9000)'",
-    "docker run -it -eHCCL_CONNECT_TIMEOUT=9000 img",
-    "mpiexec -genv HCCL_CONNECT_TIMEOUT 9000 -n 8 python t.py",
-    "mpiexec.hydra -n 8 -env HCCL_CONNECT_TIMEOUT '9000' python t.py",
-    'ssh node1 "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
+    "docker run -e HCCL_CONNECT_TIMEOUT=9000 img python t.py", "sudo podman exec --env HCCL_CONNECT_TIMEOUT=9000 c python t.py",
+    "/usr/bin/nerdctl run --rm --env=HCCL_CONNECT_TIMEOUT='9000' img", 'docker run -e HCCL_CONNECT_TIMEOUT="${T:-9000}" img',
+    "mpirun -n 8 -x HCCL_CONNECT_TIMEOUT=9000 -x PATH python t.py", "mpiexec -x HCCL_CONNECT_TIMEOUT=9000 python t.py",
+    "srun --export=ALL,HCCL_CONNECT_TIMEOUT=9000 python t.py", 'bash -c "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
+    "docker exec c /bin/sh -xc 'cd /w && HCCL_CONNECT_TIMEOUT=9000 python t.py'", 'bash -c "export HCCL_CONNECT_TIMEOUT=\\"9000\\""',
+    "bash -c \"bash -c 'export HCCL_CONNECT_TIMEOUT=9000'\"", "bash -c '(export HCCL_CONNECT_TIMEOUT=9000)'",
+    "docker run -it -eHCCL_CONNECT_TIMEOUT=9000 img", "mpiexec -genv HCCL_CONNECT_TIMEOUT 9000 -n 8 python t.py",
+    "mpiexec.hydra -n 8 -env HCCL_CONNECT_TIMEOUT '9000' python t.py", 'ssh node1 "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
     "ssh -p 22 root@node1 'cd /w && HCCL_CONNECT_TIMEOUT=9000 nohup python t.py > log 2>&1 &'",
     "nohup ssh -o StrictHostKeyChecking=no $host HCCL_CONNECT_TIMEOUT=9000 python t.py &",
     "ssh node1 'bash -c \"export HCCL_CONNECT_TIMEOUT=9000\"'",
-]
+]  # fmt: skip
 NOT_GIVING = [
     "docker run -e HCCL_CONNECT_TIMEOUT img", "docker run img -e", "docker run -e", "bash -c $X -c ''", "ssh", "ssh node1",
     "ssh -o HCCL_CONNECT_TIMEOUT=9000 node1 true", "ssh node1 'echo HCCL_CONNECT_TIMEOUT=9000 x'", "mpiexec -genv HCCL_CONNECT_TIMEOUT",
@@ -129,9 +109,8 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
 #: Words in which a quote or bracket stays open, and words that only look like it. Real bash judges both; the long ones are like those of
 #: launch scripts in Ascend/ModelZoo-PyTorch (GLIP_for_PyTorch/test, contrib/cv/classification/pointnetCNN/test).
 QUOTED = [
-    'echo "abc', "echo 'abc", "X=$(date", "echo `date", 'X="${Y:-$(date)"', "echo $(echo 'a)", "A=(1 'x", 'echo "a$(echo ")"',
-    "x=$(cd \"$(dirname \"$0\")\"; pwd)", "a=$(awk -F \"'AP', \" '{print $2}' f |awk -F \")\" '{print $1}')", "echo \"it's\"", "echo a\\'b",
-    "x=${y//\\'/}", 'echo "$(echo "a b" | sed \'s/"//\')"', "cat <<EOF\nit's\nEOF", "# it's", "X=`echo \"a'b\"`", 'echo "\\""',
+    "echo `date", "A=(1 'x", 'echo "a$(echo ")"', "x=$(cd \"$(dirname \"$0\")\"; pwd)",
+    "a=$(awk -F \"'AP', \" '{print $2}' f |awk -F \")\" '{print $1}')", 'echo "$(echo "a b" | sed \'s/"//\')"', "cat <<EOF\nit's\nEOF",
 ]  # fmt: skip
 
 

