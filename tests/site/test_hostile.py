@@ -76,14 +76,9 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
     page.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{hostile_site}/") else None)
     presets = [f"presets/{kind}{number}.html" for number in range(len(hostile.TEXTS)) for kind in "hb" if kind == "h" or not number % 4]
     lists = [
-        "index.html",
-        "boards.html",
-        "rules.html",
-        "catalogue.html",
-        "family.html",
-        "family.html#b0",
+        "index.html", "boards.html", "rules.html", "catalogue.html", "family.html", "family.html#b0",
         "compare.html#" + "&".join(f"h{n}" for n in range(8)),
-    ]
+    ]  # fmt: skip
     searched = ("search.html", "index.html", "family.html#x", "compare.html")
     searches = [f"{searched[number % 4]}#q={quote(text, safe='')}" for number, text in enumerate(hostile.TEXTS[:24])]
     plain = {number: text for number, text in enumerate(hostile.TEXTS) if text.isprintable() and text == " ".join(text.split())}
