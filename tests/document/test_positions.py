@@ -157,14 +157,6 @@ def test_documents_in_any_layout(dice: random.Random) -> None:
         check(text, tomllib.loads(text), Positions(text))
 
 
-@given(st.lists(st.text(st.sampled_from("abc=[]{},.#\"'\\\n\r \t1-"), max_size=30), max_size=4))
-def test_any_text_that_is_toml_can_be_scanned(parts: list[str]) -> None:
-    text = "a = 1\n" + "".join(parts)
-    data = layouts.parse(text)
-    assume(data is not None)
-    check(text, data, Positions(text))
-
-
 def test_a_megabyte_in_one_value_is_scanned_at_once() -> None:
     body = "x\\n" * 200_000
     text = f'a = ["{body}", """{body}""", 3]\nb = [{"1," * 100_000}]\nc = 1\n'

@@ -120,4 +120,4 @@ def test_a_quote_that_is_never_closed_hides_no_line_without_a_word(line: str) ->
     is_open = "unexpected EOF" in subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True).stderr
     found = [(one.code, one.line) for one in findings(text, "launch.sh")]
     assert found == ([("NP801", 2)] if is_open else [("NP203", line.count("\n") + 3)])
-    assert is_open == (QUOTED.index(line) < 8)
+    assert is_open == (QUOTED.index(line) < 3)
