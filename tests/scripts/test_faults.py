@@ -196,26 +196,12 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
         assert not problems
 
 
-def test_a_helper_that_npuprof_fails_on_costs_the_scripts_that_import_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    texts = {
-        "src/helper.py": "MODE = 'force_fp16'\n",
-        "src/user.py": "from helper import MODE\n" + PLAIN.replace('"allow_mix_precision"', "MODE"),
-        "src/first.py": PLAIN,
-    }
-    write(tmp_path, texts)
-    from npuprof.scripts.python.imports import Modules
-
-    plain = Modules.load
-
-    def load(self: Modules, path: str) -> Any:
-        if path.endswith("helper.py"):
-            raise KeyError("nested")
-        return plain(self, path)
-
-    monkeypatch.setattr(Modules, "load", load)
+def test_a_helper_that_npuprof_fails_on_costs_the_scripts_that_import_it(tmp_path: Path, break_step: Break, run: Run) -> None:
+    user = "from bad import MODE\n" + PLAIN.replace('"allow_mix_precision"', "MODE")
+    write(tmp_path, {"src/bad.py": "MODE = 'force_fp16'\n", "src/user.py": user, "src/first.py": PLAIN})
+    break_step("scripts.python.imports.Modules.load")
     done = run("import", "src", "-o", "made")
-    assert done.code == 2
-    assert f"src/user.py: {SAID}" in done.err
+    assert (done.code, f"src/user.py: {SAID}" in done.err) == (2, True), done
     assert [path.name for path in (tmp_path / "made").rglob("*.toml")] == ["first.toml"]
 
 
