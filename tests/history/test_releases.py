@@ -12,18 +12,16 @@ import pytest
 import npuprof
 from npuprof.catalog import targets
 from npuprof.resolve.digests import compute_digest
-from npuprof.store.gitstore.objects import Git
 from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_request, parse_version_text
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, expect
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 
 
 def release(run: Run, name: str, *words: str) -> None:
-    done = run("release", name, *words)
-    assert done.code == 0, done.err
+    expect(run("release", name, *words), 0)
 
 
 def timeout(spec: str) -> Any:
@@ -78,22 +76,6 @@ def test_diff_and_log_tell_of_a_release_as_show_does(ranged: Repo, run: Run) -> 
     assert "hccl_timeout 1904 → 2040" in run("diff", "--rev", "HEAD~1..HEAD").out
     assert run("diff", "--rev", "HEAD~2..HEAD~1", "--name-only").out == "base\n"
     assert run("diff", "--rev", "HEAD", "--exit-code").code == 0
-
-
-def test_many_commits_are_one_question_to_git_and_no_range_is_none(ranged: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(12):
-        ranged.commit({"heir": HEIR.format("base@1", number)}, f"step {number}")
-    started: list[str] = []
-    start = Git._start_process
-    monkeypatch.setattr(Git, "_start_process", lambda self, *words, **more: started.append(words[0]) or start(self, *words, **more))
-    store = npuprof.open_store()
-    for number in range(12):
-        assert store.resolve(f"heir@HEAD~{number}").options["hccl_timeout"] == 1904
-    assert sorted(started) == ["cat-file", "for-each-ref", "for-each-ref", "for-each-ref", "rev-list"]
-    started.clear()
-    store = npuprof.open_store()
-    assert [store.resolve(f"base@HEAD~{number}").options["hccl_timeout"] for number in range(12)] == [1904] * 12
-    assert started == ["cat-file"]
 
 
 def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(ranged: Repo, run: Run) -> None:
@@ -184,18 +166,15 @@ WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
         (WHOLE.replace('"x"', '"y"'), "patch", "only the text changed, no resolved value"),
         (WHOLE.replace("136", "204"), "minor", "changed: (product atlas-a3) hccl_timeout 136 → 204 s"),
         (PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'), "major", "may change numerics"),
-        (PLAIN + BODY + OVER.format("hccl_timeout = 136") + 'unset = ["hccl_timeout"]\n', "patch", "only the text"),
         (PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(), "major", "a key is gone: hccl_timeout"),
         (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
         (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
         (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major", "locked now, so an heir may break: hccl_timeout"),
         (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),
         (WHOLE.replace(">=8.0,<10", ">=8.0"), "minor", "cann widened: >=8.0,<10 → >=8.0"),
-        (WHOLE.replace(">=8.0,<10", ">=8.0,<12"), "minor", "cann widened"),
         (WHOLE.replace(">=8.0,<10", ">=7.0,<9"), "major", "cann narrowed"),
         (WHOLE.replace('cann = ">=8.0,<10"\n', ""), "minor", "cann widened: >=8.0,<10 → any"),
         (WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3"'), "major", "products narrowed: atlas-a2, atlas-a3 → atlas-a3"),
-        (WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3", "atlas-a2"'), "patch", "only the text"),
         (WHOLE.replace('"atlas-a3"]', '"atlas-a3", "atlas-training"]'), "minor", "products widened"),
         (WHOLE.replace('"atlas-a2",', '"atlas-a2-training",'), "major", "products narrowed"),
         (WHOLE.replace('scenario = "training"\n', ""), "minor", "scenario widened: training → any"),
@@ -303,10 +282,8 @@ def spoil(repo: Repo, how: str) -> None:
         "zero digest": said.replace(hexes["Digest"], ZERO),
         "zero preset digest": said.replace(hexes["Preset-Digest"], ZERO),
         "no digest": "heir 1.1.0",
-        "short digest": said.replace(hexes["Digest"], "12ab"),
         "two digests": f"{said}\nDigest: {ZERO}",
         "no form": said.replace("Digest-Form: 2\n", ""),
-        "another form": said.replace("Digest-Form: 2", "Digest-Form: 1"),
         "a later form": said.replace("Digest-Form: 2", "Digest-Form: 99"),
         "no parent": re.sub(r"\nParent: .*", "", said),
         "broken parent": said.replace("Parent: base@1 ", "Parent: base "),
@@ -343,10 +320,8 @@ def spoil(repo: Repo, how: str) -> None:
         ("zero digest", 1, "heir 1.1.0 has another digest than its tag holds", 0),
         ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
         ("no digest", 1, "the tag heir/v1.1.0 holds no digest", 0),
-        ("short digest", 1, "malformed: Digest: '12ab' cannot be understood", 2),
         ("two digests", 1, "malformed: Digest is recorded twice", 2),
         ("no form", 1, "malformed: Digest-Form is missing", 2),
-        ("another form", 1, "has another digest than its tag holds", 0),
         ("a later form", 2, "in form 99, which this npuprof does not know", 0),
         ("no parent", 1, "does not record what base@1 was", 0),
         ("broken parent", 1, "malformed: Parent: ", 2),
@@ -366,8 +341,7 @@ def spoil(repo: Repo, how: str) -> None:
 )
 def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, how: str, code: int, said: str, shown: int) -> None:
     spoil(ranged, how)
-    done = run("verify", "--tags", "heir")
-    assert (done.code, said in done.out) == (code, True), done.out + done.err
+    expect(run("verify", "--tags", "heir"), code, said)
     told = json.loads(run("verify", "--tags", "--format", "json").out)
     states = {(row["name"], row["version"]): row["status"] for row in told["versions"]}
     assert states["heir", "1.0.0"] == "holds"
@@ -413,8 +387,7 @@ def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwi
     assert "heir/v1.2.0" not in done.out
     assert (ranged.folder / "signer.ran").exists()
     (ranged.folder / "signer.ran").unlink()
-    done = run("verify", "--tags", "heir")
-    assert (done.code, "--signatures has git check them" in done.err) == (0, True)
+    expect(run("verify", "--tags", "heir"), 0, "--signatures has git check them")
     assert run("show", "heir@1.2.0").code == 0
     assert not (ranged.folder / "signer.ran").exists()
     ranged.git("config", "--unset", "tag.gpgSign")
@@ -444,47 +417,6 @@ def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(ranged: R
     assert said in done.err
 
 
-def test_presets_seen_from_two_releases_of_one_commit_count_once_unless_they_differ(repo: Repo, run: Run) -> None:
-    repo.commit({"root": BASE.format(1)})
-    release(run, "root", "1.0.0")
-    repo.commit({
-        "low": '[profile]\nextends = ["root@1"]\n[options]\niterations_per_loop = 1\n',
-        "one": '[profile]\nextends = ["low"]\n[options]\niterations_per_loop = 2\n',
-        "two": '[profile]\nextends = ["low"]\n[options]\ngraph_run_mode = 1\n',
-    })  # fmt: skip
-    release(run, "one", "1.0.0")
-    release(run, "two", "1.0.0")
-    repo.commit({"both": '[profile]\nextends = ["one@1.0.0", "two@1.0.0"]\n'})
-    config = npuprof.open_store().resolve("both@HEAD")
-    assert [profile.name for profile in config.lineage] == ["root", "low", "one", "two", "both"]
-    assert config.options["iterations_per_loop"] == 2
-    repo.git("checkout", "-q", "two/v1.0.0^{}")
-    repo.git("tag", "-a", "-m", "root 1.1.0", "root/v1.1.0", "HEAD")
-    release(run, "two", "1.1.0")
-    repo.git("checkout", "-q", "main")
-    repo.commit({"both": '[profile]\nextends = ["one@1.0.0", "two@1.1.0"]\n'})
-    config = npuprof.open_store().resolve("both@HEAD")
-    assert [profile.name for profile in config.lineage] == ["root", "low", "one", "root", "low", "two", "both"]
-
-
-def test_one_resolver_keeps_a_release_and_its_commit_apart(ranged: Repo, run: Run) -> None:
-    ranged.git("tag", "-a", "-m", "base 1.0.5", "base/v1.0.5", "main")
-    retag(ranged, "base/v1.0.5", commit="heir/v1.0.0^{commit}")
-    ranged.commit({"base": BASE.format(11)})
-    ranged.git("checkout", "-q", "heir/v1.0.0^{}")
-    ranged.write({"base": BASE.format(1700)})
-    ranged.git("commit", "-qam", "side")
-    retag(ranged, "base/v1.0.5", commit="HEAD")
-    ranged.git("checkout", "-q", "main")
-    ranged.git("merge", "-q", "-s", "ours", "base/v1.0.5^{}")
-    commit = ranged.git("rev-parse", "heir/v1.0.0^{}")
-    retag(ranged, "base/v1.0.0", commit="base/v1.1.0^{}", message="by hand")
-    ranged.git("tag", "-a", "-m", "x", "base/v1.0.1", commit)
-    config = npuprof.open_store().resolve(f"heir@1.0.0+heir@{commit}")
-    assert config.options["hccl_timeout"] == 1836
-    assert "hccl_timeout" not in run("diff", "heir@1.0.0", f"heir@{commit}").out
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [("1.2.0", (1, 2, 0)), ("v2.0.0-rc.1", (2, 0, 0)), ("1.0.0-0", (1, 0, 0)), ("1.0.0-x-y.7z", (1, 0, 0)), ("1.0", None), ("1.0.0-", None),
@@ -496,17 +428,8 @@ def test_a_number_is_read_as_semantic_versioning_has_it(text: str, number: Any) 
 
 
 def test_numbers_are_sorted_as_semantic_versioning_has_it() -> None:
-    texts = [
-        "1.0.0-alpha",
-        "1.0.0-alpha.1",
-        "1.0.0-alpha.beta",
-        "1.0.0-beta",
-        "1.0.0-beta.2",
-        "1.0.0-beta.11",
-        "1.0.0-rc.1",
-        "1.0.0",
-        "1.0.1-0",
-    ]
+    behind = ["-alpha", "-alpha.1", "-alpha.beta", "-beta", "-beta.2", "-beta.11", "-rc.1", ""]
+    texts = [*(f"1.0.0{text}" for text in behind), "1.0.1-0"]
     assert sorted([*texts[4:], *texts[:4]], key=lambda text: parse_version_text(text).order) == texts
 
 

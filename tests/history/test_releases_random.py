@@ -13,7 +13,7 @@ import npuprof
 from support.lanes import more_at_night
 from support.released import NAMES, Grower
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, expect
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
 
@@ -42,8 +42,7 @@ def test_every_commit_and_every_release_resolves_as_a_second_resolver_says(repo:
         for _ in range(count):
             grown.step()
         compare(grown)
-    done = run("verify", "--tags")
-    assert done.code == 0, done.out
+    expect(run("verify", "--tags"), 0)
     grown.checkout("main")
     store, head = npuprof.open_store(), repo.head
     for name in NAMES:  # the work tree is like its commit

@@ -73,11 +73,3 @@ def test_what_a_history_lacks_is_had_by_its_hint(moved_on: Repo, run: Run) -> No
     assert "npuprof source sync --history" in result.out + result.err
     assert run("source", "sync", "--history").code == 0
     assert "NP043" not in (again := run("log", "job")).out + again.err
-
-
-def test_todays_lock_is_named_by_no_revision(app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-    for words in (("show", "job"), ("check",), ("render", "job")):
-        result = run(*words)
-        assert "npuprof source sync" in result.out + result.err
-        assert "--rev" not in result.out + result.err

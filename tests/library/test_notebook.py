@@ -154,13 +154,7 @@ def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(te
 
 def test_a_notebook_tells_who_set_a_value_and_whom_that_overruled() -> None:
     config = npuprof.loads("options.hccl_timeout = 1", set={"hccl_timeout": 2}, product="atlas-a2")
-    assert [text for text in Shown(config._repr_html_() or "").texts if text.strip()][-5:] == [
-        "hccl_timeout",
-        "2",
-        "set",
-        "1",
-        "<text>:1",
-    ]
+    assert [text for text in Shown(config._repr_html_() or "").texts if text.strip()][-5:] == ["hccl_timeout", "2", "set", "1", "<text>:1"]
     assert "resolved for product atlas-a2" in (config._repr_html_() or "")
 
 

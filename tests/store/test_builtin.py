@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import pytest
 
 import npuprof
 from support.building import build_store
-from support.running import Run
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from support.repositories import Repo
+from support.running import Run, expect
 
 STORE = {"base/training": "options.hccl_timeout = 601\n", "mine": 'profile.extends = ["base/training"]\n'}
 SHIPPED = "builtin:bert-training"
@@ -43,12 +41,10 @@ SHIPPED = "builtin:bert-training"
     ],
 )
 def test_a_shipped_preset_can_be_read_and_not_changed(
-    words: tuple[str, ...], code: int, said: str, tmp_path: Path, run: Run, repo: Any
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path, run: Run, repo: Repo
 ) -> None:
     build_store(tmp_path / "profiles", STORE)
-    answer = run(*words)
-    assert answer.code == code, answer.err
-    assert said in answer.out + answer.err
+    expect(run(*words), code, said)
 
 
 def test_a_shipped_preset_is_the_same_from_wherever_it_is_asked_for(tmp_path: Path, run: Run) -> None:
@@ -62,6 +58,4 @@ def test_a_shipped_preset_is_the_same_from_wherever_it_is_asked_for(tmp_path: Pa
 
 def test_a_preset_that_extends_a_shipped_one_is_told_how_to_take_it_over(tmp_path: Path, run: Run) -> None:
     build_store(tmp_path / "profiles", {"x": 'profile.extends = ["builtin:base/training"]\n'})
-    answer = run("check")
-    assert answer.code == 2 or answer.code == 1
-    assert "npuprof copy builtin:base/training base/training" in answer.out + answer.err
+    expect(run("check"), 2, "npuprof copy builtin:base/training base/training")

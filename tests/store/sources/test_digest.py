@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from support.building import examples
 from support.lanes import product_at_night
 from support.repositories import Repo
 from support.running import Run
-from support.teams import BASE, HEIR, Team
+from support.teams import BASE, Team
 
 #: What reads a source.
 READING = [
@@ -29,7 +28,9 @@ READING = [
 
 
 @pytest.mark.parametrize(("words", "how"), product_at_night(4, READING, ["mirror", "vendored", "copied by hand"]))
-def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: tuple[str, ...], how: str, app: Repo, run: Run) -> None:
+def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(
+    words: tuple[str, ...], how: str, app: Repo, run: Run, lock: Path
+) -> None:
     app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "--yes").code == 0
     if how != "mirror":
@@ -38,7 +39,6 @@ def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: 
     assert run(*words).code == 0
     if how == "copied by hand":
         shutil.rmtree(find_cache_folder())
-    lock = app.folder / "npuprof.lock"
     right = lock.read_text()
     lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', right))
     done = run(*words)
@@ -52,23 +52,6 @@ def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: 
     lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', right))
     assert run("source", "update", "--yes").code == 0
     assert (lock.read_text(), run(*words).code) == (right, 0)
-
-
-def test_the_digest_is_known_without_git_and_computed_again_where_what_was_kept_is_lost(
-    app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = list((Path(find_cache_folder()) / "presets").glob("*/.digest"))
-    assert len(kept) == 1, "what adds a source keeps it"
-    expected = run("render", "job").out
-    for damage in (b"", b"sha256:0", None):
-        if damage is None:
-            kept[0].unlink()
-        else:
-            kept[0].write_bytes(damage)
-        assert run("render", "job").out == expected
-        with monkeypatch.context() as patch:
-            patch.setattr(subprocess, "Popen", lambda *words, **more: pytest.fail(f"a process was started: {words}"))
-            assert run("render", "job").out == expected
 
 
 def test_a_wrong_digest_in_the_lock_of_a_source_is_told_with_where_it_is_mended(
@@ -104,40 +87,6 @@ def test_the_digest_of_a_copy_is_that_of_the_store(presets: dict[str, bytes], pl
 
 
 # Copies that were edited: what a commit's tree holds counts, and not who edited them first
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    product_at_night(
-        2,
-        ["base.toml", "other.toml", ".npuprof.toml", ".digests"],
-        [("commit",), ("commit", "own"), ("commit", "job"), ("commit", "--dry-run")],
-    ),
-)
-def test_a_commit_that_holds_an_edited_copy_is_refused_though_the_last_one_has_it_already(
-    words: tuple[str, ...], name: str, app: Repo, run: Run
-) -> None:
-    assert run("source", "vendor", "team").code == 0
-    app.commit()
-    copy = app.folder / "vendor/team" / name
-    copy.write_bytes((copy.read_bytes() if copy.exists() else b"") + b"\n# edited\n")
-    app.commit(message="by git itself")
-    head = app.head
-    app.write({"own": "options.deterministic = 1\n", "job": f"{HEIR}hccl_timeout = 900\n"})
-    done = run(*words)
-    assert (done.code, "NP049" in done.err, "npuprof source vendor team" in done.err) == (2, True, True), done.err
-    assert "NP025" in done.err
-    copy.write_bytes(copy.read_bytes() + b"# again\n")
-    assert run(*words).code == 2, "nor is a second edit of the same file taken"
-    app.git("checkout", "-q", "--", "vendor")  # it would be lost, so that no copy is made over it
-    if name == ".npuprof.toml":  # that no copy put there, and a copy removes nothing of somebody else's
-        assert "NP940" in run("source", "vendor", "team").err
-        copy.unlink()
-    assert run("source", "vendor", "team").code == 0
-    part = run("commit", "own")
-    assert (part.code, "in the work tree it is whole" in part.err, app.head) == (2, True, head), part.err
-    assert run("commit").code == 0
-    assert run("check", "--rev", "HEAD").code == 0
 
 
 @pytest.mark.parametrize("name", ["base.toml", "other.toml"])

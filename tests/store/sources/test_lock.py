@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, expect
 from support.teams import BASE, Shared, Team, copy_shared
 
 
@@ -45,6 +45,7 @@ def type_over(app: Repo, pattern: str, replacement: str) -> str:
     return before
 
 
+SEALS = r'(?s)seal = "[0-9a-f]{16}"\n|\n\[sources\.team\.seals\].*'
 #: What is said of an entry that npuprof did not write.
 UNSEALED = "npuprof.lock has no fitting seals for the source 'team'"
 
@@ -84,39 +85,30 @@ def test_a_release_whose_lock_was_typed_over_does_not_hold(pinned: Repo, team: T
     type_over(pinned, r'"1\.1\.0 [0-9a-f]*"', f'"1.1.0 {first}"')
     pinned.commit()
     pinned.git("tag", "-a", "pinned/v1.0.1", "-m", pinned.git("tag", "-l", "--format=%(contents)", "pinned/v1.0.0"))
-    result = run("verify", "--tags")
-    assert (result.code, "seals" in result.out) == (1, True), result.out
+    expect(run("verify", "--tags"), 1, "seals")
     assert run("show", "pinned@1.0.0").code == 0
 
 
 def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(pinned: Repo, run: Run) -> None:
     before = type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
-    result = run("source", "update", "--yes")
-    assert (result.code, "team:base@1.1: 1.1.9" in result.out) == (0, True), result.out + result.err
+    expect(run("source", "update", "--yes"), 0, "team:base@1.1: 1.1.9")
     assert (pinned.folder / "npuprof.lock").read_text() == before
     before = type_over(pinned, r'"base@1\.1" = "[0-9a-f]{16}"\n', "")
-    result = run("source", "update", "--yes")
-    assert (result.code, "team" in result.out) == (0, True), result.out + result.err
+    expect(run("source", "update", "--yes"), 0, "team")
     assert (pinned.folder / "npuprof.lock").read_text() == before
 
 
+@pytest.mark.parametrize(("pattern", "replacement"), [(r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"'), (SEALS, "")])
 def test_a_lock_of_a_source_that_was_changed_by_hand_is_told_with_where_it_is_kept(
-    pinned: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    pattern: str, replacement: str, pinned: Repo, tmp_path: Path, run: Run
 ) -> None:
     other = Team(tmp_path / "other")
-    shutil.copy(pinned.folder / "npuprof.toml", other.repo.folder)
-    shutil.copy(pinned.folder / "npuprof.lock", other.repo.folder)
-    type_over(other.repo, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
+    for name in ("npuprof.toml", "npuprof.lock"):
+        shutil.copy(pinned.folder / name, other.repo.folder)
+    type_over(other.repo, pattern, replacement)
     other.publish({"mid": 'profile.extends = ["team:base@1.1"]\n'}, "1.0.0")
-    result = run("source", "add", "mid", other.url)
-    assert (result.code, "NP044" in result.err, "the lock of mid has no fitting seals" in result.err) == (2, True, True), result.err
-    assert "npuprof source update mid" in result.err
-
-
-SEALS = r'(?s)seal = "[0-9a-f]{16}"\n|\n\[sources\.team\.seals\].*'
-
-
-WORDS = ["show pinned", "check", "source sync", "source vendor team", "commit -m x", "release --all --yes"]
+    said = "the lock of mid has no fitting seals for the source 'mid/team'"
+    expect(run("source", "add", "mid", other.url), 2, "NP044", said, "npuprof source update mid")
 
 
 @pytest.mark.parametrize("copied", [False, True])
@@ -126,37 +118,16 @@ def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied:
     before = type_over(pinned, SEALS, "")
     pinned.commit()
     pinned.write({"own": "options.deterministic = 1\n"})
-    for words in WORDS:
+    for words in ("show pinned", "check", "source sync", "source vendor team", "commit -m x", "release --all --yes"):
         result = run(*words.split())
         said = " ".join((result.out + result.err).split())
         assert (result.code, "NP044" in said, UNSEALED in said) == (2, True, True), (words, said)
         assert "npuprof source update team" in said, (words, said)
     assert run("check", "own").code == 0, "it reads no source"
     assert run("source", "update", "--frozen").code == 1
-    result = run("source", "update", "--yes")
-    assert (result.code, "written anew" in result.out) == (0, True), result.out + result.err
+    expect(run("source", "update", "--yes"), 0, "written anew")
     assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
     assert "hccl_timeout = 7\n" in run("show", "pinned").out
-
-
-def test_what_was_typed_into_a_lock_without_seals_is_not_kept_by_an_update(pinned: Repo, team: Team, run: Run) -> None:
-    older = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
-    before = type_over(pinned, r'"1\.1\.0 [0-9a-f]*"', f'"1.1.0 {older}"')
-    (pinned.folder / "npuprof.lock").write_text(re.sub(SEALS, "", (pinned.folder / "npuprof.lock").read_text()))
-    assert run("show", "pinned").code == 2
-    assert run("source", "update", "--yes", "--moved").code == 0
-    assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
-
-
-def test_a_source_whose_own_lock_has_no_seals_is_rejected_with_where_to_lock_it(pinned: Repo, tmp_path: Path, run: Run) -> None:
-    other = Team(tmp_path / "other")
-    shutil.copy(pinned.folder / "npuprof.toml", other.repo.folder)
-    (other.repo.folder / "npuprof.lock").write_text(re.sub(SEALS, "", (pinned.folder / "npuprof.lock").read_text()))
-    other.publish({"mid": 'profile.extends = ["team:base@1.1"]\n'}, "1.0.0")
-    result = run("source", "add", "mid", other.url)
-    said = " ".join(result.err.split())
-    assert (result.code, "the lock of mid has no fitting seals for the source 'mid/team'" in said) == (2, True), said
-    assert "npuprof source update mid" in said
 
 
 def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, run: Run, tmp_path: Path) -> None:
@@ -191,89 +162,61 @@ def withdraw(team: Team) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize(
-    ("tags", "gone", "reference", "rev", "told"),
+    ("tags", "reference", "rev", "told"),
     [
-        (["v1.1.0-yanked"], "v1.1.0-yanked", "base", "^1.0", 'tag = "v1.1.0"'),
-        (["base/v1.1.0", "base/v1.1.0-yanked"], "base/v1.1.0-yanked", "base@1", "^1.0", '"base@1" = "1.1.0 '),
-        (["base/v1.1.0"], "base/v1.1.0", "base@1", "^1.0", '"base@1" = "1.0.0 '),
-        (["base/v1.1.0"], "base/v1.1.0", "base@1.1.0", "^1.0", ""),
-        (["try/one"], "try/one", "base@try/one", "^1.0", ""),
-        (["try/one"], "try/one", "base", "try/one", ""),
-        (["one"], "one", "base", "one~1", ""),
-        ([], "v1.1.0", "base", "^1.0", 'tag = "v1.0.0"'),
+        ("v1.1.0-yanked", "base", "^1.0", 'tag = "v1.1.0"'),
+        ("base/v1.1.0 base/v1.1.0-yanked", "base@1", "^1.0", '"base@1" = "1.1.0 '),
+        ("base/v1.1.0", "base@1", "^1.0", '"base@1" = "1.0.0 '),
+        ("base/v1.1.0", "base@1.1.0", "^1.0", ""),
+        ("try/one", "base@try/one", "^1.0", ""),
+        ("one", "base", "one~1", ""),
+        ("v1.1.0", "base", "^1.0", 'tag = "v1.0.0"'),
     ],
 )
 def test_what_a_source_has_withdrawn_is_chosen_by_no_machine(
-    tags: list[str], gone: str, reference: str, rev: str, told: str,
-    repo: Repo, team: Team, run: Run, withdraw: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tags: str, reference: str, rev: str, told: str, app: Repo, team: Team, run: Run, withdraw: Callable[[str], None],
+    fresh: Callable[[], Path], lock: Path, project: Path,
 ) -> None:  # fmt: skip
-    team.publish({"base": BASE.format(7)}, "1.1.0", *tags)
-    repo.write({"own": "options.deterministic = 0\n"})
-    assert run("source", "add", "team", team.url, "--rev", "*").code == 0
-    repo.write({"job": f'profile.extends = ["team:{reference}"]\n'})
+    team.publish({"base": BASE.format(7)}, "1.1.0", *(tag for tag in tags.split() if tag != "v1.1.0"))
+    app.write({"job": f'profile.extends = ["team:{reference}"]\n'})
     assert run("source", "update", "--yes").code == 0
-    withdraw(gone)
+    withdraw(tags.split()[-1])
+    project.write_text(f'[sources.team]\nurl = "{team.url}"\nrev = "{rev}"\n')
     locks = []
-    for cache in ("old", "fresh"):
-        if cache == "fresh":
-            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-        (repo.folder / "npuprof.lock").unlink()
-        (repo.folder / "npuprof.toml").write_text(f'[sources.team]\nurl = "{team.url}"\nrev = "{rev}"\n')
+    for go_on in (lambda: None, fresh):
+        go_on()
+        lock.unlink()
         result = run("source", "update", "--yes")
         assert (result.code, "NP047" in result.err or "NP011" in result.err) == ((0, False) if told else (2, True)), result.err
-        locks.append((repo.folder / "npuprof.lock").read_text() if told else "")
-        (repo.folder / "npuprof.lock").touch()
-    assert locks[0] == locks[1]
-    assert told in locks[0]
-    assert "yanked" not in locks[0]
+        locks.append(lock.read_text() if told else "")
+        lock.touch()
+    assert (locks[0] == locks[1], told in locks[0], "yanked" in locks[0]) == (True, True, False), locks
 
 
-@pytest.mark.parametrize("cache", ["old", "fresh"])
+@pytest.mark.parametrize(("asked", "gone", "code"), [("base@1", "v1.2.0", 2), ("base@1.1.0", "v1.1.0", 0)])
+@pytest.mark.parametrize("is_fresh", [False, True])
 def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_takes_its_place(
-    cache: str, pinned: Repo, run: Run, withdraw: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: str, gone: str, code: int, is_fresh: bool, pinned: Repo, run: Run, withdraw: Callable[[str], None], fresh: Callable[[], Path]
 ) -> None:
-    pinned.write({"pinned": 'profile.extends = ["team:base@1"]\n'})
+    pinned.write({"pinned": f'profile.extends = ["team:{asked}"]\n'})
     assert run("source", "update", "--yes").code == 0
-    before = (pinned.folder / "npuprof.lock").read_text()
-    withdraw("base/v1.2.0")
-    if cache == "fresh":
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    before, shown = (pinned.folder / "npuprof.lock").read_text(), run("show", "pinned").out
+    withdraw(f"base/{gone}")
+    if is_fresh:
+        fresh()
         assert run("source", "sync").code == 0
-    result = run("source", "update", "--yes")
-    assert (result.code, "base/v1.2.0 of the source" in result.err) == (2, True), result.out + result.err
-    assert (pinned.folder / "npuprof.lock").read_text() == before
-    assert "hccl_timeout = 8\n" in run("show", "pinned").out
+    expect(run("source", "update", "--yes"), code, *([f"base/{gone} of the source"] if code else []))
+    assert ((pinned.folder / "npuprof.lock").read_text() == before or not code, run("show", "pinned").out) == (True, shown)
 
 
 # -- versions on the command line -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cache", ["old", "fresh"])
-def test_a_version_on_the_command_line_is_the_locked_one_on_every_machine(
-    cache: str, pinned: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team.repo.commit({"base": BASE.format(99)})
-    team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again")
-    team.push("--force")
-    if cache == "fresh":
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-        assert run("source", "sync").code == 0
-    else:
-        pinned.write({"more": "options.deterministic = 1\n"})
-        lock = (pinned.folder / "npuprof.lock").read_bytes()
-        run("source", "update", "--yes", "--moved")
-        (pinned.folder / "npuprof.lock").write_bytes(lock)
-    for spec in ("team:base@1.1.0", "team:base@1.1", "team:base@v1.1.0", "pinned"):
-        result = run("show", spec)
-        assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), (spec, result.out, result.err)
-
-
-def test_what_a_copy_lacks_is_told_with_what_brings_it(pinned: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_copy_lacks_is_told_with_what_brings_it(pinned: Repo, run: Run, fresh: Callable[[], Path]) -> None:
     assert run("source", "vendor", "team").code == 0
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
-    result = run("show", "team:base@1.0.0")
-    assert (result.code, 'extend "team:base@1.0.0" in a preset' in result.err) == (2, True), result.err
+    expect(run("show", "team:base@1.0.0"), 2, 'extend "team:base@1.0.0" in a preset')
     pinned.write({"older": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "team", "--yes").code == 0
     assert "hccl_timeout = 600\n" in run("show", "team:base@1.0.0").out
@@ -294,30 +237,15 @@ def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, t
     assert run("check", "direct").out.count("is deprecated") == 1
 
 
-def test_what_an_update_mends_in_the_lock_is_told(app: Repo, run: Run) -> None:
-    before = type_over(app, r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}")
-    result = run("source", "update", "--yes")
-    assert (result.code, "written anew" in result.out) == (0, True), result.out
-    assert (app.folder / "npuprof.lock").read_text() == before
-
-
-@pytest.mark.parametrize("words", ["sync", "update", "list"])
+@pytest.mark.parametrize(("words", "code"), [("sync", 0), ("update", 0), ("list", 0), ("vendor team", 2), ("remove team", 2)])
 def test_where_there_is_neither_store_nor_npuprof_toml_that_is_told(
-    words: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    words: str, code: int, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    result = run("source", words)
-    assert (result.code, "NP010" in result.err) == (2, True), result.err
+    expect(run("source", *words.split()), 2, "NP010")
     (tmp_path / "elsewhere/npuprof.toml").write_text("")
-    assert run("source", words).code == 0
-
-
-def test_a_lock_that_is_no_toml_is_told_with_what_writes_it_anew(app: Repo, run: Run) -> None:
-    lock = app.folder / "npuprof.lock"
-    lock.write_text(lock.read_text() + "[[[\n")
-    result = run("show", "job")
-    assert (result.code, "try: restore it (git checkout npuprof.lock), or write it anew: npuprof source update" in result.err) == (2, True)
+    assert run("source", *words.split()).code == code
 
 
 @pytest.mark.parametrize(("left", "told"), [("", "it has no versions; name a branch: main"), ("v0.9.0", "it has the versions 0.9.0")])
@@ -326,5 +254,4 @@ def test_a_version_that_is_locked_and_gone_is_named_where_no_other_fits(left: st
         team.repo.git("tag", "-a", left, "-m", left)
         team.push()
     team.repo.git("push", "-q", "--delete", str(team.bare), "v1.0.0")
-    result = run("source", "update", "--yes")
-    assert (result.code, told in result.err) == (2, True), result.err
+    expect(run("source", "update", "--yes"), 2, told)

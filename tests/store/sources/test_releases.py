@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, expect
 from support.teams import BASE, Team
 
 
@@ -65,11 +63,11 @@ def test_what_nobody_can_compare_any_more_is_released_as_a_major_step_by_who_say
 
 
 def test_a_store_of_which_all_is_the_same_has_no_new_version_though_nobody_can_compare_it(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Repo, team: Team, run: Run, fresh: Callable[[], Path]
 ) -> None:
     assert run("release", "--all", "--yes").code == 0
     app.commit(message="empty")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     assert run("source", "sync").code == 0
     app.write({"new": "options.deterministic = 1\n"})
     app.commit()
@@ -84,42 +82,9 @@ def test_a_number_that_was_given_says_of_an_unknown_last_release_that_it_is_unkn
     assert "cannot be resolved" not in lost.git("tag", "-l", "--format=%(contents)", "job/v1.5.0")
 
 
-def test_the_way_back_of_a_lost_commit_holds_on_any_machine(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mid = Team(tmp_path / "mid")
-    shutil.copy(app.folder / "npuprof.toml", mid.repo.folder)
-    shutil.copy(app.folder / "npuprof.lock", mid.repo.folder)
-    mid.publish({"mid": 'profile.extends = ["team:base"]\n'}, "1.0.0")
-    assert run("source", "add", "mid", mid.url).code == 0
-    app.write({"job": 'profile.extends = ["mid:mid"]\n'})
-    assert run("source", "remove", "team").code == 0
-    rewrite(team)
-    known = Path(os.environ["XDG_CACHE_HOME"])
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-    result = run("source", "sync")
-    assert (result.code, str(tmp_path / "fresh") in result.err) == (2, False), result.err
-    (push,) = re.findall(r"git --git-dir=.* push \S+ \S+:refs/tags/kept/\w+", result.err)
-    subprocess.run(["sh", "-c", push], check=True, env={**os.environ, "XDG_CACHE_HOME": str(known)}, capture_output=True)
-    assert run("source", "sync").code == 0
-
-
-def test_a_history_whose_source_is_not_here_names_what_fetches_it_at_each_step(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team.publish({"base": BASE.format(7)}, "1.1.0")
-    assert run("source", "update", "--yes").code == 0
-    app.commit(message="two")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-    assert run("source", "sync").code == 0
-    shutil.rmtree(tmp_path / "fresh/npuprof/sources")
-    hints = re.findall(r"npuprof source sync[^)\n]*", run("log", "job").out)
-    assert hints == ["npuprof source sync --history"], hints
-
-
 @pytest.mark.parametrize("before", [True, False])
 def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh_clone(
-    before: bool, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: bool, app: Repo, team: Team, run: Run, fresh: Callable[[], Path]
 ) -> None:
     app.write({"job": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "--yes").code == 0
@@ -133,48 +98,21 @@ def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh
     app.write({"own": "options.deterministic = 1\n"})
     app.commit(message="two")
     shutil.move(team.bare, team.bare.with_suffix(".gone"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     result = run("release", "--all", "--yes")
     assert (result.code, "own@2.0.0" in result.out, "job@" in result.out) == (0, True, False), result.out + result.err
     assert run("verify", "--tags").code == 0
-    told = run("blame", "job")
-    assert (told.code, f"{team.repo.head[:7]} copied" in told.out) == (0, True), told.out + told.err
+    expect(run("blame", "job"), 0, f"{team.repo.head[:7]} copied")
     told = run("log", "job")
     assert (told.code, "cannot be told" in told.out, "hccl_timeout 600 s" in told.out) == (0, False, True), told.out + told.err
 
 
-def test_a_release_of_the_store_with_a_lock_that_was_typed_over_does_not_hold(app: Repo, run: Run) -> None:
+def test_a_release_of_the_store_with_a_lock_that_was_typed_over_does_not_hold(app: Repo, run: Run, lock: Path) -> None:
     assert run("release", "--all", "--yes").code == 0
-    lock = app.folder / "npuprof.lock"
     lock.write_text(lock.read_text().replace('tag = "v1.0.0"', 'tag = "v1.0.1"'))
-    result = run("verify", "--tags")
-    assert (result.code, "not verified by that is what is here now: npuprof.lock has no fitting seals" in result.err) == (0, True), (
-        result.err
-    )
+    expect(run("verify", "--tags"), 0, "not verified by that is what is here now: npuprof.lock has no fitting seals")
     app.commit()
     app.git("tag", "-a", "v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "v1.0.0"))
     result = run("verify", "--tags", "@")
     said = " ".join(result.out.split())
     assert (result.code, "what v1.0.1 takes from sources: npuprof.lock has no fitting seals" in said) == (1, True), said
-
-
-@pytest.mark.parametrize("how", ["edited", "added", "gone"])
-@pytest.mark.parametrize("used", [True, False])
-def test_a_check_ends_the_same_whatever_is_wrong_with_a_copy(how: str, used: bool, app: Repo, run: Run) -> None:
-    assert run("source", "vendor", "team").code == 0
-    if not used:
-        app.write({"job": "options.deterministic = 1\n"})
-    copy = app.folder / "vendor/team"
-    if how == "gone":
-        (copy / "base.toml").unlink()
-    else:
-        (copy / ("added.toml" if how == "added" else "base.toml")).write_text("options.deterministic = 1\n")
-    assert run("check").code == 2
-
-
-@pytest.mark.parametrize("words", [("vendor", "team"), ("remove", "team"), ("update", "team"), ("sync",), ("list",)])
-def test_outside_everything_that_is_what_is_told(words: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    result = run("source", *words)
-    assert (result.code, "NP010" in result.err) == (2, True), result.err

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +16,12 @@ import pytest
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import split_conflicts
-from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.project import parse_project
 from npuprof.store.versions import parse_version_range, parse_version_text
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, expect
 from support.teams import BASE, Team, offline
 
 # -- ranges --------------------------------------------------------------------------------------------------------
@@ -34,21 +31,16 @@ from support.teams import BASE, Team, offline
     ("text", "yes", "no"),
     [
         ("^2.1", "2.1.0 2.1.9 2.9.0", "2.0.9 3.0.0 1.9.9 2.2.0-rc.1"),
-        ("^2", "2.0.0 2.9.9", "1.9.9 3.0.0"),
         ("^0.2.3", "0.2.3 0.2.9", "0.2.2 0.3.0"),
-        ("^0.2", "0.2.0 0.2.9", "0.3.0"),
         ("^0.0.3", "0.0.3", "0.0.4"),
         ("^0", "0.0.1 0.9.0", "1.0.0"),
         ("~2.1.3", "2.1.3 2.1.9", "2.2.0 2.1.2"),
-        ("~2.1", "2.1.0 2.1.9", "2.2.0"),
-        ("~2", "2.0.0 2.9.0", "3.0.0"),
         (">=2.0,<3", "2.0.0 2.9.9", "3.0.0 1.9.9"),
         (" >= 2.0 , < 3 ", "2.0.0", "3.0.0"),
         (">2.1", "2.2.0 3.0.0", "2.1.0 2.1.9"),
         ("<=2.1", "2.1.9 1.0.0", "2.2.0"),
         ("<2.1", "2.0.9", "2.1.0"),
         ("2.1.0", "2.1.0", "2.1.1"),
-        ("v2.1.0", "2.1.0", "2.1.1"),
         ("=2.1", "2.1.0 2.1.9", "2.2.0"),
         ("2", "2.0.0 2.9.9", "3.0.0"),
         ("*", "0.0.1 9.9.9", "1.0.0-rc.1"),
@@ -176,27 +168,21 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
     [
         (lambda text: "<<<<<<< HEAD\n" + text, "marks of a merge"),
         (lambda text: text.replace('commit = "', 'commit = "x'), "not as npuprof writes it"),
-        (lambda text: text.replace("sha256:", "md5:"), "not as npuprof writes it"),
         (lambda text: text.replace("url = ", "uri = "), "not as npuprof writes it"),
         (lambda text: text.replace("version = 1", "version = 0"), "not as npuprof writes it"),
-        (lambda text: text.replace("version = 1", "version = true"), "not as npuprof writes it"),
         (lambda text: text.replace("version = 1\n", ""), "not as npuprof writes it"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
-        (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "not as npuprof writes it"),
         (lambda text: "", "does not say at which commit"),
-        (lambda text: "[sources]\nteam = 1\n", "not as npuprof writes it"),
+        (lambda text: text + "[[[\n", "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"),
         (lambda text: text + "[sources.team.versions]\nbase = 1\n", "not as npuprof writes it"),
     ],
 )
 def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
-    change: Callable[[str], str], told: str, app: Repo, run: Run
+    change: Callable[[str], str], told: str, run: Run, lock: Path
 ) -> None:
-    lock = app.folder / "npuprof.lock"
     good = lock.read_text()
     lock.write_text(change(good))
-    result = run("show", "job")
-    assert (result.code, "NP044" in result.err, told in result.err) == (2, True, True), result.err
-    assert "npuprof source update" in result.err
+    expect(run("show", "job"), 2, "NP044", told, "npuprof source update")
     assert run("show", "own").code == 0
     assert run("source", "update", "--yes").code == 0
     assert lock.read_text().replace("# mine\n", "") == good
@@ -204,115 +190,82 @@ def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
 
 
 @pytest.mark.parametrize("words", ["show job", "source sync", "source update --yes", "source update --yes team", "source add b /b"])
-def test_a_lock_that_a_newer_npuprof_wrote_is_not_written_over(words: str, app: Repo, run: Run) -> None:
-    lock = app.folder / "npuprof.lock"
+def test_a_lock_that_a_newer_npuprof_wrote_is_not_written_over(words: str, run: Run, lock: Path) -> None:
     lock.write_text(newer := lock.read_text().replace("version = 1", 'version = 2\nnews = "kept"'))
-    result = run(*words.split())
-    assert (result.code, "A newer npuprof wrote it" in result.err) == (2, True), result.err
+    expect(run(*words.split()), 2, "A newer npuprof wrote it")
     assert lock.read_text() == newer
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("names", "spoil"),
     [
-        lambda text: "<<<<<<< HEAD\n" + text,
-        lambda text: text + "[[[",
-        lambda text: "\x00",
-        lambda text: text.replace('commit = "', 'commit = "x'),
+        ((), lambda text: "<<<<<<< HEAD\n" + text),
+        (("team",), lambda text: "\x00"),
+        (("team",), lambda text: text.replace('commit = "', 'commit = "x')),
     ],
-    ids=["with the marks of a merge", "no TOML", "binary", "with a commit that is none"],
 )
-@pytest.mark.parametrize("names", [(), ("team",)])
 def test_an_update_of_a_lock_that_cannot_be_read_shows_what_differs_from_head_and_keeps_what_was_not_named(
-    names: tuple[str, ...], spoil: Callable[[str], str], app: Repo, team: Team, run: Run
+    names: tuple[str, ...], spoil: Callable[[str], str], app: Repo, team: Team, run: Run, lock: Path
 ) -> None:
     assert run("source", "add", "other", team.url).code == 0
     app.commit(message="another source")
-    lock = app.folder / "npuprof.lock"
     before = tomllib.loads(lock.read_text())["sources"]["other"]
     team.publish({"base": BASE.format(8)}, "1.1.0")
     lock.write_text(spoil(lock.read_text()))
-    result = run("source", "update", "--yes", *names)
-    assert (result.code, "hccl_timeout 600 → 8" in result.out, "that of HEAD" in result.err) == (0, True, True), result.out + result.err
+    expect(run("source", "update", "--yes", *names), 0, "hccl_timeout 600 → 8", "that of HEAD")
     after = tomllib.loads(lock.read_text())["sources"]
     assert (after["team"]["tag"], after["other"] == before) == ("v1.1.0", bool(names))
     assert run("show", "job").code == 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [lambda text: "", lambda text: None],
-    ids=["empty", "not there"],
-)
-def test_an_update_does_not_deny_a_source_that_no_lock_names(change: Callable[[str], str | None], app: Repo, run: Run) -> None:
-    lock = app.folder / "npuprof.lock"
-    told = change(lock.read_text())
-    lock.unlink() if told is None else lock.write_text(told)
+@pytest.mark.parametrize("there", [True, False])
+def test_an_update_does_not_deny_a_source_that_no_lock_names(there: bool, run: Run, lock: Path) -> None:
+    lock.write_text("") if there else lock.unlink()
     result = run("source", "update", "--yes")
     assert (result.code, "no longer NP044" in result.out, "NP042" in result.out) == (0, True, False), result.out
 
 
 def test_a_lock_comes_back_from_its_text() -> None:
+    versions = {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")}
+    digests = [f"sha256:{str(number) * 64}" for number in range(4)]
     made = {
-        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}", releases=f"0 sha256:{'2' * 64}"),
+        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, digests[0], releases=f"0 {digests[2]}"),
         "a-1": LockedSource(
-            "a-1",
-            "ssh://git@h/x",
-            "p q",
-            "^1",
-            "b" * 64,
-            f"sha256:{'1' * 64}",
-            "v1.0.0",
-            "it's broken",
-            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")},
-            releases=f"12 sha256:{'3' * 64}",
+            "a-1", "ssh://git@h/x", "p q", "^1", "b" * 64, digests[1], "v1.0.0", "it's broken", versions, releases=f"12 {digests[3]}"
         ),
     }
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
 
 
-def test_comments_and_what_else_stands_in_npuprof_toml_stay(app: Repo, team: Team, run: Run) -> None:
-    project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
-    project.write_text(f'# ours\nrequires = ">=0"  # any\n\n{project.read_text()}# the end\n')
+def test_comments_and_what_else_stands_in_npuprof_toml_stay(team: Team, run: Run, lock: Path, project: Path) -> None:
+    before = f'# ours\nrequires = ">=0"  # any\n\n{project.read_text()}# the end\n'
+    project.write_bytes(b"\xef\xbb\xbf" + before.encode())
     assert run("source", "add", "second", team.url, "--rev", "main").code == 0
-    assert "# ours" in project.read_text()
-    assert 'requires = ">=0"  # any' in project.read_text()
-    assert "# the end" in project.read_text()
-    assert set(parse_project("npuprof.toml", project.read_bytes()).sources) == {"team", "second"}
+    text = project.read_bytes()
+    assert text.startswith(b"\xef\xbb\xbf")
+    assert set(parse_project("npuprof.toml", text).sources) == {"team", "second"}
+    assert not set(before.splitlines()) - set(text.decode("utf-8-sig").splitlines())
     assert run("source", "remove", "second").code == 0
     assert "second" not in lock.read_text() + project.read_text()
+    assert project.read_bytes().startswith(b"\xef\xbb\xbf")
 
 
 # -- one team, and who uses its presets ------------------------------------------------------------------------------
 
 
-def test_every_verb_tells_the_source_the_version_and_the_line_of_a_value(app: Repo, run: Run) -> None:
-    place = "team@1.0.0:profiles/base.toml:5"
-    for words in (
-        ("show", "job", "--origin"),
-        ("explain", "job", "hccl_timeout"),
-        ("blame", "job"),
-        ("diff", "own", "job"),
-        ("log", "job"),
-        ("show", "job@HEAD", "--origin"),
-        ("show", "team:base", "--origin"),
-        ("explain", "team:base", "hccl_timeout"),
-        ("blame", "team:base"),
-        ("show", "team:base+own", "--origin"),
-        ("show", "own", "--with", "team:base", "--origin"),
-    ):
-        result = run(*words)
-        assert result.code == 0, result.err
-        assert place in result.out, words
+def test_every_verb_tells_the_source_the_version_and_the_line_of_a_value(run: Run, app: Repo) -> None:
+    spelled = "show job --origin,explain job hccl_timeout,blame job,diff own job,log job,show job@HEAD --origin,show team:base --origin"
+    spelled += ",explain team:base hccl_timeout,blame team:base,show team:base+own --origin,show own --with team:base --origin"
+    for words in spelled.split(","):
+        expect(run(*words.split()), 0, "team@1.0.0:profiles/base.toml:5")
     assert "team:base (1.0.0)\n`-- job" in run("list", "--tree").out
-    assert "hccl_timeout = 600" in run("show", "team:base@1.0.0").out
-    assert "team@base/v1.0.0:profiles/base.toml:5" in run("show", "team:base@1", "--origin").out
+    expect(run("show", "team:base@1.0.0"), 0, "hccl_timeout = 600")
+    expect(run("show", "team:base@1", "--origin"), 0, "team@base/v1.0.0:profiles/base.toml:5")
     assert run("check").code == 0
-    assert "600" in run("render", "job").out
+    expect(run("render", "job"), 0, "600")
 
 
-def test_an_update_shows_what_it_changes_here_and_asks_before_it_writes(app: Repo, team: Team, run: Run) -> None:
-    lock = app.folder / "npuprof.lock"
+def test_an_update_shows_what_it_changes_here_and_asks_before_it_writes(app: Repo, team: Team, run: Run, lock: Path) -> None:
     before = lock.read_text()
     assert (run("source", "update").code, lock.read_text()) == (0, before)
     team.publish({"base": BASE.format(60)}, "1.1.0")
@@ -339,73 +292,24 @@ def test_an_update_shows_what_it_changes_here_and_asks_before_it_writes(app: Rep
 
 
 def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], Path]
 ) -> None:
     expected = run("render", "job").out
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    fresh()
     app.git("clone", "-q", str(app.folder), str(tmp_path / "clone"))
     monkeypatch.chdir(tmp_path / "clone")
-    result = run("render", "job")
-    assert (result.code, "NP043" in result.err, "npuprof source sync" in result.err) == (2, True, True)
+    expect(run("render", "job"), 2, "NP043", "npuprof source sync")
     before = (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes())
     team.publish({"base": BASE.format(1)}, "1.5.0")
     assert run("source", "sync").code == 0
     assert (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes()) == before
     offline(team)
     assert run("render", "job").out == expected
-    for words in (
-        ("source", "sync"),
-        ("check",),
-        ("list", "--tree"),
-        ("show", "team:base@1.0.0"),
-        ("log", "job"),
-        ("diff", "--rev", "HEAD"),
-    ):
-        assert run(*words).code == 0, words
+    for words in ("source sync", "check", "list --tree", "show team:base@1.0.0", "log job", "diff --rev HEAD"):
+        assert run(*words.split()).code == 0, words
     for words in (("source", "update"), ("source", "add", "more", team.url)):
-        result = run(*words)
-        assert (result.code, "NP045" in result.err) == (2, True)
+        expect(run(*words), 2, "NP045")
     assert (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes()) == before
-
-
-def test_what_is_locked_survives_an_upstream_that_is_rewritten(app: Repo, team: Team, run: Run) -> None:
-    team.repo.git("tag", "-d", "v1.0.0", "base/v1.0.0")
-    team.repo.git("checkout", "-q", "--orphan", "new")
-    team.repo.git("branch", "-D", "main")
-    team.repo.git("branch", "-m", "main")
-    team.repo.commit({"base": BASE.format(5)})
-    team.repo.git("tag", "-a", "v1.0.0", "-m", "again")
-    team.push("--force")
-    old = app.git("show", "HEAD:npuprof.lock")
-    result = run("source", "update", "--yes")
-    assert (result.code, "NP046" in result.err) == (2, True)
-    assert "v1.0.0 was" in result.err
-    assert "--moved" in result.err
-    assert "hccl_timeout = 600\n" in run("show", "job").out
-    subprocess.run(["git", "gc", "-q", "--prune=now"], cwd=find_mirror(), check=True)
-    shutil.rmtree(os.path.join(os.environ["XDG_CACHE_HOME"], "npuprof", "presets"))
-    assert "hccl_timeout = 600\n" in run("show", "job").out
-    assert (app.folder / "npuprof.lock").read_text() == old + "\n"
-    assert run("source", "update", "--yes", "--moved").code == 0
-    assert "hccl_timeout = 5\n" in run("show", "job").out
-    assert "hccl_timeout = 600\n" in run("show", "job@HEAD").out
-
-
-def find_mirror() -> Path:
-    (found,) = Path(os.environ["XDG_CACHE_HOME"], "npuprof", "sources").glob("*.git")
-    return found
-
-
-def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -> None:
-    team.publish({}, "", "nightly")
-    assert run("source", "add", "night", team.url, "--rev", "nightly").code == 0
-    team.repo.git("tag", "-d", "nightly")
-    team.repo.commit({"base": BASE.format(77)})
-    team.repo.git("tag", "-a", "nightly", "-m", "x")
-    team.push("--force")
-    assert run("source", "update", "--yes").code == 0
-    assert "hccl_timeout = 77\n" in run("show", "night:base").out
-    assert "hccl_timeout = 600\n" in run("show", "team:base").out
 
 
 @pytest.mark.parametrize(
@@ -415,23 +319,25 @@ def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -
         (("TEAM", "{url}"), "there is a source 'team' already"),
         (("a b", "{url}"), "cannot be the name of a source"),
         (("x", "ext::sh -c 'touch pwned'"), "NP048"),
-        (("x", "-ofile"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
         (("x", "https://sekret@host/x"), "'https://***@host/x' is no source: its user may be a token"),
-        (("x", "http://host/x"), "NP048"),
         (("x", "{url}", "--rev", "^9"), "nothing in the source"),
         (("x", "{url}", "--rev", "nope"), "nothing in the source"),
+        (("x", "{url}", "--rev", "a:b"), "it is no range of versions and no revision"),
+        (("x", "file://{empty}"), "none has a name there"),
         (("x", "{url}", "--path", "nope"), "has no store in 'nope'"),
         (("x", "{url}", "--path", "../.."), "is no folder below"),
         (("x", "file:///nowhere.git"), "NP045"),
     ],
 )
-def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str, ...], told: str, app: Repo, team: Team, run: Run) -> None:
+def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
+    words: tuple[str, ...], told: str, app: Repo, team: Team, run: Run, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
     before = {path: path.read_bytes() for path in app.folder.glob("npuprof.*")}
-    name, url, *more = (word.format(url=team.url) for word in words)
-    result = run("source", "add", *more, "--", name, url)
-    assert (result.code, told in result.err) == (2, True), result.err
-    assert "secret" not in result.err
+    name, url, *more = (word.format(url=team.url, empty=tmp_path / "empty.git") for word in words)
+    said = expect(run("source", "add", *more, "--", name, url), 2, told)
+    assert ("secret" in said, "[sources.team]" in said) == (False, False), "nor is it about a line of another"
     assert {path: path.read_bytes() for path in app.folder.glob("npuprof.*")} == before
     assert not list(app.folder.rglob("pwned"))
 
@@ -446,8 +352,6 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str
         ("team:", "cannot be the name|team:"),
         ("team:base@9", "no version and no commit"),
         ("team:../x", "no preset"),
-        ("team:base@", "no version and no commit"),
-        ("team/lib:base", "there is no source 'lib'"),
         ("a/b/c:d", "there is no source 'a'"),
     ],
 )
@@ -456,8 +360,7 @@ def test_a_reference_that_names_nothing_is_told_where_it_stands(asked: str, told
     assert result.code == 2
     assert any(part in result.err for part in told.split("|")), result.err
     app.write({"x": f'profile.extends = ["{asked}"]\n'})
-    result = run("check", "x")
-    assert (result.code, "profiles/x.toml:1" in result.err + result.out) == (2, True), result.err
+    expect(run("check", "x"), 2, "profiles/x.toml:1")
 
 
 @pytest.mark.parametrize(
@@ -484,21 +387,11 @@ def test_an_update_lists_releases_of_presets_that_no_release_of_the_store_has(
     assert not advice or f"team 1.0.0 lacks newer releases of presets, base 1.1.0, new 0.1.0; {advice}" in result.err, result.err
     assert ("up to date" in result.err) == (rev == "^1.0"), result.err
     app.write({"job": 'profile.extends = ["team:base@1.1.0"]\n'})
-    result = run("source", "update", "--yes")
-    assert (result.code, advice in result.err) == (2 if rev in ("^1.0", "1.0.0") else 0, True), result.err
-
-
-def test_a_version_that_the_locked_commit_does_not_have_is_refused(app: Repo, team: Team, run: Run) -> None:
-    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
-    assert run("source", "add", "second", team.url).code == 0  # the mirror knows the tag now
-    result = run("show", "team:base@1.1.0")
-    assert (result.code, "NP047" in result.err) == (2, True), result.err
-    assert "hccl_timeout = 7\n" in run("show", "second:base@1.1.0").out
-    assert "hccl_timeout = 600\n" in run("show", "team:base@1").out
+    expect(run("source", "update", "--yes"), 2 if rev in ("^1.0", "1.0.0") else 0, advice)
 
 
 def test_a_source_brings_its_own_sources_at_what_its_lock_says(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], Path]
 ) -> None:
     tools = Team(tmp_path / "tools")
     tools.repo.write({"wide": '[profile]\nextends = ["core:base"]\n[options]\ndeterministic = 1\n', "plain": "options.deterministic = 1\n"})
@@ -513,12 +406,9 @@ def test_a_source_brings_its_own_sources_at_what_its_lock_says(
     app.write({"both": 'profile.extends = ["team:base", "tools:wide"]\n'})
     assert run("show", "both").code == 0  # the same version by both ways
     assert run("source", "update", "team", "--yes").code == 0
-    result = run("show", "both")
-    assert (result.code, "NP110" in result.err) == (2, True), result.err
-    assert "both -> team:base" in result.err
-    assert "both -> tools:wide -> tools/core:base" in result.err
+    expect(run("show", "both"), 2, "NP110", "both -> team:base", "both -> tools:wide -> tools/core:base")
     team.publish({"base": BASE.format(60), "other": "options.deterministic = 0\n"}, "1.2.0")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     assert run("source", "sync").code == 0
     assert "hccl_timeout = 600\n" in run("show", "tools:wide").out
 
@@ -547,93 +437,66 @@ def test_sources_of_sources_are_listed_and_what_sync_fetches_of_them_is_told(
     assert "edited" in run("source", "list").out.splitlines()[0]
 
 
-def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_themselves(app: Repo, team: Team, run: Run) -> None:
-    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]))
-    result = run("list")
-    assert (result.code, "job" in result.out, "own" in result.out, "NP043" in result.err) == (2, True, True, True)
+def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_and_it_is_told_once(app: Repo, run: Run) -> None:
+    app.write({"two": 'profile.extends = ["team:base", "team:other"]\n'})
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    for words in ("show two", "render two", "check", "list", "diff two job", "explain two hccl_timeout"):
+        assert expect(run(*words.split()), 2).count("NP043") == 1, words
+    expect(run("list"), 2, "job", "own")
     rows = {row["name"]: row for row in json.loads(run("list", "--format", "json").out)["presets"]}
     assert (rows["job"]["extends"], rows["job"]["digest"], bool(rows["own"]["digest"])) == (["team:base"], None, True)
     assert "job" in run("list", "--tree").out
 
 
-def test_two_versions_that_say_the_same_are_one(app: Repo, team: Team, run: Run) -> None:
-    team.publish({"other": "options.deterministic = 0\n"}, "1.1.0", "base/v1.1.0")
-    assert run("source", "update", "--yes").code == 0
-    app.write({"both": 'profile.extends = ["team:base@1.0.0", "team:base"]\n[append.env]\n'})
-    assert run("show", "both").out == run("show", "team:base").out.replace('description = "base"\n', "")
-
-
-@pytest.mark.parametrize(("wanted", "code"), [(">=0.0.1", 0), ("*", 0), (">=99", 2), ("<0.0.1", 2)])
-def test_the_npuprof_that_a_repository_needs_is_asked_for_first(wanted: str, code: int, app: Repo, run: Run) -> None:
-    path = app.folder / "npuprof.toml"
-    path.write_text(f'requires = "{wanted}"\n{path.read_text()}')
+@pytest.mark.parametrize(("wanted", "meets"), [(">=0.0.1", True), ("*", True), (">=99", False), ("<0.0.1", False)])
+def test_the_npuprof_that_a_repository_needs_is_asked_for_first(
+    wanted: str, meets: bool, app: Repo, team: Team, run: Run, project: Path
+) -> None:
+    project.write_text(f'requires = "{wanted}"\n{project.read_text()}')
     app.write({"broken": "[options\n"})
-    for words in (("show", "own"), ("list",), ("render", "own"), ("set", "own", "hccl_timeout=5")):
-        result = run(*words)
-        assert ("NP041" in result.err) == bool(code), result.err
-        if code:
-            assert result.code == 2
-            assert "NP001" not in result.err
+    sources = (f"source add x {team.url}", "source update --yes", "source sync", "source list", "source vendor team", "source remove team")
+    for words in ("show own", "list", "render own", "set own hccl_timeout=5", *(() if meets else sources)):
+        result = run(*words.split())
+        assert ("NP041" in result.err, meets or (result.code, "NP001" in result.err) == (2, False)) == (not meets, True), result.err
 
 
-def test_deprecated_presets_and_yanked_versions_are_told_on_update_and_in_checks(app: Repo, team: Team, run: Run) -> None:
-    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
-    team.publish({"base": BASE.format(600).replace("[options]", 'deprecated = "use other"\n[options]')}, "1.1.0")
-    for tag in ("base/v1.0.0", "v1.1.0"):
-        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is slow")
-    team.push()
-    result = run("source", "update", "--yes")
-    assert 'tag = "v1.0.0"' in (app.folder / "npuprof.lock").read_text(), "the yanked one is not taken"
-    assert "team:base@1.0.0 is yanked" in result.err
-    team.publish({}, "1.2.0")
-    assert run("source", "update", "--yes").code == 0
-    told = json.loads(run("check", "--format", "json").out)["findings"]
-    assert {(one["code"], one["path"]) for one in told} >= {("NP703", "profiles/job.toml"), ("NP704", "profiles/pinned.toml")}
-
-
-def test_who_uses_a_yanked_version_of_a_source_is_told_why_and_what_to_write(app: Repo, team: Team, run: Run) -> None:
-    def read_hints() -> dict[str, tuple[str, str]]:
+def test_who_uses_a_yanked_version_or_a_deprecated_preset_of_a_source_is_told_why_and_what_to_write(
+    app: Repo, team: Team, run: Run, lock: Path
+) -> None:
+    def read_told() -> dict[tuple[str, str], tuple[str, str]]:
         told = json.loads(run("check", "--format", "json").out)["findings"]
-        return {one["path"]: (one["message"], one["hint"]) for one in told if one["code"] == "NP704"}
+        return {(one["code"], one["path"]): (one["message"], one["hint"]) for one in told if one["code"] in ("NP703", "NP704")}
 
+    pinned = ("NP704", "profiles/pinned.toml")
     app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
-    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+    team.publish({"base": BASE.format(7).replace("[options]", 'deprecated = "use other"\n[options]')}, "1.1.0", "base/v1.1.0")
     team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
     for tag in ("base/v1.0.0", "base/v1.2.0", "v1.2.0"):
         team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is: slow")
     team.push()
-    result = run("source", "update", "--yes")
-    assert "team:base@1.0.0 is yanked: it is: slow" in result.err
-    told, hint = read_hints()["profiles/pinned.toml"]
-    assert "it is: slow" in told
-    assert hint == 'write "team:base@1.1.0" in its place, then npuprof source update team'
+    expect(run("source", "update", "--yes"), 0, "team:base@1.0.0 is yanked: it is: slow")
+    assert 'tag = "v1.1.0"' in lock.read_text(), "the yanked one is not taken"
+    found = read_told()
+    assert found.keys() == {pinned, ("NP703", "profiles/job.toml")}
+    assert "it is: slow" in found[pinned][0]
+    assert found[pinned][1] == 'write "team:base@1.1.0" in its place, then npuprof source update team'
     assert run("source", "vendor", "team").code == 0
     shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    assert read_hints()["profiles/pinned.toml"][1] == "put another version behind the @, then npuprof source update team"
+    assert read_told()[pinned][1] == "put another version behind the @, then npuprof source update team"
     app.write({"pinned": 'profile.extends = ["team:base@1.1.0"]\n'})
     assert run("source", "update", "--yes").code == 0
-    assert read_hints() == {}
+    assert pinned not in read_told()
 
 
-@pytest.mark.parametrize(
-    ("rev", "yanked"),
-    [
-        ("1.0.0", "v1.0.0"),
-        ("^1.0", "v1.0.0 v1.1.0"),
-    ],
-)
-def test_of_a_source_at_a_yanked_version_the_next_step_is_told(rev: str, yanked: str, app: Repo, team: Team, run: Run) -> None:
+@pytest.mark.parametrize(("rev", "yanked"), [("1.0.0", "v1.0.0"), ("^1.0", "v1.0.0 v1.1.0")])
+def test_of_a_source_at_a_yanked_version_the_next_step_is_told(rev: str, yanked: str, team: Team, run: Run, project: Path) -> None:
     team.publish({"base": BASE.format(7)}, "1.1.0")
-    project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
     project.write_text(project.read_text().replace("^1.0", rev))
     assert run("source", "update", "--yes").code == 0
-    before = lock.read_text()
     for tag in yanked.split():
         team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is slow")
     team.push()
-    assert run("source", "update", "--yes").code == 0
-    if "yanked = " not in lock.read_text():
-        lock.write_text(before.replace("commit =", 'yanked = "it is slow"\ncommit ='))
+    expect(run("source", "update", "--yes"), 0, f"team {yanked.split('v')[-1]} is yanked: it is slow")
     (one,) = (one for one in json.loads(run("check", "job", "--format", "json").out)["findings"] if one["code"] == "NP704")
     assert one["message"] == "job extends team:base in a version that was yanked: it is slow"
     assert one["hint"] == "npuprof source update team, with a rev in npuprof.toml that allows a newer version"
@@ -653,42 +516,13 @@ def test_a_release_records_what_its_sources_were_and_stays_what_it_is(app: Repo,
     assert "hccl_timeout" in result.out + result.err
 
 
-@pytest.mark.parametrize("revision", ["", "@HEAD"])
-def test_a_copied_store_is_read_in_place_of_the_mirror(revision: str, app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
-    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    expected = [run("show", name, "--origin").out for name in ("job", "pinned")]
-    assert run("source", "vendor", "team").code == 0
-    app.commit()
-    offline(team)
-    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    found = [run("show", f"{name}{revision}", "--origin").out for name in ("job", "pinned")]
-    commit = app.head[:7]
-    assert [text.replace(f"{commit}:", "") for text in found] == expected
-    assert run("source", "sync").code == 0
-    assert "copied" in run("source", "list").out
-    copy = app.folder / "vendor/team/base.toml"
-    copy.write_text(BASE.format(1))
-    assert "NP049" in run("source", "sync").err
-    (app.folder / "vendor/team/.commit").write_text("0" * 40)
-    assert "NP044" in run("show", "job").err
-
-
-def test_a_copy_replaces_nothing_but_a_copy(app: Repo, run: Run) -> None:
-    before = (app.folder / "profiles/own.toml").read_bytes()
-    for folder in ("profiles", "profiles/team", ".", "..", "/tmp"):
-        assert run("source", "vendor", "team", "--into", folder).code == 2
-    assert (app.folder / "profiles/own.toml").read_bytes() == before
-
-
 @pytest.mark.parametrize("folder", ["/srv/x", "../x", "a/../../x", "a/./b", ".git/x", "a/.GIT/x", "away", "away/x", "hidden", ""])
 def test_a_copy_lies_in_the_repository_and_nowhere_else(folder: str, app: Repo, run: Run, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (app.folder / "away").symlink_to(tmp_path / "elsewhere")
     (app.folder / "hidden").symlink_to(".git")
     before = (app.folder / "npuprof.toml").read_text()
-    result = run("source", "vendor", "team", "--into", folder)
-    assert (result.code, folder in result.err) == (2, True), result.err
+    expect(run("source", "vendor", "team", "--into", folder), 2, folder)
     assert (app.folder / "npuprof.toml").read_text() == before
     assert not [path for path in tmp_path.rglob("*") if path.name == ".commit"]
     (app.folder / "npuprof.toml").write_text(f'{before}vendor = "{folder}"\n')
@@ -698,15 +532,13 @@ def test_a_copy_lies_in_the_repository_and_nowhere_else(folder: str, app: Repo, 
 def test_a_copy_brings_the_sources_of_the_source_and_theirs(
     app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ("core", "tools", "suite")
-    chain = [Team(tmp_path / name) for name in names]
+    chain = [Team(tmp_path / name) for name in ("core", "tools", "suite")]
     chain[0].publish({"base": BASE.format(1)}, "1.0.0", "base/v1.0.0")
     for index, (one, below) in enumerate(zip(chain[1:], chain, strict=False)):
-        source = names[index]
-        one.repo.write({"base": f'[profile]\nextends = ["{source}:base@1.0.0"]\n[options]\nop_debug_level = {index}\n'})
-        one.repo.write({"now": f'[profile]\nextends = ["{source}:base"]\n'})
+        pinned = f'[profile]\nextends = ["below:base@1.0.0"]\n[options]\nop_debug_level = {index}\n'
+        one.repo.write({"base": pinned, "now": '[profile]\nextends = ["below:base"]\n'})
         monkeypatch.chdir(one.repo.folder)
-        assert run("source", "add", source, below.url).code == 0
+        assert run("source", "add", "below", below.url).code == 0
         one.publish({}, "1.0.0", "base/v1.0.0")
         below.publish({"base": BASE.format(99 + index)}, "1.1.0")
         assert run("source", "update", "--yes").code == 0
@@ -719,77 +551,40 @@ def test_a_copy_brings_the_sources_of_the_source_and_theirs(
     assert "hccl_timeout = 1" in expected[0]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
     assert run("source", "sync").code == 0, "sources of versions that are referred to are fetched too"
-    assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
-    assert run("source", "vendor", "suite").code == 0
-    assert run("source", "vendor", "team").code == 0
+    assert run("source", "vendor", "suite").code == run("source", "vendor", "team").code == 0
     assert (run("commit").code, app.git("status", "--short")) == (0, "")
     for one in (*chain, team):
         offline(one)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
-    subprocess.run(["git", "clone", "-q", app.folder, tmp_path / "clone"], check=True)
+    app.git("clone", "-q", ".", str(tmp_path / "clone"))
     monkeypatch.chdir(tmp_path / "clone")
     assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
-    assert "hccl_timeout = 1" in run("show", "old@HEAD").out
-    assert run("source", "sync").code == 0
-    assert run("check").code == 0
+    expect(run("show", "old@HEAD"), 0, "hccl_timeout = 1")
+    assert run("source", "sync").code == run("check").code == 0
     pool = tmp_path / "clone/vendor/suite/.sources"
-    for nested in pool.glob("*/base.toml"):
-        good = nested.read_text()
-        nested.write_text(good + "# edited\n")
-        result = run("source", "sync")
-        assert (result.code, "NP049" in result.err, "npuprof source vendor suite" in result.err) == (2, True, True), result.err
-        assert "NP049" in run("check").out
-        nested.write_text(good)
+    nested = next(pool.glob("*/base.toml"))
+    good = nested.read_text()
+    nested.write_text(good + "# edited\n")
+    expect(run("source", "sync"), 2, "NP049", "npuprof source vendor suite")
+    expect(run("check"), 2, "NP049")
     shutil.rmtree(pool)
-    assert "NP044" in run("show", "new").err
+    expect(run("show", "new"), 2, "NP044")
 
 
-def test_a_copy_brings_the_versions_that_presets_of_the_source_refer_to(app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
-    pin = '[profile]\nextends = ["{}"]\n[options]\nop_debug_level = {}\n'
-    team.publish({"base": BASE.format(2), "mid": 'profile.extends = ["base"]\n'}, "1.1.0", "base/v1.1.0", "mid/v1.1.0")
-    team.publish({"base": BASE.format(3), "mid": pin.format("base@1.0.0", 3), "top": pin.format("mid@1.1.0", 4)}, "1.2.0", "top/v1.2.0")
-    range_, chained = pin.format("base@1", 0), pin.format("top@1.2.0", 5)
-    team.publish({"base": BASE.format(4), "range": range_, "chained": chained, "top": None, "late": pin.format("base@7", 1)}, "1.3.0")
-    app.write({name: f'profile.extends = ["team:{name}"]\n' for name in ("mid", "range", "chained", "late", "mid@1.1.0", "top@1.2.0")})
-    for name in ("mid@1.1.0", "top@1.2.0"):
-        os.replace(app.folder / f"profiles/{name}.toml", app.folder / f"profiles/{name.replace('@', '-')}.toml")
-    assert run("source", "update", "--yes").code == 0
-    names = ("mid", "range", "chained", "mid-1.1.0", "top-1.2.0")
-    expected = [run("show", name, "--origin").out for name in names]
-    assert run("source", "vendor", "team").code == 0
-    offline(team)
-    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    assert [run("show", name, "--origin").out for name in names] == expected
-    timeouts = [next(line.split()[2] for line in one.splitlines() if line.startswith("hccl_timeout")) for one in expected]
-    assert timeouts == ["600", "2", "2", "2", "2"]
-    result = run("show", "late")
-    assert (result.code, "the copy of the source 'team' has no base@7" in result.err) == (2, True), result.err
-    assert run("source", "sync").code == 0
-
-
-def test_an_edited_copy_is_mended_from_a_fresh_clone(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edited_copy_is_mended_from_a_fresh_clone(app: Repo, run: Run, fresh: Callable[[], Path]) -> None:
     assert run("source", "vendor", "team").code == 0
     copy = app.folder / "vendor/team/base.toml"
     good = copy.read_text()
     for damage in (lambda: copy.write_text(BASE.format(1)), copy.with_name(".commit").unlink):
         damage()
         app.git("add", ".")  # an edit that git does not have would be rejected
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-        assert "npuprof source vendor team" in run("source", "sync").err
+        cache = fresh()
+        expect(run("source", "sync"), 2, "npuprof source vendor team")
         assert run("source", "vendor", "team").code == 0
         assert (copy.read_text(), run("source", "sync").code) == (good, 0)
-        shutil.rmtree(tmp_path / "fresh")
-
-
-def test_an_update_copies_anew_what_a_copy_lacks(app: Repo, run: Run) -> None:
-    assert run("source", "vendor", "team").code == 0
-    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    assert run("show", "pinned").code == 0
-    (app.folder / "vendor/team/base.toml").unlink()
-    assert "copied vendor/team anew" in run("source", "update").err
+        shutil.rmtree(cache)
+    copy.unlink()
+    expect(run("source", "update"), 0, "copied vendor/team anew")
     assert run("source", "sync").code == 0
 
 
@@ -797,8 +592,7 @@ def test_an_update_copies_anew_what_a_copy_lacks(app: Repo, run: Run) -> None:
 def test_a_copy_does_not_replace_that_of_another_source(folder: str, app: Repo, team: Team, run: Run) -> None:
     assert run("source", "vendor", "team").code == 0
     assert run("source", "add", "other", team.url).code == 0
-    result = run("source", "vendor", "other", "--into", folder)
-    assert (result.code, "the copy of the source 'team'" in result.err) == (2, True), result.err
+    expect(run("source", "vendor", "other", "--into", folder), 2, "the copy of the source 'team'")
     assert run("source", "sync").code == 0
 
 
@@ -811,10 +605,11 @@ def test_a_copy_that_nothing_reads_any_more_is_told(app: Repo, run: Run) -> None
 
 
 @pytest.mark.parametrize("how", ["mirror", "copy", "commit"])
-def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(how: str, app: Repo, team: Team, run: Run) -> None:
+def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(
+    how: str, app: Repo, team: Team, run: Run, project: Path
+) -> None:
     (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
     team.publish({}, "1.1.0")
-    project = app.folder / "npuprof.toml"
     project.write_text(project.read_text() + "rules = true\n")
     result = run("source", "update", "--yes")
     assert "TEAM-1" in result.out, "a rule that is new breaks presets"
@@ -823,34 +618,24 @@ def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(how:
         offline(team)
         shutil.rmtree(os.environ["XDG_CACHE_HOME"])
     app.commit()
-    result = run("check", "job@HEAD" if how == "commit" else "job")
-    assert (result.code, "TEAM-1" in result.out) == (1, True), result.out
+    expect(run("check", "job@HEAD" if how == "commit" else "job"), 1, "TEAM-1")
+    if how == "mirror":
+        team.publish({"base": BASE.format(7)}, "1.2.0")
+        result = run("source", "update", "--dry-run")
+        assert ("hccl_timeout" in result.out, "TEAM-1" in result.out) == (True, False), "it was broken already"
     project.write_text(project.read_text().replace("rules = true\n", ""))
     assert "TEAM-1" not in run("check", "job").out
 
 
-def test_what_an_update_breaks_is_told_from_what_the_rules_of_a_source_forbade_before(app: Repo, team: Team, run: Run) -> None:
-    (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
-    team.publish({}, "1.1.0")
-    project = app.folder / "npuprof.toml"
-    project.write_text(project.read_text() + "rules = true\n")
-    assert run("source", "update", "--yes").code == 0
-    team.publish({"base": BASE.format(7)}, "1.2.0")
-    result = run("source", "update", "--dry-run")
-    assert "hccl_timeout" in result.out
-    assert "TEAM-1" not in result.out, "it was broken already"
-
-
 @pytest.mark.parametrize("requires", ['requires = ">=99"\n', 'requires = ">=99"\nlater = 1\n'])
 def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
-    requires: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    requires: str, app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], Path]
 ) -> None:
     lock = (app.folder / "npuprof.lock").read_text()
     (team.repo.folder / "npuprof.toml").write_text(requires)
     team.publish({"base": BASE.format(7).replace("[options]", "later = 1\n[options]")}, "1.1.0")
     for words in (("source", "update", "--yes"), ("source", "add", "new", team.url)):
-        result = run(*words)
-        assert (result.code, "NP041" in result.err, ">=99" in result.err) == (2, True, True), result.err
+        expect(run(*words), 2, "NP041", ">=99")
     assert (app.folder / "npuprof.lock").read_text() == lock
     assert run("show", "job").code == 0
     monkeypatch.setattr("npuprof.store.sources.project.__version__", "99.0.0")
@@ -858,20 +643,17 @@ def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
     team.publish({"base": BASE.format(7)}, "1.1.1")
     assert run("source", "update", "--yes").code == 0
     monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     monkeypatch.chdir(app.folder)
-    for words in (("source", "sync"), ("show", "job"), ("show", "team:base"), ("list", "--store", "team:"), ("check",)):
-        result = run(*words)
-        told = result.out + result.err
-        assert (result.code, "the source 'team' needs npuprof >=99" in told, "team@1.1.1:npuprof.toml:1" in told) == (2, True, True), told
+    for words in ("source sync", "show job", "show team:base", "list --store team:", "check"):
+        expect(run(*words.split()), 2, "the source 'team' needs npuprof >=99", "team@1.1.1:npuprof.toml:1")
     assert run("show", "own").code == 0
 
 
 def test_what_a_source_decides_to_execute_is_trusted_singly(app: Repo, team: Team, run: Run) -> None:
     team.publish({"power": 'env.LD_PRELOAD = "/x.so"\n'}, "1.1.0")
     assert run("source", "update", "--yes").code == 0
-    result = run("env", "team:power")
-    assert (result.code, "NP930" in result.err, "npuprof trust team:" in result.err) == (2, True, True)
+    expect(run("env", "team:power"), 2, "NP930", "npuprof trust team:")
     assert run("trust", "profiles").code == 0
     assert run("env", "team:power").code == 2
     assert run("trust", "team:").code == 0
@@ -882,50 +664,14 @@ def test_what_a_source_decides_to_execute_is_trusted_singly(app: Repo, team: Tea
 
 
 def test_presets_of_a_source_are_changed_and_released_where_they_come_from(app: Repo, run: Run) -> None:
-    for words in (
-        ("set", "team:base", "hccl_timeout=1"),
-        ("unset", "team:base", "hccl_timeout"),
-        ("release", "team:base"),
-        ("restore", "team:base@1"),
-    ):
-        result = run(*words)
-        assert (result.code, "update" in result.err) == (2, True), result.err
+    for words in ("set team:base hccl_timeout=1", "unset team:base hccl_timeout", "release team:base", "restore team:base@1"):
+        expect(run(*words.split()), 2, "update")
 
 
 def test_removing_a_source_that_presets_extend_takes_force(app: Repo, run: Run) -> None:
-    result = run("source", "remove", "team")
-    assert (result.code, "profiles/job.toml:2" in result.err) == (2, True)
+    expect(run("source", "remove", "team"), 2, "profiles/job.toml:2")
     assert run("source", "remove", "team", "--force").code == 0
     assert "there is no source 'team'" in run("show", "job").err
-
-
-def test_a_repository_without_presets_of_its_own_can_use_those_of_a_source(
-    tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Repo(tmp_path / "empty")
-    monkeypatch.chdir(made.folder)
-    assert run("source", "add", "team", team.url).code == 0
-    assert "hccl_timeout = 600\n" in run("show", "team:base").out
-    assert run("render", "team:base").code == 0
-    (made.folder / "below").mkdir()
-    monkeypatch.chdir(made.folder / "below")
-    assert run("show", "team:base").code == 0
-
-
-def test_two_sides_that_add_sources_merge(app: Repo, team: Team, run: Run) -> None:
-    assert run("git", "install").code == 0
-    script = app.folder / ".git" / "npuprof-driver"
-    assert script.parent.is_dir()
-    app.commit()
-    app.git("checkout", "-q", "-b", "other")
-    assert run("source", "add", "b", team.url).code == 0
-    app.commit()
-    app.git("checkout", "-q", "main")
-    assert run("source", "add", "c", team.url).code == 0
-    app.commit()
-    app.git("merge", "-q", "other")
-    assert run("source", "sync").code == 0
-    assert [row["name"] for row in json.loads(run("source", "list", "--format", "json").out)["sources"]] == ["team", "c", "b"]
 
 
 LOCKED = """\
@@ -933,7 +679,6 @@ version = 1
 
 [sources.team]
 url = "file:///srv/team.git"
-path = "profiles"
 rev = "^1.0"
 # ours since spring
 tag = "v1.0.0"
@@ -943,46 +688,41 @@ digest = "sha256:{}"
 [sources.team.versions]
 "base@1.0.0" = "1.0.0 {}"
 """.format("a" * 40, "0" * 64, "b" * 40)
-PIN = '"other@1.0.0" = "1.0.0 ' + "d" * 40 + '"\n'
+PINNED = "base@1.0.0"
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "clean"),
     [
-        ({'"^1.0"': '">=1.0"'}, {'tag = "v1.0.0"': 'tag = "v1.1.0"', "a" * 40: "c" * 40, "0" * 64: "1" * 64}, False),
+        ({"^1.0": ">=1.0"}, {"v1.0.0": "v1.1.0", "a" * 40: "c" * 40, "0" * 64: "1" * 64}, False),
         ({"a" * 40: "e" * 40}, {"0" * 64: "1" * 64}, False),
-        ({'rev = "^1.0"': 'rev = "main"', 'tag = "v1.0.0"\n': ""}, {"a" * 40: "c" * 40}, False),
-        ({"a" * 40: "c" * 40}, {'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, False),
-        ({"a" * 40: "c" * 40}, {f'\n[sources.team.versions]\n"base@1.0.0" = "1.0.0 {"b" * 40}"\n': ""}, False),
-        ({'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, {'"base@1.0.0"': '"base@1" = "1.0.0 ' + "b" * 40 + '"\n"base@1.0.0"'}, True),
-        ({}, {"a" * 40: "c" * 40, "0" * 64: "1" * 64, 'tag = "v1.0.0"': 'tag = "v1.1.0"'}, True),
+        ({"^1.0": "main", 'tag = "v1.0.0"\n': ""}, {"a" * 40: "c" * 40}, False),
+        ({"a" * 40: "c" * 40}, {f'"{PINNED}"': f'"other@1.0.0" = "1.0.0 {"d" * 40}"\n"{PINNED}"'}, False),
+        ({"a" * 40: "c" * 40}, {f'\n[sources.team.versions]\n"{PINNED}" = "1.0.0 {"b" * 40}"\n': ""}, False),
         ({"a" * 40: "c" * 40}, {"a" * 40: "c" * 40}, True),
+        ({"v1.0.0": "v1.0.0"}, {"a" * 40: "c" * 40, "0" * 64: "1" * 64, "v1.0.0": "v1.1.0"}, True),
     ],
 )
 def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
     ours: dict[str, str], theirs: dict[str, str], clean: bool, tmp_path: Path, run: Run
 ) -> None:
-    def write(name: str, changes: dict[str, str]) -> str:
+    paths = [tmp_path / name for name in ("base", "ours", "theirs")]
+    for path, changes in zip(paths, ({}, ours, theirs), strict=True):
         text = LOCKED
         for before, after in changes.items():
             assert before in text
             text = text.replace(before, after)
-        (tmp_path / name).write_text(text)
-        return text
-
-    sides = [write(name, changes) for name, changes in (("base", {}), ("ours", ours), ("theirs", theirs))]
-    result = run("git", "merge-driver", *(str(tmp_path / name) for name in ("base", "ours", "theirs")), "npuprof.lock")
-    assert result.code == (0 if clean else 1), result.err
-    text = (tmp_path / "ours").read_text()
-    assert ("<<<<<<<" in text) is not clean
+        path.write_text(text)
+    sides = [path.read_text() for path in paths[1:]]
+    expect(run("git", "merge-driver", *map(str, paths), "npuprof.lock"), 0 if clean else 1)
+    merged = paths[1].read_text()
     if clean:
-        assert set(text.split("\n")) == set((sides[1] + (sides[2] if ours != {} else "")).split("\n")) if ours else text == sides[2]
-    else:
-        pair = split_conflicts(text)
-        assert pair is not None
-        assert [parse_lock("npuprof.lock", side.encode()).sources for side in pair] == [
-            parse_lock("npuprof.lock", side.encode()).sources for side in sides[1:]
-        ]
+        assert merged == sides[1]
+        return
+    pair = split_conflicts(merged)
+    assert pair is not None
+    found, expected = ([parse_lock("npuprof.lock", side.encode()).sources for side in two] for two in (pair, sides))
+    assert found == expected
 
 
 def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1001,14 +741,13 @@ def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo,
 
 @pytest.mark.parametrize(("asked", "told"), [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)])
 def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(
-    asked: str, told: bool, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: str, told: bool, app: Repo, run: Run, fresh: Callable[[], Path]
 ) -> None:
     app.write({"new": f'profile.extends = ["team:{asked}"]\n'})
-    result = run("check", "new")
-    assert (result.code, "NP044" in result.out and "npuprof source update team" in result.out) == (2 * told, told), result.out
+    expect(run("check", "new"), 2 * told, *(("NP044", "npuprof source update team") if told else ()))
     assert (run("commit").code, run("show", "own").code) == (2 * told, 0)
     assert run("show", f"team:{asked}").code == 0, "nobody relies on what is asked for once"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     assert run("source", "sync").code == 0
     assert run("check", "new").code == 2 * told, "a clone without any lock entry says the same"
     assert run("source", "update", "--yes").code == 0
@@ -1026,64 +765,12 @@ def test_a_text_that_was_kept_and_is_not_whole_is_read_again(damage: bytes, app:
     assert "hccl_timeout = 600\n" in run("show", "job").out
 
 
-@pytest.mark.parametrize(
-    ("line", "there"),
-    [
-        ("so", ["source"]),
-        ("source ", ["add", "list", "remove", "sync", "update", "vendor"]),
-        ("source update t", ["team"]),
-        ("show te", ["team:"]),
-        ("show team:b", ["team:base"]),
-        ("show job+team:b", ["job+team:base"]),
-        ("render job --with team:o", ["team:other"]),
-        ("show team:base@", ["team:base@1.0.0"]),
-        ("show nope:", []),
-    ],
-)
-def test_sources_and_what_they_have_are_completed_without_git(
-    line: str, there: list[str], app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from npuprof.commands import completion
-
-    assert run("show", "team:base+team:other").code == 0
-    assert run("list", "--tree").code == 0
-    completed = list_completions(completion.find_candidates, "show team:b")
-    assert completed == ["team:base"]
-    monkeypatch.setattr(subprocess, "Popen", None)
-    assert list_completions(completion.find_candidates, line) == there
-
-
-def list_completions(find: Callable[..., Any], line: str) -> list[str]:
-    *words, current = line.split(" ")
-    try:
-        return [word for word, _ in find(words, current) if word.startswith(current)]
-    except NpuprofError:
-        return []
-
-
-def test_an_update_that_is_killed_at_any_time_leaves_a_lock_that_works(app: Repo, team: Team, run: Run) -> None:
-    """Each run is killed a little later than the one before; what is there then is the old lock or the new one."""
-    words = [sys.executable, "-c", "from npuprof.__main__ import script; script()", "source", "update", "--yes"]
-    for number in range(1, 13):
-        team.publish({"base": BASE.format(600 + number)}, f"1.0.{number}")
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        time.sleep(0.05 * number)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        assert run("show", "job").code == 0
-        assert run("source", "update", "--yes").code == 0
-        assert f"hccl_timeout = {600 + number}\n" in run("show", "job").out
-        assert not [path.name for path in app.folder.iterdir() if path.name.startswith(".npuprof")]
-
-
 def test_the_store_of_a_source_is_listed_shown_and_checked(app: Repo, run: Run) -> None:
     assert [line.split()[0] for line in run("list", "--store", "team:").out.splitlines()] == ["team:base", "team:other"]
     assert "hccl_timeout = 600" in run("show", "base", "--store", "team:").out
     assert run("check", "--store", "team:").code == 0
     for words in (("set", "base", "hccl_timeout=1"), ("log", "base"), ("new", "x"), ("commit",), ("release", "base")):
-        result = run(*words, "--store", "team:")
-        assert result.code == 2, words
+        expect(run(*words, "--store", "team:"), 2)
     assert "there is no source 'x'" in run("list", "--store", "x:").err
 
 
@@ -1097,71 +784,24 @@ def test_a_commit_takes_what_its_presets_come_from_with_it(app: Repo, team: Team
     assert app.git("show", "--name-only", "--format=").split() == ["npuprof.lock", "npuprof.toml", "profiles/more.toml"]
     assert run("source", "update", "--yes").code == 0
     assert run("source", "vendor", "team").code == 0
-    result = run("commit")
-    assert result.code == 0, result.err
+    expect(run("commit"), 0)
     assert "hccl_timeout" in app.git("log", "-1", "--format=%s")
     assert "vendor/team/base.toml" in app.git("show", "--name-only", "--format=")
     assert app.git("status", "--short") == ""
     app.git("rm", "-q", "--cached", "npuprof.lock")
     (app.folder / "npuprof.lock").unlink()
-    result = run("commit")
-    assert (result.code, "NP044" in result.err) == (2, True), result.err
+    expect(run("commit"), 2, "NP044")
 
 
-def test_a_preset_of_a_source_may_build_on_its_own_older_release(app: Repo, team: Team, run: Run) -> None:
-    team.publish({"base": 'profile.extends = ["base@1.0.0"]\noptions.deterministic = 1\n'}, "1.1.0")
-    assert run("source", "update", "--yes").code == 0
-    assert "hccl_timeout = 600\n" in run("show", "job").out
-    assert run("check").code == 0
-    assert "hccl_timeout = 600\n" in run("show", "team:base").out
-
-
-@pytest.mark.parametrize("how", ["deleted", "moved"])
-def test_the_lock_decides_what_a_version_is_whatever_becomes_of_its_tag(
-    how: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    app.commit()
-    assert run("release", "pinned", "1.0.0").code == 0
-    team.repo.git("push", "-q", str(team.bare), ":base/v1.0.0")
-    team.repo.git("tag", "-d", "base/v1.0.0")
-    team.publish({"base": BASE.format(7)}, "1.1.0", *(["base/v1.0.0"] if how == "moved" else []))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-    assert run("source", "sync").code == 0
-    assert "hccl_timeout = 600\n" in run("show", "pinned").out
-    assert run("verify", "--tags").code == 0
-    result = run("source", "update", "--yes")
-    assert (result.code, "NP046" in result.err) == ((2, True) if how == "moved" else (0, False)), result.err
-    assert "hccl_timeout = 600\n" in run("show", "pinned").out
-
-
-def test_a_tag_that_moved_is_told_by_a_mirror_that_never_saw_it(
-    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_that_moved_is_told_by_a_mirror_that_never_saw_it(app: Repo, team: Team, run: Run, fresh: Callable[[], Path]) -> None:
     team.repo.commit({"base": BASE.format(7)})
     team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again")
     team.push("--force")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    fresh()
     for words in (("--yes",), ("--frozen",)):
-        result = run("source", "update", *words)
-        assert (result.code, "NP046" in result.err) == (2, True), result.err
+        expect(run("source", "update", *words), 2, "NP046")
     assert run("source", "update", "--moved", "--dry-run").code == 0
     assert "hccl_timeout 600 → 7" in run("source", "update", "--moved", "--yes").out
-
-
-def test_a_commit_that_was_typed_into_the_lock_is_not_kept_by_an_update(app: Repo, run: Run) -> None:
-    lock = app.folder / "npuprof.lock"
-    before = lock.read_text()
-    lock.write_text(before.replace(parse_lock("npuprof.lock", before.encode()).sources["team"].commit, "f" * 40))
-    assert run("source", "update", "--yes").code == 0
-    assert lock.read_text() == before
-
-
-def test_a_repository_that_has_nothing_is_told(app: Repo, run: Run, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
-    result = run("source", "add", "empty", f"file://{tmp_path}/empty.git")
-    assert (result.code, "NP047" in result.err, "none has a name there" in result.err) == (2, True, True), result.err
 
 
 def test_an_update_tells_a_version_of_a_preset_that_moves_alone(app: Repo, team: Team, run: Run) -> None:
@@ -1172,53 +812,40 @@ def test_an_update_tells_a_version_of_a_preset_that_moves_alone(app: Repo, team:
     team.push()
     told = f"team:base@1.0: 1.0.0 ({commit[:7]}) -> 1.0.1 ({commit[:7]})"
     for words, code in (("--frozen", 1), ("--yes", 0)):
-        result = run("source", "update", words)
-        assert (result.code, told in result.out) == (code, True), result.out
+        expect(run("source", "update", words), code, told)
 
 
-def test_an_update_to_another_range_is_compared_with_what_was_locked(app: Repo, team: Team, run: Run) -> None:
+def test_an_update_to_another_range_is_compared_with_what_was_locked(team: Team, run: Run, project: Path) -> None:
     team.publish({"base": BASE.format(60)}, "2.0.0")
-    project = app.folder / "npuprof.toml"
     project.write_text(project.read_text().replace("^1.0", "^2.0"))
     result = run("source", "update", "--yes")
     assert "hccl_timeout 600 → 60" in result.out
     assert "valid again" not in result.out
 
 
-def test_what_is_edited_in_a_copy_is_told_and_seen(app: Repo, run: Run) -> None:
-    assert run("source", "vendor", "team").code == 0
-    app.commit()
-    (app.folder / "vendor/team/base.toml").write_text(BASE.format(1))
-    result = run("check")
-    assert (result.code, "NP049" in result.out) == (2, True), result.out + result.err
-    for words in (("render", "job", "--to", "session"), ("env", "job"), ("show", "job"), ("run", "job", "--", "true")):
-        result = run(*words)
-        assert (result.code, "NP049" in result.err, "npuprof source vendor team" in result.err) == (2, True, True), result.err
-    assert run("show", "own").code == 0
-    assert run("show", "job@HEAD").code == 0
-
-
 @pytest.mark.parametrize(
     ("name", "uses"), [("base.toml", True), (".digests", True), (".npuprof.toml", True), ("other.toml", False), ("more.toml", False)]
 )
-def test_an_edited_copy_is_neither_committed_nor_released_nor_clean_at_a_revision(name: str, uses: bool, app: Repo, run: Run) -> None:
+def test_an_edited_copy_is_neither_read_nor_committed_nor_released_nor_clean_at_a_revision(
+    name: str, uses: bool, app: Repo, run: Run
+) -> None:
     assert run("source", "vendor", "team").code == 0
     app.commit()
     assert run("release", "job", "1.0.0").code == 0
     copy = app.folder / "vendor/team" / name
     copy.write_text((copy.read_text() if copy.exists() else "") + "\n# edited\n")
-    result = run("commit", "-m", "x")
-    assert (result.code, "NP049" in result.err, app.git("log", "--format=%s").count("x")) == (2, True, 0), result.err
+    for words in ("show job", "env job", "render job --to session", "run job -- true") if uses else ("check", "source sync"):
+        expect(run(*words.split()), 2, "NP049", "npuprof source vendor team")
+    assert (run("show", "own").code, run("show", "job@HEAD").code) == (0, 0)
+    expect(run("commit", "-m", "x"), 2, "NP049")
     app.commit(message="edited")
+    assert app.git("log", "--format=%s").count("x") == 0
     app.git("tag", "-a", "job/v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "job/v1.0.0"))
-    result = run("check", "--rev", "HEAD")
-    assert (result.code, "NP049" in result.out) == (2, True), result.out
-    result = run("release", "--all", "--yes")
-    assert (result.code, "NP049" in result.err, "v0.1.0" in app.git("tag")) == (2, True, False), result.err
-    result = run("release", "job", "1.1.0")
-    assert (result.code, "NP049" in result.err) == ((2, True) if uses else (0, False)), result.err
-    result = run("verify", "--tags", "job")
-    assert result.code == int(uses), result.out + result.err
+    expect(run("check", "--rev", "HEAD"), 2, "NP049")
+    expect(run("release", "--all", "--yes"), 2, "NP049")
+    assert "v0.1.0" not in app.git("tag")
+    expect(run("release", "job", "1.1.0"), *((2, "NP049") if uses else (0,)))
+    expect(run("verify", "--tags", "job"), int(uses))
     assert run("check", "--rev", "HEAD~1").code == 0
 
 
@@ -1231,54 +858,18 @@ def test_a_copy_with_other_line_ends_is_what_was_copied(app: Repo, run: Run) -> 
     assert run("source", "sync").code == 0
 
 
-def test_a_preset_of_a_copy_is_read_without_the_others(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuprof.store.sources import vendored
-
+def test_a_lock_that_knows_nothing_of_a_copy_is_out_of_date(run: Run, lock: Path) -> None:
     assert run("source", "vendor", "team").code == 0
-    read: list[str] = []
-    plainly = vendored.read_plain_file
-    monkeypatch.setattr(vendored, "read_plain_file", lambda path: read.append(os.path.basename(path)) or plainly(path))
-    assert run("render", "job", "--to", "session").code == 0
-    assert set(read) <= {".commit", ".digests", "base.toml", ".npuprof.toml", ".npuprof.lock"}
-
-
-def test_a_lock_that_knows_nothing_of_a_copy_is_out_of_date(app: Repo, run: Run) -> None:
-    assert run("source", "vendor", "team").code == 0
-    lock = app.folder / "npuprof.lock"
     lock.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith("copy = ")))
     assert "NP044" in run("show", "job").err
     assert run("source", "update", "--yes").code == 0
     assert run("show", "job").code == 0
 
 
-def test_a_version_that_was_yanked_since_it_was_locked_is_told_on_update(app: Repo, team: Team, run: Run) -> None:
-    team.publish({}, "1.1.0")
-    assert run("source", "update", "--yes").code == 0
-    team.repo.git("tag", "-a", "v1.1.0.yanked", "-m", "it is slow")
-    team.push()
-    assert "team 1.1.0 was yanked: it is slow" in run("source", "update", "--yes").err
-
-
-def test_a_byte_order_mark_stays(app: Repo, team: Team, run: Run) -> None:
-    path = app.folder / "npuprof.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert run("source", "add", "second", team.url).code == 0
-    assert run("source", "remove", "second").code == 0
-    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-
-
-def test_sources_in_one_line_are_asked_to_be_tables(app: Repo, team: Team, run: Run) -> None:
-    (app.folder / "npuprof.toml").write_text(f'sources = {{ team = {{ url = "{team.url}", rev = "^1.0" }} }}\n')
-    result = run("source", "add", "second", team.url)
-    assert result.code in (0, 2), result.err
-
-
-def test_the_verbs_of_sources_ask_for_the_npuprof_that_is_needed_too(app: Repo, team: Team, run: Run) -> None:
-    path = app.folder / "npuprof.toml"
-    path.write_text(f'requires = ">=99"\n{path.read_text()}')
-    for words in (("add", "x", team.url), ("update", "--yes"), ("sync",), ("list",), ("vendor", "team"), ("remove", "team")):
-        result = run("source", *words)
-        assert (result.code, "NP041" in result.err) == (2, True), words
+def test_sources_in_one_line_are_asked_to_be_tables(team: Team, run: Run, project: Path) -> None:
+    project.write_text(text := f'sources = {{ team = {{ url = "{team.url}", rev = "^1.0" }} }}\n')
+    expect(run("source", "add", "second", team.url), 2, "NP922", "write each source as a table: [sources.team]")
+    assert project.read_text() == text
 
 
 def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> None:
@@ -1310,13 +901,8 @@ def test_a_caret_stays_below_what_it_points_at_where_something_before_it_is_hidd
 
 
 def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(app: Repo, team: Team, run: Run) -> None:
-    team.repo.write({
-        "gone": 'profile.extends = ["bsae"]\n',
-        "late": 'profile.extends = ["base@9.0.0"]\n',
-        "power": 'env.LD_PRELOAD = "/x.so"\n',
-        "old": "options.op_debug_level = 1\n",
-    })  # fmt: skip
-    team.publish({}, "1.1.0")
+    lost = {"gone": 'profile.extends = ["bsae"]\n', "late": 'profile.extends = ["base@9.0.0"]\n'}
+    team.publish({**lost, "power": 'env.LD_PRELOAD = "/x.so"\n', "old": "options.op_debug_level = 1\n"}, "1.1.0")
     for name in ("gone", "late", "power", "old"):
         app.write({name: f'profile.extends = ["team:{name}"]\n'})
     app.write({"wrong": 'profile.extends = ["team:bsae"]\n', "job": None})
@@ -1333,26 +919,15 @@ def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(app: Repo, team:
     assert "NP101" not in result.out, "what was broken before is no news"
 
 
-def test_a_link_in_a_source_is_cited_by_its_name(app: Repo, team: Team, run: Run) -> None:
-    folder = team.repo.folder / "profiles"
-    (folder / "link.toml").symlink_to("base.toml")
-    (folder / "out.toml").symlink_to("../README.toml")
-    (folder / "gone.toml").symlink_to("nothing.toml")
-    (folder / "round.toml").symlink_to("round.toml")
+def test_a_link_in_a_source_is_cited_by_its_name_and_one_out_of_it_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
+    for name, target in (("link", "base.toml"), ("out", "../README.toml"), ("gone", "nothing.toml"), ("round", "round.toml")):
+        (team.repo.folder / f"profiles/{name}.toml").symlink_to(target)
     team.publish({}, "1.1.0")
-    assert run("source", "update", "--yes").code == 0
-    assert "# team@1.1.0:profiles/link.toml:5" in run("show", "team:link", "--origin").out
+    expect(run("source", "update", "--yes"), 0, "team:out cannot be read: ")
+    expect(run("source", "add", "again", team.url), 0, "again:out cannot be read: ")
+    expect(run("show", "team:link", "--origin"), 0, "# team@1.1.0:profiles/link.toml:5")
     for name in ("out", "gone", "round"):
-        result = run("show", f"team:{name}")
-        assert (result.code, f"team@1.1.0:profiles/{name}.toml: error NP005:" in result.err) == (2, True), result.err
-
-
-def test_a_source_that_is_not_here_is_told_once(app: Repo, run: Run) -> None:
-    app.write({"two": 'profile.extends = ["team:base", "team:other"]\n'})
-    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    for words in (("show", "two"), ("render", "two"), ("check",), ("list",), ("diff", "two", "job"), ("explain", "two", "hccl_timeout")):
-        result = run(*words)
-        assert (result.out + result.err).count("NP043") == 1, words
+        expect(run("show", f"team:{name}"), 2, f"team@1.1.0:profiles/{name}.toml: error NP005:")
 
 
 def test_a_tree_shows_what_presets_of_a_source_extend(
@@ -1371,29 +946,13 @@ def test_a_tree_shows_what_presets_of_a_source_extend(
     assert run("list", "--tree", "--store", "tools:").out == "tools/core:base (1.0.0)\n`-- tools:wide\n    `-- tools:wider\n"
 
 
-@pytest.mark.parametrize("words", [("--path", "nope"), ("--path", "../.."), ("--rev", "^9"), ("--rev", "nope"), ("--rev", "a:b")])
-def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tuple[str, ...], app: Repo, team: Team, run: Run) -> None:
-    result = run("source", "add", "x", team.url, *words)
-    assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
-
-
-def test_a_link_out_of_the_store_of_a_source_is_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
-    (team.repo.folder / "profiles/out.toml").symlink_to("../README.toml")
-    team.publish({}, "1.1.0")
-    told = "team:out cannot be read: "
-    assert told in run("source", "update", "--yes").err
-    result = run("source", "add", "again", team.url)
-    assert (result.code, told.replace("team:", "again:") in result.err) == (0, True), result.err
-
-
 @pytest.mark.parametrize("words", [("update",), ("list",), ("vendor", "team"), ("remove", "team"), ("add", "x", "/srv/x")])
 def test_in_a_repository_without_a_work_tree_it_is_said_that_there_is_none(
     words: tuple[str, ...], app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subprocess.run(["git", "clone", "-q", "--bare", app.folder, tmp_path / "app.git"], check=True)
     monkeypatch.chdir(tmp_path / "app.git")
-    result = run("source", *words)
-    assert (result.code, "has no work tree" in result.err, "npuprof source sync" in result.err) == (2, True, True), result.err
+    expect(run("source", *words), 2, "has no work tree", "npuprof source sync")
     assert run("source", "sync").code == 0
 
 
@@ -1417,28 +976,4 @@ def test_a_preset_of_the_store_does_not_build_on_one_outside_of_it(
         assert [(one["path"].rpartition(":")[2], one["line"], one["profiles"]) for one in told] == [("profiles/heir.toml", 1, ["heir"])]
     monkeypatch.chdir(app.folder)
     assert run("source", "update", "--yes").code == 0
-    result = run("show", "team:heir")
-    assert (result.code, "NP101" in result.err) == (2, True), result.err
-    assert "team@1.1.0" in result.err
-
-
-def test_a_yanked_version_that_the_lock_does_not_name_is_told_too(app: Repo, team: Team, run: Run) -> None:
-    app.write({"job": 'profile.extends = ["team:base@1.0.0"]\n'})
-    team.repo.git("tag", "-a", "base/v1.0.0.yanked", "-m", "it is slow")
-    team.push()
-    assert run("source", "update", "--yes").code == 0
-    lock = app.folder / "npuprof.lock"
-    kept = [line for line in lock.read_text().splitlines(keepends=True) if "base@1.0.0" not in line]
-    assert len(kept) < len(lock.read_text().splitlines())
-    lock.write_text("".join(kept))
-    told = run("check", "job")
-    assert "NP704" in told.out, told.err
-    assert "it is slow" in told.out
-
-
-def test_a_moved_tag_is_not_taken_by_what_takes_nothing(app: Repo, team: Team, run: Run) -> None:
-    team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again", team.publish({"base": BASE.format(700)}))
-    team.repo.git("push", "-q", "-f", str(team.bare), "--tags")
-    refused = run("source", "update", "--moved", "--frozen")
-    assert (refused.code, "--moved takes tags" in refused.err) == (2, True)
-    assert "NP046" in run("source", "update", "--frozen").err
+    expect(run("show", "team:heir"), 2, "NP101", "team@1.1.0")
