@@ -72,15 +72,12 @@ def test_one_fault_of_a_base_is_told_once(base: str | None, told: str, repo: Rep
 @pytest.mark.parametrize(
     ("address", "link"),
     [
-        ("javascript:alert(1)", ""),
-        ("https://x) [y](z", ""),
-        ("github.com/a/b", ""),
-        ("https://a b", ""),
+        ("javascript:alert(1)", ""), ("https://x) [y](z", ""), ("github.com/a/b", ""), ("https://a b", ""),
         ("https://github.com/a/b", "https://github.com/a/b/blob/"),
         ("https://git.example.org/a/b/-", "https://git.example.org/a/b/-/blob/"),
         ("https://gitlab.com/a/b", "https://gitlab.com/a/b/-/blob/"),
     ],
-)
+)  # fmt: skip
 def test_only_an_address_is_linked_and_each_service_has_its_own_form(address: str, link: str, repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(1, "fp16")})
     repo.commit({"base": BASE.format(2, "fp16")})
@@ -129,17 +126,11 @@ def test_the_head_says_once_what_is_compared_by_short_ids(repo: Repo, run: Run) 
 @pytest.mark.parametrize(
     ("path", "owners"),
     [
-        ("profiles/a.toml", ("@all",)),
-        ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
-        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")),
-        ("profiles/free/a.toml", ()),
-        ("x/secret.toml", ("@secret",)),
-        ("one/a.toml", ("@one",)),
-        ("one/two/a.toml", ("@all",)),
-        ("a/b/c/deep.toml", ("@deep",)),
-        ("with blank/a.toml", ("@blank",)),
+        ("profiles/a.toml", ("@all",)), ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")), ("profiles/free/a.toml", ()), ("x/secret.toml", ("@secret",)),
+        ("one/a.toml", ("@one",)), ("one/two/a.toml", ("@all",)), ("a/b/c/deep.toml", ("@deep",)), ("with blank/a.toml", ("@blank",)),
     ],
-)
+)  # fmt: skip
 def test_owners_are_those_of_the_last_line_that_matches(path: str, owners: tuple[str, ...]) -> None:
     text = (
         "# all\n* @all\n[Section][2] @no\nprofiles/job/ @jobs nlp@example.org # both\n/profiles/free/\n"

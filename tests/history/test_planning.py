@@ -47,13 +47,10 @@ def plan(run: Run, *words: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("extends", "order"),
     [
-        ({}, []),
-        ({"b": ["a"], "a": []}, [["a"], ["b"]]),
-        ({"c": ["b"], "b": ["a"], "a": [], "z": []}, [["a", "z"], ["b"], ["c"]]),
-        ({"a": ["gone"], "b": ["b"]}, [["a", "b"]]),
-        ({"a": ["b"], "b": ["a"], "c": ["b"]}, [["a"], ["b"], ["c"]]),
+        ({}, []), ({"b": ["a"], "a": []}, [["a"], ["b"]]), ({"c": ["b"], "b": ["a"], "a": [], "z": []}, [["a", "z"], ["b"], ["c"]]),
+        ({"a": ["gone"], "b": ["b"]}, [["a", "b"]]), ({"a": ["b"], "b": ["a"], "c": ["b"]}, [["a"], ["b"], ["c"]]),
     ],
-)
+)  # fmt: skip
 def test_parents_come_first_and_circles_end(extends: dict[str, list[str]], order: list[list[str]]) -> None:
     assert sort_parents_first(extends) == order
 
@@ -66,21 +63,15 @@ _MILD = RULE.format("hccl_timeout > 0", "warning", "m")
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("", _STRICT, ["major", "2.0.0"]),
-        ("", _MILD, ["minor", "1.1.0"]),
-        (_MILD, _STRICT, ["major", "2.0.0"]),
-        (_STRICT, _MILD, ["minor", "1.1.0"]),
-        (_STRICT, "", ["minor", "1.1.0"]),
+        ("", _STRICT, ["major", "2.0.0"]), ("", _MILD, ["minor", "1.1.0"]), (_MILD, _STRICT, ["major", "2.0.0"]),
+        (_STRICT, _MILD, ["minor", "1.1.0"]), (_STRICT, "", ["minor", "1.1.0"]),
         (_STRICT, RULE.format("hccl_timeout > 1", "error", "m"), ["major", "2.0.0"]),
         (_STRICT, RULE.format("hccl_timeout > 0", "error", "other"), ["patch", "1.0.1"]),
-        ("", 'requires = ">=0.0.1"\n', ["major", "2.0.0"]),
-        ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
-        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["major", "2.0.0"]),
-        ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
-        ("", "# a word\n", ["patch", "1.0.1"]),
-        (_STRICT, _STRICT, None),
+        ("", 'requires = ">=0.0.1"\n', ["major", "2.0.0"]), ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["major", "2.0.0"]), ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
+        ("", "# a word\n", ["patch", "1.0.1"]), (_STRICT, _STRICT, None),
     ],
-)
+)  # fmt: skip
 def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(
     before: str, after: str, expected: list[str] | None, repo: Repo, run: Run
 ) -> None:
@@ -213,14 +204,11 @@ def test_nothing_is_tagged_without_a_yes(repo: Repo, run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "release names no preset"),
-        (["--changed", "--all"], "two ways"),
-        (["--changed", "base"], "'base' has no place beside --changed"),
-        (["--all", "base"], "'base' is not a version"),
-        (["--all", "1.0.0", "x"], "'1.0.0 x' has no place beside --all"),
-        (["base", "--yes"], "--yes belongs to --changed and --all"),
+        ([], "release names no preset"), (["--changed", "--all"], "two ways"),
+        (["--changed", "base"], "'base' has no place beside --changed"), (["--all", "base"], "'base' is not a version"),
+        (["--all", "1.0.0", "x"], "'1.0.0 x' has no place beside --all"), (["base", "--yes"], "--yes belongs to --changed and --all"),
     ],
-)
+)  # fmt: skip
 def test_words_without_a_place_are_refused(words: list[str], said: str, repo: Repo, run: Run) -> None:
     expect(run("release", *words), 2, said)
     assert repo.git("tag") == ""

@@ -316,15 +316,11 @@ def spoil(repo: Repo, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "code", "said", "shown"),
     [
-        ("nothing", 0, "", 0),
-        ("zero digest", 1, "heir 1.1.0 has another digest than its tag holds", 0),
+        ("nothing", 0, "", 0), ("zero digest", 1, "heir 1.1.0 has another digest than its tag holds", 0),
         ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
-        ("no digest", 1, "the tag heir/v1.1.0 holds no digest", 0),
-        ("two digests", 1, "malformed: Digest is recorded twice", 2),
-        ("no form", 1, "malformed: Digest-Form is missing", 2),
-        ("a later form", 2, "in form 99, which this npuprof does not know", 0),
-        ("no parent", 1, "does not record what base@1 was", 0),
-        ("broken parent", 1, "malformed: Parent: ", 2),
+        ("no digest", 1, "the tag heir/v1.1.0 holds no digest", 0), ("two digests", 1, "malformed: Digest is recorded twice", 2),
+        ("no form", 1, "malformed: Digest-Form is missing", 2), ("a later form", 2, "in form 99, which this npuprof does not know", 0),
+        ("no parent", 1, "does not record what base@1 was", 0), ("broken parent", 1, "malformed: Parent: ", 2),
         ("a parent too many", 1, "records base@2, which nothing in it extends", 0),
         ("a parent outside its range", 1, "was made with base 2.0.0", 0),
         ("another version of a parent", 1, "was made with base 1.0.0 at", 0),
@@ -332,13 +328,11 @@ def spoil(repo: Repo, how: str) -> None:
         ("moved", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
         ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
         ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
-        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0),
-        ("on a tree", 1, "names no commit", 2),
-        ("parent moved", 1, "was made with base 1.1.0 at", 0),
-        ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
+        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0), ("on a tree", 1, "names no commit", 2),
+        ("parent moved", 1, "was made with base 1.1.0 at", 0), ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
         ("tag missing", 2, "missing", 2),
     ],
-)
+)  # fmt: skip
 def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, how: str, code: int, said: str, shown: int) -> None:
     spoil(ranged, how)
     expect(run("verify", "--tags", "heir"), code, said)

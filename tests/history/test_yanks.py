@@ -70,15 +70,10 @@ def test_what_was_released_with_a_version_keeps_it(repo: Repo, run: Run) -> None
 @pytest.mark.parametrize(
     ("yanked", "told"),
     [
-        ([], set()),
-        (["base@1.1.0"], {"exact"}),
-        (["base@1.0.0"], set()),
-        (["base@1.0.0", "base@1.1.0"], {"exact", "range"}),
-        (["@5.0.0"], {"store"}),
-        (["v5.0.0"], {"store"}),
-        (["base@2.0.0-rc.1"], set()),
+        ([], set()), (["base@1.1.0"], {"exact"}), (["base@1.0.0"], set()), (["base@1.0.0", "base@1.1.0"], {"exact", "range"}),
+        (["@5.0.0"], {"store"}), (["v5.0.0"], {"store"}), (["base@2.0.0-rc.1"], set()),
     ],
-)
+)  # fmt: skip
 def test_heirs_of_yanked_versions_are_warned(yanked: list[str], told: set[str], repo: Repo, run: Run) -> None:
     for version in yanked:
         assert run("yank", version, "--why", "it is slow").code == 0
@@ -111,17 +106,14 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["base@1.1.0"], "Missing option '--why'"),
-        (["base@1.1.0", "--why", " "], "--why gives no reason"),
+        (["base@1.1.0"], "Missing option '--why'"), (["base@1.1.0", "--why", " "], "--why gives no reason"),
         (["base@9.9.9", "--why", "x"], "base has no released version 9.9.9"),
-        (["base@1", "--why", "x"], "A version is yanked by its whole number"),
-        (["base", "--why", "x"], "write base@2.0.0-rc.1"),
+        (["base@1", "--why", "x"], "A version is yanked by its whole number"), (["base", "--why", "x"], "write base@2.0.0-rc.1"),
         (["bose@1.0.0", "--why", "x"], "bose has no released version 1.0.0"),
-        (["plain@1.0.0", "--why", "x"], "plain has no released version 1.0.0"),
-        (["@3.0.0", "--why", "x"], "released are 5.0.0"),
+        (["plain@1.0.0", "--why", "x"], "plain has no released version 1.0.0"), (["@3.0.0", "--why", "x"], "released are 5.0.0"),
         (["team:base@1.0.0", "--why", "x"], "yank takes a preset of this repository"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_yanked_is_refused(words: list[str], said: str, repo: Repo, run: Run) -> None:
     before = repo.git("for-each-ref")
     expect(run("yank", *words), 2, said)

@@ -508,18 +508,11 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (Fix(1), Fix(True), False),
-        (Fix(1), Fix(1.0), False),
-        (Fix([1]), Fix([True]), False),
-        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True),
-        (Fix(float("nan")), Fix(float("nan")), True),
-        (Fix(0.5), Fix(0.5), True),
-        (Fix([1]), Fix((1,)), False),
-        (Fix("1"), Fix(1), False),
-        (Place("a", 1), Place("a", 1, 0), True),
-        (Place("a", 1), Fix("a"), False),
+        (Fix(1), Fix(True), False), (Fix(1), Fix(1.0), False), (Fix([1]), Fix([True]), False),
+        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True), (Fix(float("nan")), Fix(float("nan")), True), (Fix(0.5), Fix(0.5), True),
+        (Fix([1]), Fix((1,)), False), (Fix("1"), Fix(1), False), (Place("a", 1), Place("a", 1, 0), True), (Place("a", 1), Fix("a"), False),
     ],
-)
+)  # fmt: skip
 def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool) -> None:
     assert (one == other) is same
     assert not same or hash(one) == hash(other)

@@ -37,33 +37,19 @@ def hub(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 #: What is asked in the bare repository, the exit code, and what is said.
 ASKED = {
-    "show leaf@HEAD~1": (0, "hccl_timeout = 600"),
-    "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
-    "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"),
-    "env leaf@main": (0, "NPUPROF_HCCL_TIMEOUT"),
-    "log leaf": (0, "hccl_timeout 1800 → 600"),
-    "blame leaf@HEAD": (0, "Ada"),
-    "explain leaf@HEAD hccl_timeout": (0, "hccl_timeout = 700"),
-    "diff --rev HEAD~2..HEAD~1": (0, "hccl_timeout 1800 → 600"),
-    "list --versions": (0, "1.0.0"),
-    "check --rev HEAD": (1, "NP203"),
-    "check --rev HEAD leaf": (0, "1 preset checked"),
-    "check --rev main --store team/presets": (0, "1 preset checked"),
+    "show leaf@HEAD~1": (0, "hccl_timeout = 600"), "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
+    "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"), "env leaf@main": (0, "NPUPROF_HCCL_TIMEOUT"),
+    "log leaf": (0, "hccl_timeout 1800 → 600"), "blame leaf@HEAD": (0, "Ada"), "explain leaf@HEAD hccl_timeout": (0, "hccl_timeout = 700"),
+    "diff --rev HEAD~2..HEAD~1": (0, "hccl_timeout 1800 → 600"), "list --versions": (0, "1.0.0"), "check --rev HEAD": (1, "NP203"),
+    "check --rev HEAD leaf": (0, "1 preset checked"), "check --rev main --store team/presets": (0, "1 preset checked"),
     "show own@main --store team/presets": (0, "hccl_timeout = 7"),
-    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"),
-    "list": (2, "has no work tree"),
-    "show leaf": (2, "npuprof show leaf@HEAD"),
-    "check": (2, "npuprof check --rev HEAD"),
-    "diff --rev HEAD~1": (2, "has no work tree"),
-    "set leaf hccl_timeout=5": (2, "has no work tree"),
-    "commit": (2, "has no work tree"),
-    "release leaf 2.0.0": (2, "has no work tree"),
-    "restore leaf@HEAD~1 -o -": (0, "extends"),
-    "new fresh --extends leaf": (2, "has no work tree"),
-    "migrate leaf --cann 9.0.0": (2, "has no work tree"),
-    "trust": (2, "has no work tree"),
+    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"), "list": (2, "has no work tree"),
+    "show leaf": (2, "npuprof show leaf@HEAD"), "check": (2, "npuprof check --rev HEAD"), "diff --rev HEAD~1": (2, "has no work tree"),
+    "set leaf hccl_timeout=5": (2, "has no work tree"), "commit": (2, "has no work tree"), "release leaf 2.0.0": (2, "has no work tree"),
+    "restore leaf@HEAD~1 -o -": (0, "extends"), "new fresh --extends leaf": (2, "has no work tree"),
+    "migrate leaf --cann 9.0.0": (2, "has no work tree"), "trust": (2, "has no work tree"),
     "show bert-training --store builtin:": (0, "BERT"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "place"), product_at_night(3, ASKED, ["top", "inside", "named by GIT_DIR"]))

@@ -65,18 +65,11 @@ def test_a_glob_names_files_outside_the_store(glob: str, taken: str, left: str, 
 @pytest.mark.parametrize(
     ("glob", "fault"),
     [
-        ("jobs/x", "must end in .toml"),
-        ("/jobs/x.toml", "no path below"),
-        ("../x.toml", "no path below"),
-        ("a//x.toml", "no path below"),
-        ("a/?.toml", "holds '?'"),
-        ("a/[xy].toml", "holds '['"),
-        ("a**/x.toml", "beside other characters"),
-        ("jobs/**.toml", "beside other characters"),
-        (".ci/x.toml", "begins with '.'"),
-        ("jobs/-x/p.toml", "begins with '.' or '-'"),
+        ("jobs/x", "must end in .toml"), ("/jobs/x.toml", "no path below"), ("../x.toml", "no path below"), ("a//x.toml", "no path below"),
+        ("a/?.toml", "holds '?'"), ("a/[xy].toml", "holds '['"), ("a**/x.toml", "beside other characters"),
+        ("jobs/**.toml", "beside other characters"), (".ci/x.toml", "begins with '.'"), ("jobs/-x/p.toml", "begins with '.' or '-'"),
     ],
-)
+)  # fmt: skip
 def test_a_glob_that_could_take_nothing_is_an_error(glob: str, fault: str, repo: Repo, run: Run) -> None:
     write(repo.folder, {"npuprof.toml": f"presets = [{json.dumps(glob)}]\n"})
     repo.commit({"base": BASE})
@@ -124,26 +117,19 @@ def test_work_tree_commit_and_names_agree_on_what_a_glob_takes(repo: Repo) -> No
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("list",), 0, "jobs/x/preset"),
-        (("list", "--tree"), 0, "`-- jobs/x/preset"),
-        (("show", "jobs/x/preset", "--origin"), 0, "# jobs/x/preset.toml:4"),
-        (("show", "jobs/x/preset.toml"), 0, "hccl_timeout = 1800"),
+        (("list",), 0, "jobs/x/preset"), (("list", "--tree"), 0, "`-- jobs/x/preset"),
+        (("show", "jobs/x/preset", "--origin"), 0, "# jobs/x/preset.toml:4"), (("show", "jobs/x/preset.toml"), 0, "hccl_timeout = 1800"),
         (("show", "jobs/x/preset@HEAD", "--origin"), 0, ":jobs/x/preset.toml:4"),
-        (("explain", "jobs/x/preset", "hccl_timeout"), 0, "base (profiles/base.toml:4)"),
-        (("check",), 0, "2 presets checked"),
-        (("check", "jobs/x/preset.toml"), 0, "1 preset checked"),
-        (("check", "--rev", "HEAD", "jobs/x/preset.toml"), 0, "1 preset checked"),
+        (("explain", "jobs/x/preset", "hccl_timeout"), 0, "base (profiles/base.toml:4)"), (("check",), 0, "2 presets checked"),
+        (("check", "jobs/x/preset.toml"), 0, "1 preset checked"), (("check", "--rev", "HEAD", "jobs/x/preset.toml"), 0, "1 preset checked"),
         (("render", "jobs/x/preset", "--to", "json"), 0, '"hccl_timeout": 1800'),
-        (("diff", "base", "jobs/x/preset"), 0, "+ deterministic 1"),
-        (("diff", "--rev", "HEAD"), 0, "0 presets differ, 2 do not"),
-        (("log", "jobs/x/preset"), 0, "via jobs/x/preset.toml:4"),
-        (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
+        (("diff", "base", "jobs/x/preset"), 0, "+ deterministic 1"), (("diff", "--rev", "HEAD"), 0, "0 presets differ, 2 do not"),
+        (("log", "jobs/x/preset"), 0, "via jobs/x/preset.toml:4"), (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
         (("release", "jobs/x/preset", "--dry-run"), 0, "jobs/x/preset/v1.0.0"),
         (("restore", "jobs/x/preset@HEAD", "--dry-run"), 0, "deterministic = 1"),
-        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"),
-        (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
+        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"), (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
     ],
-)
+)  # fmt: skip
 def test_every_verb_knows_a_preset_outside_the_store(words: tuple[str, ...], code: int, expected: str, team: Repo, run: Run) -> None:
     expect(run(*words), code, expected)
 

@@ -56,13 +56,10 @@ def test_what_a_sparse_checkout_keeps_out_is_neither_removed_nor_missing(sparse:
 
 #: The attribute, and what the work tree has.
 CONVERTED = {
-    "a filter, run before": ("filter=mark", b"# HERE\nx\n"),
-    "an id put in": ("ident", b"# $Id$\n"),
-    "an encoding": ("working-tree-encoding=UTF-8", b"# a\n"),
-    "mixed line endings": ("text", b"# a\r\n# b\n"),
-    "carriage returns on checkout": ("text eol=crlf", b"# a\n# b\n"),
-    "no conversion": ("-text", b"# a\r\n# b\n"),
-}
+    "a filter, run before": ("filter=mark", b"# HERE\nx\n"), "an id put in": ("ident", b"# $Id$\n"),
+    "an encoding": ("working-tree-encoding=UTF-8", b"# a\n"), "mixed line endings": ("text", b"# a\r\n# b\n"),
+    "carriage returns on checkout": ("text eol=crlf", b"# a\n# b\n"), "no conversion": ("-text", b"# a\r\n# b\n"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("told", CONVERTED)

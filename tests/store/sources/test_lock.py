@@ -53,14 +53,11 @@ UNSEALED = "npuprof.lock has no fitting seals for the source 'team'"
 @pytest.mark.parametrize(
     ("pattern", "replacement"),
     [
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"'),
-        (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"'),
-        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"'),
-        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"'),
-        (r'"base@1\.1" = "[0-9a-f]{16}"\n', ""),
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"'), (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"'),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"'), (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"'), (r'"base@1\.1" = "[0-9a-f]{16}"\n', ""),
         (r"\[sources\.team\.seals\]\n.*\n", ""),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("words", ["show pinned", "check", "source sync", "commit -m x", "release own 1.0.0"])
 def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_reads_it(
     words: str, pattern: str, replacement: str, pinned: Repo, team: Team, run: Run
@@ -164,15 +161,11 @@ def withdraw(team: Team) -> Callable[[str], None]:
 @pytest.mark.parametrize(
     ("tags", "reference", "rev", "told"),
     [
-        ("v1.1.0-yanked", "base", "^1.0", 'tag = "v1.1.0"'),
-        ("base/v1.1.0 base/v1.1.0-yanked", "base@1", "^1.0", '"base@1" = "1.1.0 '),
-        ("base/v1.1.0", "base@1", "^1.0", '"base@1" = "1.0.0 '),
-        ("base/v1.1.0", "base@1.1.0", "^1.0", ""),
-        ("try/one", "base@try/one", "^1.0", ""),
-        ("one", "base", "one~1", ""),
-        ("v1.1.0", "base", "^1.0", 'tag = "v1.0.0"'),
+        ("v1.1.0-yanked", "base", "^1.0", 'tag = "v1.1.0"'), ("base/v1.1.0 base/v1.1.0-yanked", "base@1", "^1.0", '"base@1" = "1.1.0 '),
+        ("base/v1.1.0", "base@1", "^1.0", '"base@1" = "1.0.0 '), ("base/v1.1.0", "base@1.1.0", "^1.0", ""),
+        ("try/one", "base@try/one", "^1.0", ""), ("one", "base", "one~1", ""), ("v1.1.0", "base", "^1.0", 'tag = "v1.0.0"'),
     ],
-)
+)  # fmt: skip
 def test_what_a_source_has_withdrawn_is_chosen_by_no_machine(
     tags: str, reference: str, rev: str, told: str, app: Repo, team: Team, run: Run, withdraw: Callable[[str], None],
     fresh: Callable[[], Path], lock: Path, project: Path,

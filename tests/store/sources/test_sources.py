@@ -30,24 +30,14 @@ from support.teams import BASE, Team, offline
 @pytest.mark.parametrize(
     ("text", "yes", "no"),
     [
-        ("^2.1", "2.1.0 2.1.9 2.9.0", "2.0.9 3.0.0 1.9.9 2.2.0-rc.1"),
-        ("^0.2.3", "0.2.3 0.2.9", "0.2.2 0.3.0"),
-        ("^0.0.3", "0.0.3", "0.0.4"),
-        ("^0", "0.0.1 0.9.0", "1.0.0"),
-        ("~2.1.3", "2.1.3 2.1.9", "2.2.0 2.1.2"),
-        (">=2.0,<3", "2.0.0 2.9.9", "3.0.0 1.9.9"),
-        (" >= 2.0 , < 3 ", "2.0.0", "3.0.0"),
-        (">2.1", "2.2.0 3.0.0", "2.1.0 2.1.9"),
-        ("<=2.1", "2.1.9 1.0.0", "2.2.0"),
-        ("<2.1", "2.0.9", "2.1.0"),
-        ("2.1.0", "2.1.0", "2.1.1"),
-        ("=2.1", "2.1.0 2.1.9", "2.2.0"),
-        ("2", "2.0.0 2.9.9", "3.0.0"),
-        ("*", "0.0.1 9.9.9", "1.0.0-rc.1"),
-        ("2.0.0-rc.1", "2.0.0-rc.1", "2.0.0 2.0.0-rc.2"),
+        ("^2.1", "2.1.0 2.1.9 2.9.0", "2.0.9 3.0.0 1.9.9 2.2.0-rc.1"), ("^0.2.3", "0.2.3 0.2.9", "0.2.2 0.3.0"),
+        ("^0.0.3", "0.0.3", "0.0.4"), ("^0", "0.0.1 0.9.0", "1.0.0"), ("~2.1.3", "2.1.3 2.1.9", "2.2.0 2.1.2"),
+        (">=2.0,<3", "2.0.0 2.9.9", "3.0.0 1.9.9"), (" >= 2.0 , < 3 ", "2.0.0", "3.0.0"), (">2.1", "2.2.0 3.0.0", "2.1.0 2.1.9"),
+        ("<=2.1", "2.1.9 1.0.0", "2.2.0"), ("<2.1", "2.0.9", "2.1.0"), ("2.1.0", "2.1.0", "2.1.1"), ("=2.1", "2.1.0 2.1.9", "2.2.0"),
+        ("2", "2.0.0 2.9.9", "3.0.0"), ("*", "0.0.1 9.9.9", "1.0.0-rc.1"), ("2.0.0-rc.1", "2.0.0-rc.1", "2.0.0 2.0.0-rc.2"),
         (">=2.0.0-rc.1", "2.0.0-rc.1 2.0.0-rc.2 2.0.0 3.0.0", "2.0.0-beta 3.0.0-rc.1"),
     ],
-)
+)  # fmt: skip
 def test_a_range_means_its_versions_and_no_others(text: str, yes: str, no: str) -> None:
     wanted = parse_version_range(text)
     assert wanted is not None
@@ -69,29 +59,22 @@ def test_what_is_no_range_is_a_revision(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("requires = 3\n", "'requires' must be a text"),
-        ('requires = "soon"\n', "is no range of versions"),
-        ('presets = ["../x.toml"]\n', "is no path below"),
-        ('presets = ["x"]\n', "must end in .toml"),
-        ("requirs = 1\n", "did you mean 'requires'"),
-        ("sources = 1\n", "'sources' must be a table"),
-        ("[sources]\nteam = 1\n", "the source 'team' must be a table"),
-        ("[sources.team]\n", "'url' is missing in [sources.team]"),
-        ('[sources.team]\nurl = "ext::sh -c id"\n', "ext::"),
-        ('[sources.team]\nurl = "http://host/x.git"\n', "http"),
-        ('[sources.team]\nurl = "../x"\n', "relative path"),
-        ('[sources.team]\nurl = "https://me:secret@host/x.git"\n', "credentials"),
+        ("requires = 3\n", "'requires' must be a text"), ('requires = "soon"\n', "is no range of versions"),
+        ('presets = ["../x.toml"]\n', "is no path below"), ('presets = ["x"]\n', "must end in .toml"),
+        ("requirs = 1\n", "did you mean 'requires'"), ("sources = 1\n", "'sources' must be a table"),
+        ("[sources]\nteam = 1\n", "the source 'team' must be a table"), ("[sources.team]\n", "'url' is missing in [sources.team]"),
+        ('[sources.team]\nurl = "ext::sh -c id"\n', "ext::"), ('[sources.team]\nurl = "http://host/x.git"\n', "http"),
+        ('[sources.team]\nurl = "../x"\n', "relative path"), ('[sources.team]\nurl = "https://me:secret@host/x.git"\n', "credentials"),
         ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is no folder below the top"),
         ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is no range of versions and no revision"),
         ('[sources.team]\nurl = "file:///x"\nrules = 1\n', "'rules' in [sources.team] must be true or false"),
         ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below that of npuprof.toml"),
         ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
         ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
-        ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "is there already"),
-        ("[sources\n", "NP001"),
+        ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "is there already"), ("[sources\n", "NP001"),
         ("\xff", "NP002"),
     ],
-)
+)  # fmt: skip
 def test_what_npuprof_toml_cannot_say_is_told_at_its_place(text: str, told: str, app: Repo, run: Run) -> None:
     (app.folder / "npuprof.toml").write_bytes(text.encode("latin-1"))
     for words in (("list",), ("check",), ("render", "own"), ("source", "list"), ("source", "sync")):
@@ -102,23 +85,13 @@ def test_what_npuprof_toml_cannot_say_is_told_at_its_place(text: str, told: str,
 
 
 SECRETS = [
-    'url = ["https://me:secret@host/x.git"]',
-    'url = "https://me:secret@host/x.git',
-    'url = https://me:secret@host/x.git',
-    'url = "file:///x" https://me:secret@host/x.git',
-    'ulr = "https://me:secret@host/x.git"',
-    'ulr = "me:secret@host:x.git"',
-    'url = "https://me:sec/ret secret@host/x.git"',
-    'url = "https://me\\u003asecret@host/x.git"',
-    'url = "https://ghp_secretsecret@host/x.git"',
-    'url = "https://host/x?token=secret"',
-    'url = "file:///x"\nrev = "https://me:secret@host/x.git"',
-    'url = "file:///x"\nrev = "me:secret@host/x.git"',
-    'url = "file:///x"\npath = "https://me:secret@host/x.git"',
-    'url = "file:///x"\npassword = "secret"',
-    '"https://me:secret@host" = 1',
-    '{ url = "https://me:secret@host" }',
-    'url = { a = "https://me:secret@host" }',
+    'url = ["https://me:secret@host/x.git"]', 'url = "https://me:secret@host/x.git', 'url = https://me:secret@host/x.git',
+    'url = "file:///x" https://me:secret@host/x.git', 'ulr = "https://me:secret@host/x.git"', 'ulr = "me:secret@host:x.git"',
+    'url = "https://me:sec/ret secret@host/x.git"', 'url = "https://me\\u003asecret@host/x.git"',
+    'url = "https://ghp_secretsecret@host/x.git"', 'url = "https://host/x?token=secret"',
+    'url = "file:///x"\nrev = "https://me:secret@host/x.git"', 'url = "file:///x"\nrev = "me:secret@host/x.git"',
+    'url = "file:///x"\npath = "https://me:secret@host/x.git"', 'url = "file:///x"\npassword = "secret"', '"https://me:secret@host" = 1',
+    '{ url = "https://me:secret@host" }', 'url = { a = "https://me:secret@host" }',
     '# https://me:secret@host\nurl = "https://me:secret@host/x"\n<<<<<<< HEAD',
 ]  # fmt: skip
 
@@ -315,21 +288,16 @@ def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("team", "{url}"), "there is a source 'team' already"),
-        (("TEAM", "{url}"), "there is a source 'team' already"),
-        (("a b", "{url}"), "cannot be the name of a source"),
-        (("x", "ext::sh -c 'touch pwned'"), "NP048"),
+        (("team", "{url}"), "there is a source 'team' already"), (("TEAM", "{url}"), "there is a source 'team' already"),
+        (("a b", "{url}"), "cannot be the name of a source"), (("x", "ext::sh -c 'touch pwned'"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
         (("x", "https://sekret@host/x"), "'https://***@host/x' is no source: its user may be a token"),
-        (("x", "{url}", "--rev", "^9"), "nothing in the source"),
-        (("x", "{url}", "--rev", "nope"), "nothing in the source"),
-        (("x", "{url}", "--rev", "a:b"), "it is no range of versions and no revision"),
-        (("x", "file://{empty}"), "none has a name there"),
-        (("x", "{url}", "--path", "nope"), "has no store in 'nope'"),
-        (("x", "{url}", "--path", "../.."), "is no folder below"),
+        (("x", "{url}", "--rev", "^9"), "nothing in the source"), (("x", "{url}", "--rev", "nope"), "nothing in the source"),
+        (("x", "{url}", "--rev", "a:b"), "it is no range of versions and no revision"), (("x", "file://{empty}"), "none has a name there"),
+        (("x", "{url}", "--path", "nope"), "has no store in 'nope'"), (("x", "{url}", "--path", "../.."), "is no folder below"),
         (("x", "file:///nowhere.git"), "NP045"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
     words: tuple[str, ...], told: str, app: Repo, team: Team, run: Run, tmp_path: Path
 ) -> None:
@@ -345,16 +313,11 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("nope:base", "there is no source 'nope'"),
-        ("taem:base", "did you mean 'team'"),
-        ("team:nope", "team:nope"),
-        ("team:bsae", "did you mean 'team:base'"),
-        ("team:", "cannot be the name|team:"),
-        ("team:base@9", "no version and no commit"),
-        ("team:../x", "no preset"),
-        ("a/b/c:d", "there is no source 'a'"),
+        ("nope:base", "there is no source 'nope'"), ("taem:base", "did you mean 'team'"), ("team:nope", "team:nope"),
+        ("team:bsae", "did you mean 'team:base'"), ("team:", "cannot be the name|team:"), ("team:base@9", "no version and no commit"),
+        ("team:../x", "no preset"), ("a/b/c:d", "there is no source 'a'"),
     ],
-)
+)  # fmt: skip
 def test_a_reference_that_names_nothing_is_told_where_it_stands(asked: str, told: str, app: Repo, run: Run) -> None:
     result = run("show", asked)
     assert result.code == 2
