@@ -466,8 +466,11 @@ def test_exit_codes_counts_and_names(repo: Repo, run: Run) -> None:
 
 def test_three_presets_make_a_matrix(store, run: Run) -> None:
     same = "[options]\ngraph_run_mode = 1\n"
-    store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same})
+    store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same, "d": f'profile.scenario = "training"\n{same}'})
     assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
+    assert [line.split() for line in run("diff", "a", "c", "d").out.splitlines()[1:]] == [
+        ["profile.scenario", "-", "-", '"training"'], ["hccl_timeout", "1", "-", "-"],
+    ]  # fmt: skip
     assert "graph_run_mode" in run("diff", "a", "b", "c", "--all").out
     found = json.loads(run("diff", "a", "b", "c", "--format", "json").out)
     assert found["rows"] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -532,6 +533,25 @@ def test_a_copy_brings_the_sources_of_the_source_and_theirs(
     expect(run("check"), 2, "NP049")
     shutil.rmtree(pool)
     expect(run("show", "new"), 2, "NP044")
+
+
+def test_a_copy_brings_the_versions_that_presets_of_the_source_refer_to(app: Repo, team: Team, run: Run) -> None:
+    pin = '[profile]\nextends = ["{}"]\n[options]\nop_debug_level = {}\n'
+    team.publish({"base": BASE.format(2), "mid": 'profile.extends = ["base"]\n'}, "1.1.0", "base/v1.1.0", "mid/v1.1.0")
+    team.publish({"base": BASE.format(3), "mid": pin.format("base@1.0.0", 3), "top": pin.format("mid@1.1.0", 4)}, "1.2.0", "top/v1.2.0")
+    chained, late = pin.format("top@1.2.0", 5), pin.format("base@7", 1)
+    team.publish({"base": BASE.format(4), "range": pin.format("base@1", 0), "chained": chained, "top": None, "late": late}, "1.3.0")
+    taken = {"mid": "mid", "range": "range", "chained": "chained", "old": "mid@1.1.0", "top": "top@1.2.0", "late": "late"}
+    app.write({name: f'profile.extends = ["team:{reference}"]\n' for name, reference in taken.items()})
+    assert run("source", "update", "--yes").code == 0
+    expected = {name: run("show", name, "--origin").out for name in taken if name != "late"}
+    assert run("source", "vendor", "team").code == 0
+    offline(team)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    assert {name: run("show", name, "--origin").out for name in expected} == expected
+    assert re.findall(r"(?m)^hccl_timeout = (\d+)", "\n".join(expected.values())) == ["600", "2", "2", "2", "2"]
+    expect(run("show", "late"), 2, "the copy of the source 'team' has no base@7")
+    assert run("source", "sync").code == 0
 
 
 def test_an_edited_copy_is_mended_from_a_fresh_clone(app: Repo, run: Run, fresh: Callable[[], Path]) -> None:
