@@ -184,8 +184,8 @@ def test_changed_leaves_out_what_never_was_released_and_says_so(repo: Repo, run:
 def test_an_error_in_one_preset_stops_all(words: list[str], repo: Repo, run: Run) -> None:
     assert run("release", "--all", "--yes").code == 0
     before = repo.git("for-each-ref", "refs/tags")
-    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", '"x"'), "a/two": HEIR.format("gone", 1)})
-    expect(run("release", *words, "--yes"), 2, "NP101", "iterations_per_loop", "nothing is released")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", '"x"'), "a/two": HEIR.format("gone", 1), "alone": "x = ["})
+    expect(run("release", *words, "--yes"), 2, "NP101", "NP001", "iterations_per_loop", "nothing is released")
     assert repo.git("for-each-ref", "refs/tags") == before
 
 

@@ -58,6 +58,7 @@ def test_a_glob_names_files_outside_the_store(glob: str, taken: str, left: str, 
         path = layout.path_of(name, outside=True)
         assert (layout.takes(name), layout.locate(path)) == (True, Located(name, True)), name
     assert [name for name in left.split() if layout.takes(name)] == []
+    assert not any(Layout("", (glob,)).takes(name) for name in taken.split()), "at the top every path is in the store"
     assert layout.name_of(layout.path_of("x/y")) == "x/y"
     assert Layout("", (glob,)).locate("jobs/a.toml") == Located("jobs/a", False)
 

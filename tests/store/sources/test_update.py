@@ -45,7 +45,7 @@ def remove_tag(team: Team) -> None:
 #: What happens, how an update is asked for that changes nothing, its code, and whether there is a copy of the source.
 SHOWN: list[tuple[Callable[[Team], None], str, int, bool]] = [
     (move_tag, "--dry-run --moved", 0, True), (move_tag, "--frozen", 2, False), (release, "--frozen --yes", 1, True),
-    (release, "", 1, False), (yank, "--dry-run --yes", 0, False), (remove_tag, "--moved", 1, True), (remove_tag, "--dry-run", 2, False),
+    (release, "", 1, False), (yank, "--dry-run --yes", 0, False), (remove_tag, "--moved", 1, True), (remove_tag, "--dry-run", 0, False),
 ]  # fmt: skip
 
 
