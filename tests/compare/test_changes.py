@@ -23,7 +23,7 @@ from support.building import build_store, toml
 from support.growth import measure_growth
 from support.lanes import rest_at_night
 from support.repositories import Repo
-from support.running import Run, expect
+from support.running import Run, Store, expect
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:
@@ -286,23 +286,6 @@ def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]]
     assert measure_growth(compare, 800, 2) < 1.25
 
 
-def test_each_side_of_a_change_has_its_own_cause(store) -> None:
-    folder = store({"a": "[options]\nhccl_timeout = 1\n", "b": '[profile]\nextends = ["a"]\nunset = ["hccl_timeout"]\n'})
-    opened = npuprof.open_store(folder)
-    change = npuprof.diff(opened.resolve("a"), opened.resolve("b"))[0]
-    assert [str(origin) for origin in change.origins] == ["profiles/a.toml:2", "profiles/b.toml:3"]
-    back = npuprof.diff(opened.resolve("b"), opened.resolve("a"))[0]
-    assert [str(origin) for origin in back.origins] == ["None", "profiles/a.toml:2"]
-
-
-def test_the_cause_of_an_element_is_the_file_that_has_it(store) -> None:
-    mixlist = "[append.options.modify_mixlist]\nblack-list = {{ to-add = [\n  {}\n] }}\n"
-    folder = store({"a": mixlist.format('"A"'), "b": '[profile]\nextends = ["a"]\n' + mixlist.format('"B",\n  "C"')})
-    opened = npuprof.open_store(folder)
-    found = npuprof.diff(opened.resolve("a"), opened.resolve("b"))
-    assert [(change.after, str(change.origins[1])) for change in found] == [("B", "profiles/b.toml:5"), ("C", "profiles/b.toml:6")]
-
-
 FIRST = "[options.modify_mixlist]\nblack-list.to-add = {}\n[options]\ndynamic_dims = {}\n"
 MORE = '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = {}\n[append.options]\ndynamic_dims = {}\n'
 CHAIN = {
@@ -371,21 +354,6 @@ LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterati
 
 def leaves(number: int) -> dict[str, str | bytes | None]:
     return {f"leaf{index}": LEAF.format(index + 1) for index in range(number)}
-
-
-def test_one_change_of_a_base_is_folded_with_its_reach(repo: Repo, run: Run) -> None:
-    first = repo.commit({"base": BASE.format(1800, "fp16"), "other": "[options]\n", **leaves(3)})
-    repo.commit({"base": BASE.format(600, "fp16"), "leaf1": LEAF.format(9)})
-    done = run("diff", "--rev", f"{first}..HEAD")
-    assert done.out == (
-        f"~ 4 presets: hccl_timeout 1800 → 600 s  [distributed]  via {repo.head[:7]}:profiles/base.toml:4, "
-        f"before {first[:7]}:profiles/base.toml:4\n"
-        "    in base, leaf0, leaf1, leaf2\n\n"
-        f"leaf1\n  ~ iterations_per_loop 2 → 9  [performance, numerics]  via {repo.head[:7]}:profiles/leaf1.toml:5, "
-        f"before {first[:7]}:profiles/leaf1.toml:5\n\n"
-        "4 presets differ, 1 does not\n"
-    )
-    assert run("diff", "--rev", f"{first}..HEAD").out == done.out
 
 
 def test_spans_are_those_of_git(repo: Repo, run: Run) -> None:
@@ -464,7 +432,7 @@ def test_exit_codes_counts_and_names(repo: Repo, run: Run) -> None:
     assert run("diff", "-").code == 2
 
 
-def test_three_presets_make_a_matrix(store, run: Run) -> None:
+def test_three_presets_make_a_matrix(store: Store, run: Run) -> None:
     same = "[options]\ngraph_run_mode = 1\n"
     store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same, "d": f'profile.scenario = "training"\n{same}'})
     assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
@@ -525,7 +493,7 @@ def test_json_says_everything_with_places_on_both_sides(repo: Repo, run: Run) ->
     assert whole["untouched"] == 0
 
 
-def test_inside_long_lists_the_elements_are_told(store, run: Run) -> None:
+def test_inside_long_lists_the_elements_are_told(store: Store, run: Run) -> None:
     sizes = [[number, number] for number in range(10, 30)]
     other = [*sizes[:5], [1, 2], *sizes[6:], [7, 7]]
     store({"a": f"[options]\ndynamic_dims = {sizes}\n", "b": f"[options]\ndynamic_dims = {other}\n"})

@@ -163,17 +163,6 @@ def test_a_cause_in_another_commit_than_those_compared_is_told_with_it(repo: Rep
     assert "`profiles/b.toml:2`" in live
 
 
-def test_release_notes_tell_the_commit_of_a_cause_that_is_pinned(repo: Repo, run: Run) -> None:
-    repo.commit({"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0")})
-    repo.release("b", "1.0.0")
-    assert run("release", "one", "1.0.0").code == 0
-    repo.commit({"b": TIMEOUT.format(200)})
-    repo.release("b", "1.1.0")
-    pinned = repo.head[:7]
-    repo.commit({"one": PINNED.format("1.1.0")})
-    assert f"`{pinned}:profiles/b.toml:2`" in run("release", "one", "--dry-run", "--format", "markdown").out
-
-
 @pytest.mark.parametrize(("lost", "form"), [(None, "text"), ("[profile\n", "markdown"), ("[options]\nhccl_timeout = [\n", "json")])
 def test_what_an_unreadable_preset_had_is_not_told_as_mended(lost: str | None, form: str, repo: Repo, run: Run) -> None:
     child = "[profile]\nextends = ['b']\n\n[options]\nprecision_mode = 'force_fp16'\nprecision_mode_v2 = 'fp16'\n"

@@ -63,18 +63,6 @@ def test_log_and_blame_refuse_what_has_no_history(words: str, said: str, repo: R
     assert expect(run(*words.split()), 2, said).startswith("error NP")
 
 
-def test_a_store_that_is_not_committed_has_no_history(repo: Repo, run: Run) -> None:
-    for number in range(300):  # so that git is asked for the store's commits only
-        (repo.folder / f"other{number}").write_text(str(number))
-    repo.commit({}, "elsewhere")
-    repo.write({"leaf": BASE.format(1)})
-    done = run("log", "leaf")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == "error NP023: no commit has a profile 'leaf'\n  try: commit it first: npuprof commit leaf\n"
-    assert {commit for _, commit, _ in blamed(run, "leaf").values()} == {None}
-    assert "not committed yet" in run("blame", "leaf").out
-
-
 def test_the_released_versions_are_listed(repo: Repo, run: Run) -> None:
     first = repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)})
     none = run("list", "--versions")

@@ -226,7 +226,7 @@ def test_the_number_of_the_store_can_be_given_and_only_rises(repo: Repo, run: Ru
 def test_a_name_that_is_taken_leaves_none_of_the_tags(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))  # nobody works there, it is not worth waiting
     repo.git("tag", "v1.0.0")  # no version, as it is lightweight
-    expect(run("release", "--all", "--yes"), 2)
+    expect(run("release", "--all", "--yes"), 2, "NP026", "the tag v1.0.0 exists already")
     assert repo.git("tag").split() == ["v1.0.0"]
     repo.git("tag", "-d", "v1.0.0")
     repo.git("tag", "ranged/v1.0.0/below")  # a folder where a tag would have to be

@@ -118,7 +118,7 @@ def test_errors_that_the_last_commit_has_already_do_not_stop_the_next(repo: Repo
     repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n", "lost": LEAF.format("gone", 2), "torn": "x = [  "})
     assert run("commit").code == 0
     repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp62'\n"})
-    assert run("commit").code == 2
+    expect(run("commit"), 2, "NP203", "fp62")
 
 
 def test_what_is_staged_and_not_named_stays_staged_and_untold(repo: Repo, run: Run) -> None:

@@ -88,7 +88,7 @@ def test_a_folder_that_only_looks_like_a_repository_is_none(repo: Repo, program:
     run_all(run, tmp_path, READING)
     (repo.folder / ".git").mkdir()  # git goes on looking where this is no repository
     run_all(run, tmp_path, READING)
-    assert run("log", "base").code == 2
+    expect(run("log", "base"), 2, "NP021", "is not in a git repository")
 
 
 def test_a_partial_clone_answers_from_what_is_there_and_fetches_nothing(
@@ -148,7 +148,7 @@ def test_a_server_hook_sees_the_objects_that_a_push_has_brought(
     tree = subprocess.run(["git", "write-tree"], cwd=repo.folder, env=environ, check=True, capture_output=True, text=True).stdout.strip()
     words = ["git", "commit-tree", "-m", "pushed", "-p", "HEAD", tree]
     pushed = subprocess.run(words, cwd=repo.folder, env=environ, check=True, capture_output=True, text=True).stdout.strip()
-    assert run("show", f"base@{pushed}").code == 2
+    expect(run("show", f"base@{pushed}"), 2, f"unknown revision '{pushed}'")
     for name in ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"):
         monkeypatch.setenv(name, environ[name])
     monkeypatch.setenv("GIT_QUARANTINE_PATH", str(quarantine))

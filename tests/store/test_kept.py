@@ -174,8 +174,7 @@ def test_what_is_not_as_it_was_kept_is_told_at_the_reference(
     change(Path.cwd() / "profiles/.released/base/training@1.0.0")
     for words in (["show", "whole"], ["check", "whole"], ["render", "whole"]):
         done = run(*words)
-        assert done.code in (1, 2)
-        assert said in done.out + done.err
+        assert (done.code, said in done.out + done.err) == (2, True), done
     assert run("show", "newest").code == 0
 
 
@@ -226,7 +225,6 @@ def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_ha
     done = run("check")
     assert done.code == 2
     assert said.replace("which is not in", "no preset") in done.out or said in done.out
-    assert run("source", "vendor", ".").code in (0, 2)
 
 
 def test_a_damaged_release_is_told_once_where_it_is_read(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

@@ -295,10 +295,10 @@ def test_a_source_shares_its_store_and_nothing_beside_it(team: Repo, run: Run, t
     there.commit({"base": BASE})
     assert run("source", "add", "team", f"file://{there.folder}").code == 0
     assert [line.split()[0] for line in run("list", "--store", "team:").out.splitlines()] == ["team:base"]
-    assert run("show", "team:jobs/theirs/preset").code == 2
+    expect(run("show", "team:jobs/theirs/preset"), 2, "NP008", "no preset 'team:jobs/theirs/preset'")
     expect(run("source", "vendor", "team", "--into", "team"), 0)
     assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == [".npuprof.toml", "base.toml"]
-    assert run("show", "team:jobs/x/preset").code == 2
+    expect(run("show", "team:jobs/x/preset"), 2, "NP008", "no preset 'team:jobs/x/preset'")
     assert run("show", "team:base").code == 0
 
 

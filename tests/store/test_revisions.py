@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 import npuprof
 from support.building import REPOSITORY
 from support.repositories import Repo
-from support.running import Run, expect
+from support.running import Run, Store, expect
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
@@ -65,20 +64,13 @@ def test_a_pinned_parent_and_its_own_parents_stay_at_their_version(two: Repo) ->
     assert str(config.origins("hccl_timeout")[0]).endswith(":profiles/base.toml:4")
 
 
-def test_pinned_and_plain_parents_are_two_profiles(two: Repo) -> None:
-    two.commit({"both": '[profile]\nextends = ["base", "leaf@1.0.0"]\n'})
-    assert npuprof.open_store().resolve("both").options["hccl_timeout"] == 1800
-    two.commit({"both": '[profile]\nextends = ["leaf@1.0.0", "base"]\n'})
-    assert npuprof.open_store().resolve("both").options["hccl_timeout"] == 60
-
-
 def test_an_empty_repository_has_no_revisions(repo: Repo, run: Run) -> None:
     repo.write({"leaf": "[options]\nhccl_timeout = 1\n"})
     for words in ("show leaf@HEAD", "diff", "diff leaf", "log leaf", "blame leaf", "release leaf"):
         expect(run(*words.split()), 2, "no commits yet")
 
 
-def test_presets_outside_a_repository_have_no_revisions(store: Callable[[Mapping[str, str | bytes]], Path], run: Run) -> None:
+def test_presets_outside_a_repository_have_no_revisions(store: Store, run: Run) -> None:
     store({"leaf": "[options]\n"})
     reading = "show leaf@HEAD,diff,diff --rev HEAD,log leaf,blame leaf,commit,release leaf,restore leaf@HEAD,list --versions"
     for words in reading.split(","):
@@ -119,13 +111,6 @@ def test_detached_heads_and_subfolders_are_repositories_too(two: Repo, run: Run,
         expect(run("explain", f"leaf@{revision}", "hccl_timeout"), 0, f"hccl_timeout = {timeout}")
 
 
-def test_line_endings_of_windows_mean_nothing(repo: Repo, run: Run) -> None:
-    repo.commit({"leaf": b"[options]\r\nhccl_timeout = 1\r\n"})
-    repo.write({"leaf": b"[options]\nhccl_timeout = 1\n"})
-    assert run("diff", "--exit-code").out.startswith("0 presets differ")
-    assert npuprof.open_store().resolve("leaf@HEAD").options == {"hccl_timeout": 1}
-
-
 def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = tmp_path / "trace"
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
@@ -145,10 +130,3 @@ def test_a_preset_without_a_revision_reads_no_git(two: Repo) -> None:
     loaded = set(done.stderr.split())
     assert "npuprof.store.spec" in loaded
     assert not [name for name in loaded if name.startswith(("npuprof.store.gitstore.revisions", "subprocess", "git"))]
-
-
-def test_a_lightweight_tag_is_no_release(two: Repo, run: Run) -> None:
-    two.git("tag", "base/v1.0.0")
-    assert "base has no released version 1" in run("show", "base@1").err
-    two.git("tag", "-a", "-m", "again", "base/v2.0.0", "leaf/v1.0.0")  # a tag of a tag
-    assert npuprof.open_store().resolve("base@2").options == {"hccl_timeout": 1800}

@@ -47,22 +47,6 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Run) -> N
     assert "1.10.0" in run("list", "--store", "../other/profiles").out
 
 
-def test_list_asks_git_once_and_only_where_there_are_tags(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[tuple[str, ...]] = []
-    start = Git._start_process
-
-    def counted(self: Git, *words: str, **more: int) -> object:
-        started.append(words)
-        return start(self, *words, **more)
-
-    monkeypatch.setattr(Git, "_start_process", counted)
-    assert run("list").code == 0
-    assert started == []
-    repo.release("leaf", "1.0.0")
-    assert "1.0.0" in run("list").out
-    assert [words[0] for words in started] == ["for-each-ref"]
-
-
 def test_list_works_where_git_cannot_be_used(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.release("leaf", "1.0.0")
     monkeypatch.setenv("PATH", "/nonexistent")

@@ -442,7 +442,7 @@ def test_a_review_has_the_sources_of_both_sides(
     monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     forget()
-    assert run("review").code == 2
+    expect(run("review"), 2, "NP043", "npuprof source sync --rev")
     expect(run("review", "--sync"), 0, "600 → 900")
     forget()
     offline(team)

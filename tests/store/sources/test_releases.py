@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -60,19 +59,6 @@ def test_what_nobody_can_compare_any_more_is_released_as_a_major_step_by_who_say
         assert "v2.0.0" in lost.git("tag").split()
         assert "not compared with what could not be read" in lost.git("tag", "-l", "--format=%(contents)", "v2.0.0")
         assert run("release", "--all", "--yes").code == 2, "there is nothing left to release"
-
-
-def test_a_store_of_which_all_is_the_same_has_no_new_version_though_nobody_can_compare_it(
-    app: Repo, team: Team, run: Run, fresh: Callable[[], Path]
-) -> None:
-    assert run("release", "--all", "--yes").code == 0
-    app.commit(message="empty")
-    fresh()
-    assert run("source", "sync").code == 0
-    app.write({"new": "options.deterministic = 1\n"})
-    app.commit()
-    result = run("release", "--all", "--yes", "--format", "json", "--uncompared")
-    assert (result.code, json.loads(result.out)["store"]["step"]) == (0, "minor"), result.out
 
 
 def test_a_number_that_was_given_says_of_an_unknown_last_release_that_it_is_unknown(lost: Repo, run: Run) -> None:
