@@ -385,6 +385,7 @@ def test_presets_that_break_or_are_mended_are_named_with_the_rule(repo: Repo, ru
     assert leaf["valid"] == {"before": True, "after": False}
     assert [finding["code"] for finding in leaf["newly_broken"]] == ["NP303"]
     assert "leaf (INVALID NOW)\n  ! breaks NP303" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "\x1b[31m! breaks NP303" in run("diff", "--rev", "HEAD~1..HEAD", "--color", "always").out
     assert "leaf (valid again)\n  ! no longer NP303" in run("diff", "--rev", "HEAD..HEAD~1").out
 
 
