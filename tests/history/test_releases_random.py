@@ -31,6 +31,7 @@ def compare(grown: Grower) -> None:
     for commit in model.parents:
         for name in (*NAMES, "renamed"):
             assert resolve(store, f"{name}@{commit}") == model.resolve(name, commit), (name, commit)
+    assert len(model.releases) > 2
     for (name, number), made in model.releases.items():
         assert resolve(store, f"{name}@{'.'.join(map(str, number))}") == model.settings(made.tree), (name, number)
 
@@ -63,13 +64,14 @@ def test_log_and_diff_tell_what_resolving_each_commit_tells(repo: Repo, run: Run
     model = grown.model
     branch = dice.choice(grown.branches)
     grown.checkout(branch)
-    behind = model.behind(repo.head)
+    behind, judged = model.behind(repo.head), 0
     for name in NAMES[1:]:
         at = {commit: model.resolve(name, commit) for commit in behind}
         expected = {c for c in behind if all(at[c] != at.get(p, "broken") for p in model.parents[c] or ["-"])}
         done = run("log", name, "--format", "json")
         assert done.code == 0, done.err
         assert {entry["commit"] for entry in json.loads(done.out)["commits"]} == expected, name
+        judged += len(expected)
         for key in ("hccl_timeout", "graph_run_mode"):
             there = {c: at[c] if isinstance(at[c], str) else at[c].get(key) for c in behind}
             differs = {c for c in behind if all(there[c] != there.get(p, "-") for p in model.parents[c] or ["-"])}
@@ -78,6 +80,7 @@ def test_log_and_diff_tell_what_resolving_each_commit_tells(repo: Repo, run: Run
             }
             found = {entry["commit"] for entry in json.loads(run("log", name, key, "--format", "json").out)["commits"]}
             assert found == differs - quiet, (name, key)
+    assert judged > 8
     for _ in range(6):
         left, right = dice.choice(sorted(model.parents)), dice.choice(sorted(model.parents))
         expected = {name for name in NAMES if model.resolve(name, left) != model.resolve(name, right)}
