@@ -143,7 +143,7 @@ def test_a_setting_has_the_history_that_resolving_every_commit_tells(tmp_path: P
         found = walk_history(repo.folder, key, context)
         assert {step[0] for step in found} == list_expected_commits(repo.folder, graph, key, contexts), key
         judged += len(found)
-    assert judged > 20
+    assert judged > 5
 
 
 # -- lines that change in place, and what else that can change ----------------------------------------------------
