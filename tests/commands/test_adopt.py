@@ -286,6 +286,7 @@ def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, run: Run) -> None
     assert sorted(path.stem for path in (tmp_path / "out").rglob("*.toml"))[-2:] == ["m-eval", "m-train"]
     alone = run("import", "src/npu_utils.py", "--format", "text").out
     assert "src/npu_utils.py:7: precision_mode: depends on the parameter precision of get_config()" in alone
+    assert "why: 1 setting: depends on the parameter precision of get_config()." in run("import", "src/npu_utils.py").err
 
 
 def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, run: Run) -> None:

@@ -163,18 +163,14 @@ def write_baseline(run: Run) -> list[dict[str, Any]]:
     return list(json.loads(Path(FILE).read_text())["findings"])
 
 
-@pytest.mark.parametrize(
-    ("moves", "also", "exit_code", "remark"),
-    [
-        pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
-        pytest.param(
-            {"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"
-        ),
-        pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
-        pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
-        pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
-    ],
-)
+@pytest.mark.parametrize(("moves", "also", "exit_code", "remark"), [
+    pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
+    pytest.param({"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles",
+        id="edited as well, for the better"),
+    pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
+    pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
+    pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
+])  # fmt: skip
 def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
     moves: dict[str, str], also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
 ) -> None:

@@ -417,6 +417,7 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
 @pytest.mark.parametrize(("words", "said"), [
     (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"), (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
     (["good", "nosuch", "--", "true"], "no preset 'nosuch'"), (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
+    (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
     (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"), (["good", "bad", "--to", "sesion", "--", "true"], "session"),
     (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
 ])  # fmt: skip

@@ -224,6 +224,9 @@ def test_an_option_as_json_tells_zero_and_false_where_they_mean_something(run: R
     assert json.loads(run("option", "stream_sync_timeout", "--format", "json").out)["minimum"] == -1
     assert json.loads(run("option", "hccl_timeout", "--format", "json").out)["minimum"] == 0
     assert json.loads(run("option", "mix_compile_mode", "--format", "json").out)["default"] is False
+    mixed = json.loads(run("option", "modify_mixlist", "--format", "json").out)
+    assert (mixed["rules"], mixed["advice"]) == (["NP302", "NP303"], [])
+    assert "loss scaling" in json.loads(run("option", "precision_mode_v2", "--format", "json").out)["advice"][0]
 
 
 def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
@@ -407,7 +410,9 @@ def test_both_ways_answer_the_same(run: Run, words: list[str], monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("where", "what", "hint"), [
-    ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"), ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
+    ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"),
+    ("hccl_timeout == 1 and enable_dump", "enable_dump stands alone", "enable_dump == true"),
+    ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
     ("'a'", "true or false whatever a preset says", "compare an option"),
     ("hccl_timeout == 1 or 'a' == 'b'", "true or false whatever a preset says", "compare an option"),
     ("jit_compile == true", "jit_compile holds text", 'jit_compile == "true"'),

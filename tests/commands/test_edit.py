@@ -240,41 +240,22 @@ def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
     assert "1904" in run("show", "team/deep/leaf").out
 
 
-@pytest.mark.parametrize(
-    ("before", "words", "after"),
-    [
-        (
-            "# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n",
-            ["set", "odd", "hccl_timeout=600"],
-            "[options]\nhccl_timeout = 600\n\n# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n",
-        ),
-        (
-            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600 # s\n",
-            ["set", "odd", "hccl_timeout=1836", "deterministic=1"],
-            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 1836 # s\ndeterministic = 1\n",
-        ),
-        (
-            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600\n",
-            ["unset", "odd", "modify_mixlist"],
-            "[options]\nhccl_timeout = 600\n",
-        ),
-        (
-            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode = 'force_fp32' # old\n",
-            ["migrate", "odd", "--cann", "9.0.0"],
-            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode_v2 = \"cube_fp16in_fp32out\" # old\n",
-        ),
-        (
-            "[append.options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[env]\nA = 1\n",
-            ["unset", "odd", "append.options.modify_mixlist"],
-            "[env]\nA = 1\n",
-        ),
-        (
-            "[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n",
-            ["set", "odd", "hccl_timeout=600"],
-            "[options]\nhccl_timeout = 600\n\n[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("before", "words", "after"), [
+    ("# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n", ["set", "odd", "hccl_timeout=600"],
+        "[options]\nhccl_timeout = 600\n\n# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n"),
+    ("[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600 # s\n",
+        ["set", "odd", "hccl_timeout=1836", "deterministic=1"],
+        "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 1836 # s\ndeterministic = 1\n"),
+    ("[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600\n", ["unset", "odd", "modify_mixlist"],
+        "[options]\nhccl_timeout = 600\n"),
+    ("[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode = 'force_fp32' # old\n",
+        ["migrate", "odd", "--cann", "9.0.0"],
+        "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode_v2 = \"cube_fp16in_fp32out\" # old\n"),
+    ("[append.options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[env]\nA = 1\n",
+        ["unset", "odd", "append.options.modify_mixlist"], "[env]\nA = 1\n"),
+    ("[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n", ["set", "odd", "hccl_timeout=600"],
+        "[options]\nhccl_timeout = 600\n\n[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n"),
+])  # fmt: skip
 def test_tables_may_stand_in_any_order(folder: Path, run: Run, before: str, words: list[str], after: str) -> None:
     (folder / "odd.toml").write_text(before)
     assert (run(*words).code, text(folder, "odd")) == (int(words[0] == "migrate"), after)

@@ -111,6 +111,9 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     line = f"{sys.executable} -m npuprof diff bert <(cat {path})"
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=logs)
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    (logs / "runs/torn.0.run.json").write_text("{")
+    torn = run("whatran", "runs")
+    assert (torn.code, "bert.0.run.json: " in torn.out, "torn.0.run.json is no record of a run" in torn.err) == (2, True, True)
 
 
 @pytest.mark.parametrize(("words", "code", "said"), [
@@ -238,6 +241,20 @@ def test_what_a_run_was_for_differs_from_a_preset_that_says_what_it_is_for(said:
     (logs / "profiles/plain.toml").write_text(f"{said}[options]\ngraph_run_mode = 0\n")
     for words in (("plain", "one.log"), ("one.log", "plain")):
         assert " ".join(line.split()[1] for line in run("diff", *words).out.splitlines()) == shown
+
+
+def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_known_of_all(logs: Path, run: Run) -> None:
+    (logs / "one.log").write_text(write_run({}, {"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, pid=7))
+    shown = run("import", "one.log").out
+    assert ('dump_mode = "outp"' in shown, "the log has no line of it that can be read:" in shown) == (False, True)
+    (logs / "one.log").write_text(write_run({"ge.exec.op_precision_mode": "/a"}, {"ge.session_device_id": "3"}, pid=7) + write_run(pid=8))
+    shown = run("import", "one.log").out
+    assert ("session_device_id = " in shown, "#   session_device_id: 3, not known of all processes" in shown) == (False, True)
+
+
+def test_side_by_side_it_is_said_that_a_log_does_not_tell_all(logs: Path, run: Run) -> None:
+    assert "is not told by it; npuprof verify says which" in run("diff", "bert", "good.log", "bad.log").err
+    assert run("diff", "bert", "bert", "bert").err == ""
 
 
 def test_of_processes_that_do_not_agree_it_is_said_where_a_preset_is_made_of_them(logs: Path, run: Run) -> None:

@@ -16,21 +16,19 @@ MENDED = {
     "a choice in capitals": (HEAD + 'options.precision_mode_v2 = "FP16"\n', HEAD + 'options.precision_mode_v2 = "fp16"\n'),
     "a choice that is near": (HEAD + 'options.precision_mode_v2 = "fp17"\n', HEAD + 'options.precision_mode_v2 = "fp17"\n'),
     "an option in dashes": (HEAD + "[options]\n# why\nHCCL-timeout = 1836\n", HEAD + "[options]\n# why\nhccl_timeout = 1836\n"),
-    "an option that stands there as well": (
-        HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
-        HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
-    ),
+    "an option that stands there as well": (HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
+        HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n"),
     "a name, then its value": (HEAD + 'options.Hccl-Timeout = "20 min"\n', HEAD + "options.hccl_timeout = 1200\n"),
     "a variable that is true": (HEAD + "env.HCCL_WHITELIST_DISABLE = true\n", HEAD + 'env.HCCL_WHITELIST_DISABLE = "1"\n'),
     "a flag of the compiler": (HEAD + "atc.Soc-Version = 'Ascend910B2'\n", HEAD + "atc.soc_version = 'Ascend910B2'\n"),
     "a key of the profile": (HEAD + 'profile.Scenario = "Training"\n', HEAD + 'profile.scenario = "training"\n'),
+    "a list of one": (HEAD + 'profile.products = "atlas-a2"\n', HEAD + 'profile.products = ["atlas-a2"]\n'),
+    "an argument of the estimator": (HEAD + 'estimator.save-summary-steps = "10"\n', HEAD + "estimator.save_summary_steps = 10\n"),
     "a product by its short name": (HEAD + 'profile.products = ["910B2"]\n', HEAD + 'profile.products = ["Ascend910B2"]\n'),
-    "in an override": (
-        HEAD + '[[override]]\nmatch = { product = "910b2" }\noptions.deterministic = "on"\n',
-        HEAD + '[[override]]\nmatch = { product = "Ascend910B2" }\noptions.deterministic = 1\n',
-    ),
+    "in an override": (HEAD + '[[override]]\nmatch = { product = "910b2" }\noptions.deterministic = "on"\n',
+        HEAD + '[[override]]\nmatch = { product = "Ascend910B2" }\noptions.deterministic = 1\n'),
     "line ends of another system": (HEAD + 'options.hccl_timeout = "1h"\r\n', HEAD + "options.hccl_timeout = 3600\r\n"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MENDED)

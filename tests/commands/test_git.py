@@ -76,6 +76,7 @@ def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, r
     assert not (repo.folder / ".gitattributes").exists()
     assert "npuprof" not in (repo.folder / ".git/config").read_text()
     assert run("git", "status").code == 1
+    assert run("git", "uninstall").err == "npuprof: nothing was set up for this repository alone\n"
     kept = b"*.png binary\r\n# last"
     (repo.folder / ".gitattributes").write_bytes(kept)
     repo.git("config", "diff.other.textconv", "cat")

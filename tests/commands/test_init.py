@@ -180,27 +180,21 @@ GIT = {"vcs": "git", "commit_id": COMMIT}
 HASH = "f" * 64
 RECORDS = [
     ({"url": "https://git.example.org/npuprof", "vcs_info": GIT}, f"git+https://git.example.org/npuprof@{COMMIT}"),
-    (
-        {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
-        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
-    ),
+    ({"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
+        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python"),
     ({"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT}, f"git+https://git.example.org/n@{COMMIT}"),
     ({"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}}, f"https://x.example.org/n.whl#sha256={HASH}"),
-    (
-        {"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
-        f"https://x.example.org/n.tar.gz#sha256={HASH}",
-    ),
+    ({"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
+        f"https://x.example.org/n.tar.gz#sha256={HASH}"),
     ({"url": "https://x.example.org/n.whl?token=hunter2", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
     ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
-    ({"url": "file:///home/ada/npuprof", "dir_info": {"editable": True}}, ""),
-    ({"url": "file:///home/ada/npuprof", "vcs_info": GIT}, ""),
+    ({"url": "file:///home/ada/npuprof", "dir_info": {"editable": True}}, ""), ({"url": "file:///home/ada/npuprof", "vcs_info": GIT}, ""),
     ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
     ({"url": "https://git.example.org/it's", "vcs_info": GIT}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
-    ({"url": "https://[broken/n", "vcs_info": GIT}, ""),
-    ([], ""),
-]
+    ({"url": "https://[broken/n", "vcs_info": GIT}, ""), ([], ""),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("record", "address"), RECORDS)

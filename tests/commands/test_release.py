@@ -168,13 +168,10 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
 BESIDE: dict[str, tuple[dict[str, str | None], str]] = {
     "its own draft": ({"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"}, "leaf is not committed as it is"),
     "its own broken draft": ({"leaf": "broken = ["}, "leaf is not committed as it is"),
-    "a parent that is gone": ({"base": None}, "base is not committed as it is"),
-    "another preset": ({"other": "broken = ["}, ""),
-    "an untracked parent put in": (
-        {"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
-        "leaf is not committed",
-    ),
-}
+    "a parent that is gone": ({"base": None}, "base is not committed as it is"), "another preset": ({"other": "broken = ["}, ""),
+    "an untracked parent put in": ({"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
+        "leaf is not committed"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("told", BESIDE)
@@ -273,6 +270,18 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
         assert (finding.code, finding.message, finding.why) == ("NP022", f"git could not answer: {shown}", why)
         assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
         assert os.listdir(tmp_path / "temporary") == []
+
+
+def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
+    repo.git("tag", "leaf/v1.0.0")
+    before = repo.git("for-each-ref")
+    with pytest.raises(npuprof.NpuprofError) as error:
+        writing.create_tags(Repository("profiles"), repo.head, {"leaf/v1.0.0": "x"})
+    (finding,) = error.value.findings
+    assert (finding.code, finding.message, finding.hint) == ("NP026", "the tag leaf/v1.0.0 exists already", "release the next number")
+    with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
+        writing.create_tags(Repository("profiles"), repo.head, {"a..b": "x"})
+    assert repo.git("for-each-ref") == before
 
 
 def _take_terminal() -> None:

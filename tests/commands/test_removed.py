@@ -33,6 +33,8 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str,
 
 #: Words that are no verbs, and what is printed after the words that say so.
 UNKNOWN = {
+    "delete": "\ngit rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one.",
+    "push": "\nnpuprof release NAME", "lint": "\nnpuprof check validates presets", "mv": "\nnpuprof rename OLD NEW",
     "remove": "\ngit rm profiles/NAME.toml deletes a preset", "get": "\nnpuprof show NAME prints a preset",
     "export": "\nnpuprof env NAME prints exports", "switch": "\nnpuprof run NAME -- COMMAND runs with a preset",
     "ls": "\nnpuprof list lists", "upgrade": "\nnpuprof migrate NAME", "undo": "\nundo was removed", "chek": " Did you mean 'check'?\n",

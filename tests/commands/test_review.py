@@ -97,6 +97,7 @@ def test_the_action_keeps_one_comment(github: GitHub, tmp_path: Path, change: Re
         change.commit(message=number)
         done = run_action(ACTION, tmp_path, change, machine)
         assert done.returncode == 0, done.stderr
+        assert "the comment on pull request 7: " in done.stderr
         (body,) = github.bodies("github-actions[bot]")
         assert body.startswith(f"{MARKER}\n")
         assert f"1836 → {number}" in body

@@ -231,19 +231,12 @@ TABLE = 'profiling_options={ output = "/y", training_trace = "on" }'
 #: A preset, what is set, and the note on it.
 OVERRULED = {
     "one": (LATE, "hccl_timeout=700", "hccl_timeout is changed again by an override: profiles/a.toml:4"),
-    "by two": (
-        LATE + NINE,
-        "hccl_timeout=700",
-        "hccl_timeout is changed again by overrides: profiles/a.toml:4, profiles/a.toml:7",
-    ),
+    "by two": (LATE + NINE, "hccl_timeout=700", "hccl_timeout is changed again by overrides: profiles/a.toml:4, profiles/a.toml:7"),
     "cleared": (f"{A3}unset = ['hccl_timeout']\n", "hccl_timeout=700", "hccl_timeout is changed again by an override"),
     "another key": (LATE, "graph_run_mode=1", ""),
-    "a table that is changed in part": (
-        f"{A3}options = {{ profiling_options = {{ output = '/x' }} }}\n",
-        TABLE,
-        "profiling_options is changed",
-    ),
-}
+    "a table that is changed in part": (f"{A3}options = {{ profiling_options = {{ output = '/x' }} }}\n", TABLE,
+        "profiling_options is changed"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["set", "dry", "where"])

@@ -51,33 +51,23 @@ def change(*path: str, to: Any = MISSING) -> PathChange:
 
 CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     "a value, its comment stays": ([change("options", "hccl_timeout", to=1904)], [("1836 #", "1904 #")]),
-    "a key inside an inline table": (
-        [change("options", "modify_mixlist", "white-list", to={"to-add": ["Cast"]})],
-        [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] } }')],
-    ),
-    "an element more": (
-        [change("options", "modify_mixlist", "black-list", "to-add", to=["MatMul", "Cast"])],
-        [('["MatMul"]', '["MatMul", "Cast"]')],
-    ),
+    "a key inside an inline table": ([change("options", "modify_mixlist", "white-list", to={"to-add": ["Cast"]})],
+        [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] } }')]),
+    "an element more": ([change("options", "modify_mixlist", "black-list", "to-add", to=["MatMul", "Cast"])],
+        [('["MatMul"]', '["MatMul", "Cast"]')]),
     "an element less, comments stay": ([change("options", "skip", to=["one"])], [('    "two",\n', "")]),
     "an element between": ([change("options", "skip", to=["one", "new", "two"])], [('    "two",', '    "new",\n    "two",')]),
-    "a new key stands behind its like": (
-        [change("options", "deterministic", to=1)],
-        [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndeterministic = 1\n')],
-    ),
+    "a new key stands behind its like": ([change("options", "deterministic", to=1)],
+        [('dump.path = "/tmp"\n', 'dump.path = "/tmp"\ndeterministic = 1\n')]),
     "the indent of its like": ([change("env", "A", to=1)], [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n    A = 1\n')]),
-    "a new section has its place": (
-        [change("atc", "framework", to=3)],
-        [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n\n[atc]\nframework = 3\n')],
-    ),
-    "a section before a later one": (
-        [change("append", "options", "skip", to=["x"])],
-        [("x = 1\n\n[env]", 'x = 1\n\n[append.options]\nskip = ["x"]\n\n[env]')],
-    ),
+    "a new section has its place": ([change("atc", "framework", to=3)],
+        [('    HCCL_ALGO = "ring"\n', '    HCCL_ALGO = "ring"\n\n[atc]\nframework = 3\n')]),
+    "a section before a later one": ([change("append", "options", "skip", to=["x"])],
+        [("x = 1\n\n[env]", 'x = 1\n\n[append.options]\nskip = ["x"]\n\n[env]')]),
     "a key goes, the comment above it stays": ([change("options", "hccl_timeout")], [("hccl_timeout = 1836 # 27 * 68\n", "")]),
     "a table goes": ([change("options", "deep")], [("[options.deep]\nx = 1\n\n", "")]),
     "the same value": ([change("options", "hccl_timeout", to=1836)], []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -28,22 +28,15 @@ def read_texts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in folder.glob("*.toml")}
 
 
-@pytest.mark.parametrize(
-    ("heir", "after"),
-    [
-        (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-        (HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n', HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n'),
-        (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-        (
-            HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
-            HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n',
-        ),
-        (
-            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {OLD} = "force_fp32" }}\n',
-            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "cube_fp16in_fp32out" }}\n',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("heir", "after"), [
+    (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+    (HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n', HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n'),
+    (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+    (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
+        HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n'),
+    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {OLD} = "force_fp32" }}\n',
+        HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "cube_fp16in_fp32out" }}\n'),
+])  # fmt: skip
 def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Store, run: Run) -> None:
     folder = store({"b": BASE, "heir": heir})
     done = run("migrate", "--all", "--cann", "9.0.0")
@@ -53,17 +46,12 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, afte
     assert run("migrate", "--all", "--cann", "9.0.0").out == ""
 
 
-@pytest.mark.parametrize(
-    ("heir", "said"),
-    [
-        (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n', 'heir: the preset gives it "allow_fp32_to_fp16"'),
-        (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
-        (
-            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "origin" }}\n',
-            f"heir: an override sets {NEW} as well",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("heir", "said"), [
+    (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n', 'heir: the preset gives it "allow_fp32_to_fp16"'),
+    (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
+    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "origin" }}\n',
+        f"heir: an override sets {NEW} as well"),
+])  # fmt: skip
 def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Store, run: Run) -> None:
     texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE}
     folder = store(texts)

@@ -38,36 +38,22 @@ A = 1
 
 CLEAN: dict[str, tuple[str, str, str]] = {
     "different keys": ("A = 1|A = 2", "1836|1904", "1836|1904;A = 1|A = 2"),
-    "the same value in two forms": (
-        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
-        'skip = ["a", "b", "c"]|skip = ["a","b"]',
-        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
-    ),
+    "the same value in two forms": ('skip = ["a", "b", "c"]|skip = ["a", "b"]', 'skip = ["a", "b", "c"]|skip = ["a","b"]',
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]'),
     "keys added side by side": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nC = 3", "A = 1|A = 1\nB = 2\nC = 3"),
     "different elements changed": ("[1, 2, 3]|[9, 2, 3]", "[1, 2, 3]|[1, 2, 8]", "[1, 2, 3]|[9, 2, 8]"),
-    "sets in [profile]": (
-        '["atlas-a2"]|["atlas-a3"]',
-        '["atlas-a2"]|["atlas-a2", "atlas-training"]',
-        '["atlas-a2"]|["atlas-a3", "atlas-training"]',
-    ),
-    "a section added by theirs": (
-        "A = 1|A = 2",
-        "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
-        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n",
-    ),
+    "sets in [profile]": ('["atlas-a2"]|["atlas-a3"]', '["atlas-a2"]|["atlas-a2", "atlas-training"]',
+        '["atlas-a2"]|["atlas-a3", "atlas-training"]'),
+    "a section added by theirs": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
+        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n"),
     "a section removed, another changed": ("1836|1904", "\n[env]\nA = 1\n|", "1836|1904;\n[env]\nA = 1\n|"),
     "a comment beside, and the value by ours": ("1836|1904", "# seconds|# s, 27 * 68", "1836|1904;# seconds|# s, 27 * 68"),
-    "a key of theirs comes with its comments": (
-        "1836|1904",
-        "A = 1|A = 1\n# why\nB = 2 # two",
-        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two",
-    ),
-    "overrides added by both": (
-        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
+    "a key of theirs comes with its comments": ("1836|1904", "A = 1|A = 1\n# why\nB = 2 # two",
+        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two"),
+    "overrides added by both": ('A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
         'A = 1\n|A = 1\n\n# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
         'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n\n'
-        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
-    ),
+        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n'),
     "a licence above all": ("1836|1904", "[profile]|# Copyright them\n\n[profile]", "1836|1904;[profile]|# Copyright them\n\n[profile]"),
     "a paragraph above a key that ours changed": ("1836|1904", "hccl|# free\n\nhccl", "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904"),
     "the end of the file": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# bye\n", "A = 1\n|A = 2\n\n# bye\n"),

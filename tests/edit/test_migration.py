@@ -31,24 +31,18 @@ def migrated(folder: Path, options: str, *words: str, release: str = "9.0.0", he
     return code, (folder / "profiles/p.toml").read_text().partition("[options]\n")[2]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('mstune_mode = "2" # tune\n', 'aoe_mode = "2" # tune\n'),
-        ('precision_mode = "must_keep_origin_dtype"\n', 'precision_mode_v2 = "origin"\n'),
-        ('precision_mode = "force_fp32"\n', 'precision_mode_v2 = "cube_fp16in_fp32out"\n'),
-        ('# why\nprecision_mode   =   "allow_mix_precision"   # keep\n', '# why\nprecision_mode_v2   =   "mixed_float16"   # keep\n'),
-        ("precision_mode = 'allow_mix_precision_bf16'\n", 'precision_mode_v2 = "mixed_bfloat16"\n'),
-        ("static_memory_policy = 1\n", "static_memory_policy = 2\n"),
-        ("jit_compile = true\n", 'jit_compile = "true"\n'),
-        ('use_off_line = true\ngraph_memory_max_size = "1"\n', "use_off_line = true\n"),
-        (
-            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling,SoftmaxV2"\n',
-            'op_precision_mode = { ByOpType = { Pooling = "high_precision", SoftmaxV2 = "high_precision" } }\n',
-        ),
-        ('precision_mode = "allow_fp32_to_fp16"\n', 'precision_mode = "allow_fp32_to_fp16"\n'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after"), [
+    ('mstune_mode = "2" # tune\n', 'aoe_mode = "2" # tune\n'),
+    ('precision_mode = "must_keep_origin_dtype"\n', 'precision_mode_v2 = "origin"\n'),
+    ('precision_mode = "force_fp32"\n', 'precision_mode_v2 = "cube_fp16in_fp32out"\n'),
+    ('# why\nprecision_mode   =   "allow_mix_precision"   # keep\n', '# why\nprecision_mode_v2   =   "mixed_float16"   # keep\n'),
+    ("precision_mode = 'allow_mix_precision_bf16'\n", 'precision_mode_v2 = "mixed_bfloat16"\n'),
+    ("static_memory_policy = 1\n", "static_memory_policy = 2\n"), ("jit_compile = true\n", 'jit_compile = "true"\n'),
+    ('use_off_line = true\ngraph_memory_max_size = "1"\n', "use_off_line = true\n"),
+    ('op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling,SoftmaxV2"\n',
+        'op_precision_mode = { ByOpType = { Pooling = "high_precision", SoftmaxV2 = "high_precision" } }\n'),
+    ('precision_mode = "allow_fp32_to_fp16"\n', 'precision_mode = "allow_fp32_to_fp16"\n'),
+])  # fmt: skip
 def test_a_step_that_loses_nothing_is_made_in_place(before: str, after: str, tmp_path: Path) -> None:
     code, text = migrated(tmp_path, before)
     assert text == after
@@ -192,22 +186,14 @@ def test_every_row_of_the_facts_is_there() -> None:
     assert told >= {f"M{number}" for number in range(1, 28)}
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
-        (
-            'precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\n'
-            'options = { precision_mode = "allow_fp32_to_bf16" }\n',
-            'an override gives it "allow_fp32_to_bf16"',
-        ),
-        (
-            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n[[override]]\n'
-            'match = { product = "atlas-a2" }\noptions = { optypelist_for_implmode = "SoftmaxV2" }\n',
-            "an override changes optypelist_for_implmode alone",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
+    ('precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+        'options = { precision_mode = "allow_fp32_to_bf16" }\n', 'an override gives it "allow_fp32_to_bf16"'),
+    ('op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n[[override]]\n'
+        'match = { product = "atlas-a2" }\noptions = { optypelist_for_implmode = "SoftmaxV2" }\n',
+        "an override changes optypelist_for_implmode alone"),
+])  # fmt: skip
 def test_a_key_gets_its_new_name_everywhere_or_nowhere(options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert migrated(tmp_path, options) == (1, options)
     assert said in capsys.readouterr().out

@@ -76,15 +76,12 @@ def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
     assert tried > 50
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "needed_by"),
-    [
-        ("options.precision_mode = 'allow_fp32_to_fp16'", "options.precision_mode_v2 = 'fp16'", {"precision_mode": {"precision_mode_v2"}}),
-        ("", "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'), {"precision_mode_v2": {
-            "modify_mixlist.black-list.to-add", "modify_mixlist.white-list.to-add"}}),
-        ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "needed_by"), [
+    ("options.precision_mode = 'allow_fp32_to_fp16'", "options.precision_mode_v2 = 'fp16'", {"precision_mode": {"precision_mode_v2"}}),
+    ("", "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'),
+        {"precision_mode_v2": {"modify_mixlist.black-list.to-add", "modify_mixlist.white-list.to-add"}}),
+    ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
+])  # fmt: skip
 def test_what_a_change_needs_is_found_from_the_rules(before: str, after: str, needed_by: dict[str, set[str]]) -> None:
     difference = Difference(load(before), load(after))
     units, drops = tie_changes(Combinations(difference, "trial"))
