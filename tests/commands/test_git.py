@@ -560,11 +560,22 @@ def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypat
     texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
     monkeypatch.chdir(tmp_path)
     for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
-        Path(name).write_text(text)
+        Path(name).write_text(f"\ufeff{text}")
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
     assert done.code == 1
     assert 'conflict in override { product = "atlas-a3" }.options.a: here gone, there 1' in done.err
-    assert Path("ours").read_text() == f"{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+    assert Path("ours").read_text() == f"\ufeff{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+
+
+def test_what_is_no_toml_is_merged_as_text_with_the_marks_and_the_code_of_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("base", "ours", "theirs"):
+        Path(name).write_text(f"not toml of {name}\n")
+    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
+    assert (done.code, "p.toml is merged as text" in done.err) == (1, True)
+    assert "<<<<<<< ours\nnot toml of ours\n=======\nnot toml of theirs\n>>>>>>>" in Path("ours").read_text()
 
 
 def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
