@@ -1,9 +1,10 @@
 """What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in ``recordings/``.
 
 A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a ``{word}`` is run for each
-value of ``each.word``: a list, or the name of one that the code knows (``"every target"``). A recording is a
-transcript: below each command line (``$``) stand its exit code (``=``), standard output (indented), standard error
-(``!``) and the files it made (``+``), changed (``~``) and removed (``-``).
+value of ``each.word``: a list, or the name of one that the code knows (``"every target"``); with ``side_by_side`` each
+value meets one of the other word's, not all. A recording is a transcript: below each command line (``$``) stand its
+exit code (``=``), standard output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and
+removed (``-``).
 
     python tests/end_to_end/recorded/record.py --accept [SCENARIO...]          records what the work tree does
     python tests/end_to_end/recorded/record.py --command PATH [SCENARIO...]    records what another npuprof does
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,7 +60,7 @@ RULES = [
 ]
 
 #: A text longer than this is kept as its digest and its beginning.
-LONGEST = 20_000
+LONGEST = 1_200
 #: Control characters are shown by their pictures.
 PICTURES = {number: 0x2400 + number for number in range(32) if chr(number) not in "\t\n"}
 
@@ -108,7 +109,7 @@ def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[st
         files |= made
         lines += more
     folders = tuple(FOLDERS[fixture] for fixture in row.get("fixtures", ()) if fixture not in fixtures)
-    return Scenario(room, name, files, folders, tuple(said for line in lines for said in _repeated(line, row.get("each", {}))))
+    return Scenario(room, name, files, folders, tuple(said for line in lines for said in _repeated(line, row)))
 
 
 def _list_all(named: str) -> list[str]:
@@ -128,12 +129,16 @@ def _list_all(named: str) -> list[str]:
     return lists[named]
 
 
-def _repeated(line: str, each: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a line once for every combination of the values that stand for its ``{words}``."""
-    names = [name for name in each if f"{{{name}}}" in line]
-    for values in itertools.product(*(_list_all(each[name]) if isinstance(each[name], str) else each[name] for name in names)):
+def _repeated(line: str, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line once for every combination of the values that stand for its ``{words}``, or for every value."""
+    words = {name: values for name, values in row.get("each", {}).items() if f"{{{name}}}" in line}
+    lists = [_list_all(values) if isinstance(values, str) else values for values in words.values()]
+    combined: Iterable[tuple[str, ...]] = itertools.product(*lists)
+    if row.get("side_by_side"):
+        combined = itertools.islice(zip(*map(itertools.cycle, lists), strict=True), max(map(len, lists))) if lists else [()]
+    for values in combined:
         said = line
-        for name, value in zip(names, values, strict=True):
+        for name, value in zip(words, values, strict=True):
             said = said.replace(f"{{{name}}}", value)
         yield said
 
@@ -148,7 +153,7 @@ def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
         if code.startswith(prefix) and page.bad:
             files |= {f"{code}/{name}.toml": text for name, text in page.bad.items()}
             asked = "".join(f" --{flag} '{value}'" for flag, value in page.ask_bad.items())
-            lines.append(f"npuprof check --store {code}{asked} --severity info --format json")
+            lines.append(f"npuprof check --store {code}{asked} --severity info")
     return files, lines
 
 
@@ -180,10 +185,15 @@ def play(scenario: Scenario, here: Path, command: Command) -> str:
         else:
             done = run(["sh", "-c", line], b"", environ, work)
         after = _snapshot(here)
-        changed = _files(before, after) if words[0] == "npuprof" else []
-        told += [f"$ {line}", f"= {done.code}", *_block("  ", done.out), *_block("! ", done.err), *changed, ""]
+        changed = _files(before, after, here) if words[0] == "npuprof" else []
+        told += [f"$ {line}", f"= {done.code}", *_block("  ", done.out, here), *_block("! ", done.err, here), *changed, ""]
         before = after
-    text = "\n".join(told).replace(str(here), "{here}")
+    return _neutral("\n".join(told), here)
+
+
+def _neutral(text: str, here: Path) -> str:
+    """Return a text without what differs from machine to machine."""
+    text = text.replace(str(here), "{here}")
     for pattern, instead in RULES:
         text = pattern.sub(instead, text)
     return text
@@ -232,19 +242,19 @@ def _named(path: Path, here: Path) -> str:
     return os.path.relpath(path, here / "work")
 
 
-def _files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
+def _files(before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path) -> Iterator[str]:
     for name, content in after.items():
         if before.get(name) != content:
             yield f"{'~' if name in before else '+'} {name}"
-            yield from _block("| ", content)
+            yield from _block("| ", content, here)
     yield from (f"- {name}" for name in before if name not in after)
 
 
-def _block(mark: str, raw: bytes) -> Iterator[str]:
-    text = raw.decode(errors="backslashreplace").translate(PICTURES)
+def _block(mark: str, raw: bytes, here: Path) -> Iterator[str]:
+    text = _neutral(raw.decode(errors="backslashreplace").translate(PICTURES), here)
     if len(text) > LONGEST:
-        yield f"{mark}({len(raw)} bytes, sha256 {hashlib.sha256(raw).hexdigest()}, which begin with:)"
-        text = "".join(text[: LONGEST // 20].splitlines(keepends=True)[:-1])
+        yield f"{mark}({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()}, which begin with:)"
+        text = "".join(text[: LONGEST // 3].splitlines(keepends=True)[:-1])
     *lines, last = text.split("\n")
     yield from (f"{mark}{line}" if line else mark.rstrip() for line in lines)
     if last:
