@@ -1,6 +1,6 @@
 """Stand-ins for the adapter's modules: they take exactly the arguments of the real ones, and keep what they were given.
 
-The tables are the adapter's own: every argument of NPURunConfig and its helpers with its default, and every leaf of the
+The tables in ``tables/`` are the adapter's own: every argument of NPURunConfig and its helpers with its default, and every leaf of the
 options of TF 2 with the values its class takes.
 """
 
@@ -8,149 +8,35 @@ from __future__ import annotations
 
 import sys
 import types
+from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from npuprof import catalog
 
 _REQUIRED = object()
 
+
+def read_table(name: str) -> Iterator[list[str]]:
+    """Yield the rows of a file of ``tables/``: cells between bars, of which the last may be missing; ``#`` begins what they are."""
+    width = 0
+    for line in (Path(__file__).parent / "tables" / name).read_text().splitlines():
+        cells = [cell.strip() for cell in line.split(" | ")]
+        width = width or len(cells)
+        if not line.startswith("#"):
+            yield cells + [""] * (width - len(cells))
+
+
 #: For each class its arguments: default, the key NPUEstimator writes ("" for none), the protobuf field.
-ARGUMENTS: dict[str, dict[str, tuple[Any, str, str]]] = {
-    "NPURunConfig": {
-        "iterations_per_loop": (1, "iterations_per_loop", "i"),
-        "profiling_config": (None, "", ""),
-        "model_dir": (None, "", ""),
-        "tf_random_seed": (None, "", ""),
-        "save_summary_steps": (0, "", ""),
-        "save_checkpoints_steps": (None, "", ""),
-        "save_checkpoints_secs": (None, "", ""),
-        "session_config": (None, "", ""),
-        "keep_checkpoint_max": (5, "", ""),
-        "keep_checkpoint_every_n_hours": (10000, "", ""),
-        "log_step_count_steps": (100, "", ""),
-        "distribute": (None, "", ""),
-        "enable_data_pre_proc": (True, "enable_data_pre_proc", "b"),
-        "precision_mode": (None, "precision_mode", "s"),
-        "enable_reduce_precision": (False, "enable_reduce_precision", "b"),
-        "variable_format_optimize": (None, "variable_format_optimize", "b"),
-        "mix_compile_mode": (False, "mix_compile_mode", "b"),
-        "hcom_parallel": (True, "hcom_parallel", "b"),
-        "graph_memory_max_size": (None, "graph_memory_max_size", "s"),
-        "variable_memory_max_size": (None, "variable_memory_max_size", "s"),
-        "dump_config": (None, "", ""),
-        "stream_max_parallel_num": (None, "stream_max_parallel_num", "s"),
-        "is_tailing_optimization": (False, "is_tailing_optimization", "b"),
-        "horovod_mode": (False, "", ""),
-        "graph_run_mode": (1, "graph_run_mode", "i"),
-        "op_debug_level": (None, "op_debug_level", "i"),
-        "enable_scope_fusion_passes": (None, "enable_scope_fusion_passes", "s"),
-        "enable_exception_dump": (2, "enable_exception_dump", "i"),
-        "op_select_implmode": (None, "op_select_implmode", "s"),
-        "optypelist_for_implmode": (None, "optypelist_for_implmode", "s"),
-        "dynamic_input_config": (None, "", ""),
-        "aoe_mode": (None, "aoe_mode", "s"),
-        "work_path": (None, "work_path", "s"),
-        "buffer_optimize": ("l2_optimize", "buffer_optimize", "s"),
-        "enable_small_channel": (0, "enable_small_channel", "i"),
-        "fusion_switch_file": (None, "fusion_switch_file", "s"),
-        "enable_compress_weight": (False, "enable_compress_weight", "b"),
-        "compress_weight_conf": (None, "compress_weight_conf", "s"),
-        "op_compiler_cache_mode": (None, "op_compiler_cache_mode", "s"),
-        "op_compiler_cache_dir": (None, "op_compiler_cache_dir", "s"),
-        "debug_dir": (None, "debug_dir", "s"),
-        "hcom_multi_mode": (False, "hcom_multi_mode", "b"),
-        "dynamic_input": (None, "dynamic_input", "b"),
-        "dynamic_graph_execute_mode": ("dynamic_execute", "dynamic_graph_execute_mode", "s"),
-        "dynamic_inputs_shape_range": (None, "dynamic_inputs_shape_range", "s"),
-        "train_distribute": (None, "", ""),
-        "eval_distribute": (None, "", ""),
-        "local_rank_id": (None, "local_rank_id", "i"),
-        "local_device_list": (None, "local_device_list", "s"),
-        "session_device_id": (None, "session_device_id", "i"),
-        "distribute_config": (None, "distribute_config", "s"),
-        "modify_mixlist": (None, "modify_mixlist", "s"),
-        "op_precision_mode": (None, "op_precision_mode", "s"),
-        "device_type": ("default_device_type", "device_type", "s"),
-        "soc_config": (None, "soc_config", "s"),
-        "hccl_timeout": (None, "hccl_timeout", "i"),
-        "op_wait_timeout": (None, "op_wait_timeout", "i"),
-        "op_execute_timeout": (None, "op_execute_timeout", "i"),
-        "HCCL_algorithm": (None, "HCCL_algorithm", "s"),
-        "customize_dtypes": (None, "customize_dtypes", "s"),
-        "op_debug_config": (None, "op_debug_config", "s"),
-        "memory_config": (None, "", ""),
-        "experimental_config": (None, "", ""),
-        "topo_sorting_mode": (None, "topo_sorting_mode", "i"),
-        "aoe_config_file": (None, "aoe_config_file", "s"),
-        "insert_op_file": (None, "insert_op_file", "s"),
-        "stream_sync_timeout": (-1, "stream_sync_timeout", "i"),
-        "event_sync_timeout": (-1, "event_sync_timeout", "i"),
-        "external_weight": (False, "external_weight", "b"),
-        "deterministic": (0, "deterministic", "i"),
-        "frozen_variable": (False, "frozen_variable", "b"),
-        "variable_placement": ("Device", "variable_placement", "s"),
-        "jit_compile": ("auto", "jit_compile", "s"),
-        "precision_mode_v2": (None, "precision_mode_v2", "s"),
-        "ac_parallel_enable": (None, "ac_parallel_enable", "s"),
-        "quant_dumpable": (None, "quant_dumpable", "s"),
-        "input_fusion_size": (131072, "input_fusion_size", "i"),
-        "compile_dynamic_mode": (None, "compile_dynamic_mode", "b"),
-        "graph_max_parallel_model_num": (1, "graph_max_parallel_model_num", "i"),
-        "export_compile_stat": (1, "export_compile_stat", "i"),
-        "aicore_num": (None, "aicore_num", "s"),
-        "oo_constant_folding": (True, "oo_constant_folding", "b"),
-        "input_batch_cpy": (False, "input_batch_cpy", "b"),
-        "shape_generalization_mode": ("STRICT", "shape_generalization_mode", "s"),
-        "all_tensor_not_empty": (False, "all_tensor_not_empty", "b"),
-        "auto_multistream_parallel_mode": (None, "auto_multistream_parallel_mode", "s"),
-        "oo_level": ("O3", "oo_level", "s"),
-        "optimization_switch": (None, "optimization_switch", "s"),
-    },
-    "ProfilingConfig": {
-        "enable_profiling": (False, "profiling_mode", "b"),
-        "profiling_options": (None, "profiling_options", "s"),
-    },
-    "MemoryConfig": {
-        "atomic_clean_policy": (0, "atomic_clean_policy", "i"),
-        "static_memory_policy": (0, "static_memory_policy", "i"),
-        "memory_optimization_policy": (None, "memory_optimization_policy", "s"),
-        "variable_use_1g_huge_page": (0, "variable_use_1g_huge_page", "i"),
-    },
-    "DumpConfig": {
-        "enable_dump": (False, "enable_dump", "b"),
-        "dump_path": (None, "dump_path", "s"),
-        "dump_step": (None, "dump_step", "s"),
-        "dump_mode": ("output", "dump_mode", "s"),
-        "enable_dump_debug": (False, "enable_dump_debug", "b"),
-        "dump_debug_mode": ("all", "dump_debug_mode", "s"),
-        "dump_data": ("tensor", "dump_data", "s"),
-        "dump_layer": (None, "dump_layer", "s"),
-    },
-    "ExperimentalConfig": {
-        "logical_device_cluster_deploy_mode": ("LB", "experimental_logical_device_cluster_deploy_mode", "s"),
-        "logical_device_id": (None, "experimental_logical_device_id", "s"),
-        "model_deploy_mode": (None, "experimental_model_deploy_mode", "s"),
-        "model_deploy_devicelist": (None, "experimental_model_deploy_devicelist", "s"),
-        "graph_memory_optimize_config": (None, "", ""),
-        "enable_graph_parallel": (None, "enable_graph_parallel", "b"),
-        "graph_parallel_option_path": (None, "graph_parallel_option_path", "s"),
-        "graph_compiler_cache_dir": (None, "graph_compiler_cache_dir", "s"),
-        "resource_config_path": (None, "resource_config_path", "s"),
-        "accelerate_train_mode": (None, "experimental_accelerate_train_mode", "s"),
-    },
-    "GraphMemoryOptimizeConfig": {
-        "recompute": (None, "", ""),
-        "graph_slice": (None, "graph_slice", "s"),
-    },
-    "DynamicInputConfig": {
-        "input_shape": (_REQUIRED, "input_shape", "s"),
-        "dynamic_dims": (_REQUIRED, "dynamic_dims", "s"),
-        "dynamic_node_type": (_REQUIRED, "dynamic_node_type", "i"),
-        "compile_hybrid_mode": (_REQUIRED, "compile_hybrid_mode", "i"),
-    },
-}
+ARGUMENTS: dict[str, dict[str, tuple[Any, str, str]]] = {}
+for _class, _argument, _default, _key, _field in read_table("arguments.txt"):
+    ARGUMENTS.setdefault(_class, {})[_argument] = (
+        _REQUIRED if _default == "!" else literal_eval(_default),
+        _key.replace("=", _argument),
+        _field,
+    )
 NESTED = {
     "profiling_config": "ProfilingConfig",
     "dump_config": "DumpConfig",
@@ -161,97 +47,7 @@ NESTED = {
 }
 #: For each leaf of the options of TF 2 the values its class takes (None: any) and its default.
 LEAVES: dict[str, tuple[tuple[Any, ...] | None, Any]] = {
-    "graph_run_mode": ((0, 1), 1),
-    "deterministic": ((0, 1), 0),
-    "memory_config.atomic_clean_policy": ((0, 1), 0),
-    "memory_config.static_memory_policy": ((0, 1, 2, 3, 4), 0),
-    "memory_config.variable_use_1g_huge_page": ((0, 1, 2), 0),
-    "external_weight": ((True, False), False),
-    "input_fusion_size": (None, 131072),
-    "input_batch_cpy": ((True, False), False),
-    "ac_parallel_enable": (("0", "1"), None),
-    "compile_dynamic_mode": ((True, False), False),
-    "all_tensor_not_empty": ((True, False), False),
-    "op_debug_config": (None, None),
-    "enable_exception_dump": ((0, 1, 2), 2),
-    "debug_dir": (None, None),
-    "export_compile_stat": ((0, 1, 2), 1),
-    "stream_sync_timeout": (None, -1),
-    "event_sync_timeout": (None, -1),
-    "precision_mode_v2": (("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8", "mixed_hif8"), None),
-    "precision_mode": (
-        (
-            "force_fp32",
-            "allow_fp32_to_fp16",
-            "force_fp16",
-            "must_keep_origin_dtype",
-            "allow_mix_precision",
-            "cube_fp16in_fp32out",
-            "allow_mix_precision_fp16",
-            "allow_mix_precision_bf16",
-            "allow_fp32_to_bf16",
-        ),
-        None,
-    ),
-    "modify_mixlist": (None, None),
-    "customize_dtypes": (None, None),
-    "dump_config.enable_dump": ((True, False), False),
-    "dump_config.dump_path": (None, None),
-    "dump_config.dump_step": (None, None),
-    "dump_config.dump_mode": (("input", "output", "all"), "output"),
-    "dump_config.enable_dump_debug": ((True, False), False),
-    "dump_config.dump_debug_mode": (("aicore_overflow", "atomic_overflow", "all"), "all"),
-    "dump_config.dump_data": (("tensor", "stats"), "tensor"),
-    "dump_config.dump_layer": (None, None),
-    "fusion_switch_file": (None, None),
-    "quant_dumpable": (("0", "1"), None),
-    "hcom_parallel": ((True, False), True),
-    "enable_small_channel": ((True, False), False),
-    "op_precision_mode": (None, None),
-    "stream_max_parallel_num": (None, None),
-    "is_tailing_optimization": ((True, False), False),
-    "enable_scope_fusion_passes": (None, None),
-    "op_compiler_cache_mode": (("enable", "disable", "force"), "enable"),
-    "op_compiler_cache_dir": (None, None),
-    "aicore_num": (None, None),
-    "oo_constant_folding": ((True, False), True),
-    "profiling_config.enable_profiling": ((True, False), False),
-    "profiling_config.profiling_options": (
-        None,
-        '{"output":".\\/","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}',
-    ),
-    "aoe_config.aoe_mode": (("1", "2", "4"), None),
-    "aoe_config.work_path": (None, "./"),
-    "aoe_config.aoe_config_file": (None, None),
-    "graph_compiler_cache_dir": (None, None),
-    "jit_compile": (("true", "false", "auto"), "auto"),
-    "shape_generalization_mode": (("STRICT", "FULL", "ADAPTIVE"), "STRICT"),
-    "auto_multistream_parallel_mode": (None, None),
-    "op_select_implmode": (("high_performance", "high_precision"), None),
-    "optypelist_for_implmode": (None, None),
-    "variable_format_optimize": ((True, False), None),
-    "op_debug_level": ((0, 1, 2, 3, 4), None),
-    "graph_memory_max_size": (None, None),
-    "variable_memory_max_size": (None, None),
-    "hcom_multi_mode": (None, None),
-    "graph_exec_timeout": (None, None),
-    "topo_sorting_mode": ((0, 1), None),
-    "overflow_flag": ((0, 1), 1),
-    "execute_times": (None, -1),
-    "oo_level": (("O0", "O1", "O2", "O3"), "O3"),
-    "optimization_switch": (None, None),
-    "experimental.multi_branches_config.input_shape": (None, None),
-    "experimental.multi_branches_config.dynamic_node_type": (("0",), None),
-    "experimental.multi_branches_config.dynamic_dims": (None, None),
-    "experimental.logical_device_deploy_config.logical_device_cluster_deploy_mode": (("LB", "SINGLE"), "LB"),
-    "experimental.logical_device_deploy_config.logical_device_id": (None, None),
-    "experimental.model_deploy_config.model_deploy_mode": (None, None),
-    "experimental.model_deploy_config.model_deploy_devicelist": (None, None),
-    "experimental.graph_memory_optimize_config.recompute": (("auto", "manual"), None),
-    "experimental.graph_memory_optimize_config.graph_slice": (("auto",), None),
-    "experimental.resource_config_path": (None, None),
-    "experimental.graph_parallel_option_path": (None, None),
-    "experimental.enable_graph_parallel": ((True, False), False),
+    leaf: (tuple(literal_eval(taken)) if taken else None, literal_eval(default)) for leaf, taken, default in read_table("leaves.txt")
 }
 
 
