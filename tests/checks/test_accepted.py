@@ -13,7 +13,7 @@ import npuprof
 from npuprof.model import NpuprofError
 from npuprof.scripts.ignoring import sift_script_findings
 from support.building import build_store
-from support.repositories import ENVIRONMENT, Repo
+from support.repositories import Repo
 from support.running import Run
 
 #: A preset that gives NP603 and NP370, a warning of one variable and one of a rule.
@@ -176,11 +176,7 @@ def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(table: str, globs
     assert "NP709" not in run("check", "a", "--severity", "info").out
 
 
-def test_an_ignore_is_text(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    repo = Repo(tmp_path / "repo")
-    monkeypatch.chdir(repo.folder)
+def test_an_ignore_is_text(repo: Repo, run: Run) -> None:
     repo.commit({"a": JOB})
     before = npuprof.open_store().resolve("a")
     assert run("release", "a", "1.0.0").code == 0
@@ -192,9 +188,7 @@ def test_an_ignore_is_text(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyP
     assert 'code = "NP603"' in (repo.folder / "profiles/a.toml").read_text()
 
 
-def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
+def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run, committer: None, monkeypatch: pytest.MonkeyPatch) -> None:
     team, app = Repo(tmp_path / "team"), Repo(tmp_path / "app")
     (team.folder / "npuprof.toml").write_text(GLOB.replace("NP603", "NP602"))
     both = f"{JOB}env.RANK_ID = 3\n"  # NP603, NP602

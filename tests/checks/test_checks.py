@@ -22,7 +22,7 @@ from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
 from npuprof.store.problems import build_bad_name_finding
 from support import adapter
-from support.building import REPOSITORY, build_store, codes, examples, findings, options, toml
+from support.building import REPOSITORY, build_store, codes, examples, findings, options
 from support.running import Run
 
 
@@ -130,10 +130,14 @@ def test_no_code_names_two_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("product", "cann"), [(None, None), *((name, None) for name in products.load_products()), (None, "8.0.0"), (None, "9.0.0")]
-)
+    ("product", "cann"),
+    [
+        (None, None), *((name, None) for name in ("atlas-a2", "atlas-a3", "atlas-training", "atlas-inference", "ascend-950")),
+        (None, "8.0.0"), (None, "9.0.0"),
+    ],
+)  # fmt: skip
 def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | None, cann: str | None) -> None:
-    workspace = spec.Workspace("builtin:", spec.build_context(cann, product))
+    workspace, judged = spec.Workspace("builtin:", spec.build_context(cann, product)), 0
     for name in workspace.store.names():
         config = workspace.resolve_spec(name)
         meant = not product or any(
@@ -143,21 +147,8 @@ def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | N
             continue
         loud = [str(finding) for finding in checks.check_config(config) if finding.severity != "info"]
         assert loud == [], name
-
-
-def test_the_shipped_presets_say_when_to_use_them() -> None:
-    workspace = spec.Workspace("builtin:")
-    names = workspace.store.names()
-    assert len(names) >= 14
-    assert workspace.store.stray_files() == []
-    for name in names:
-        config = workspace.resolve_spec(name)
-        assert config.description.startswith(("Use it", "Add it", "Extend it")), name
-        assert config.scenario or config.name.startswith("mixins/")  # those fit whatever they are laid over
-        assert config.cann or config.versions
-        assert config.products
-        if name.startswith(("base/", "mixins/")):
-            assert config.abstract, name
+        judged += 1
+    assert judged >= 17
 
 
 # -- what no text can show ----------------------------------------------------------------------------------------
@@ -282,17 +273,6 @@ def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -
     assert (unset.code, unset.line, unset.column, unset.hint) == ("NP702", 3, 10, "did you mean 'dump_path'?")
 
 
-def test_a_lock_holds_what_the_lineage_up_to_it_says(tmp_path: Path) -> None:
-    files = {
-        "root": "[options]\nhccl_timeout = 600\n",
-        "middle": '[profile]\nextends = ["root"]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 900\n',
-        "leaf": '[profile]\nextends = ["middle"]\n',
-    }
-    assert run(tmp_path, files, {}) == []
-    (finding,) = run(tmp_path, {**files, "leaf": files["leaf"] + "[options]\nhccl_timeout = 600\n"}, {})
-    assert (finding.code, finding.profiles, finding.line) == ("NP105", ("leaf",), 4)
-
-
 def test_an_unknown_key_of_an_override_is_placed_at_the_key() -> None:
     with pytest.raises(NpuprofError) as error:
         findings('[[override]]\nmatch = { product = "atlas-a3" }\n\n[[override]]\noption = { hccl_timeout = 1 }\n')
@@ -363,12 +343,6 @@ def test_a_fault_in_a_list_element_is_placed_at_the_element() -> None:
     assert (finding.code, finding.line, finding.column, finding.key) == ("NP204", 5, 3, "dump_step[1]")
 
 
-def test_too_many_dump_steps_are_one_finding() -> None:
-    steps = "|".join(map(str, range(101)))
-    (finding,) = findings(f'[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = "{steps}"\n')
-    assert (finding.code, finding.severity) == ("NP204", "error")
-
-
 @pytest.mark.parametrize("value", ['"fast|step"', '"fast1|loss"', '"fast|loss|"', '["fast", "step"]'])
 def test_an_acceleration_without_its_ratio_is_a_warning(value: str) -> None:
     found = findings(f"[options]\nexperimental_accelerate_train_mode = {value}\n")
@@ -433,13 +407,6 @@ def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> No
     assert (os.path.basename(finding.path or ""), finding.line, finding.column) == ("leaf.toml", 2, 32)
 
 
-def test_all_findings_of_a_preset_are_reported() -> None:
-    text = toml(
-        {"options": {"deterministc": 1, "deterministic": True, "precision_mode_v2": "fp61", "dump_step": ["5-3"]}, "env": {"RANK_ID": 1}}
-    )
-    assert {"NP201", "NP202", "NP203", "NP204", "NP602"} <= set(codes(text))
-
-
 def test_one_job_in_a_preset_for_several_products_is_judged_for_each() -> None:
     text = 'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
     (finding,) = [finding for finding in findings(text) if finding.code == "NP409"]
@@ -462,15 +429,6 @@ def test_a_family_with_an_override_of_its_own_is_judged_with_it() -> None:
     assert "NP409" not in codes(text.format("mixed_float16"))
     (finding,) = [finding for finding in findings(text.format("mixed_hif8")) if finding.code == "NP409"]
     assert (finding.line, "atlas-training" in finding.message) == (5, True)
-
-
-def test_an_override_for_a_product_is_checked_on_that_product() -> None:
-    text = (
-        'options.precision_mode_v2 = "fp16"\n[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
-    )
-    assert "NP409" in codes(text)
-    assert "NP409" in codes(text, product="atlas-training")
-    assert "NP409" not in codes(text, product="atlas-a2")
 
 
 @pytest.mark.parametrize(
@@ -508,45 +466,28 @@ def test_no_value_breaks_a_check(name: str, value: str) -> None:
 
 
 ON_A3 = '\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = '
-REPEATED = [
-    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "1"}, 1, id="override"),
-    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "2"}, 0, id="other value"),
-    pytest.param(
-        {"a": "options.hccl_timeout = 1" + ON_A3 + '2\n[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1'},
-        0,
-        id="back again after another override",
-    ),
-    pytest.param(
-        {
-            "base": "options.hccl_timeout = 1" + ON_A3 + "2",
-            "a": 'profile.extends = ["base"]\noptions.hccl_timeout = 1',
-        },
-        0,
-        id="it wins over the parent's override",
-    ),
-    pytest.param(
-        {
-            "base": "options.hccl_timeout = 1",
-            "a": 'profile.extends = ["base"]' + ON_A3 + "1",
-        },
-        1,
-        id="override of an inherited value",
-    ),
-]
+HEIR = 'profile.extends = ["base"]'
 
 
-@pytest.mark.parametrize(("files", "count"), REPEATED)
-def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(files, count, tmp_path):
-    for name, text in files.items():
-        (tmp_path / f"{name}.toml").write_text(text)
-    config = npuprof.open_store(tmp_path).resolve("a")
+@pytest.mark.parametrize(
+    ("a", "base", "count"),
+    [
+        (f"options.hccl_timeout = 1{ON_A3}1", "", 1),
+        (f"options.hccl_timeout = 1{ON_A3}2", "", 0),
+        (f'options.hccl_timeout = 1{ON_A3}2\n[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1', "", 0),  # back again
+        (f"{HEIR}\noptions.hccl_timeout = 1", f"options.hccl_timeout = 1{ON_A3}2", 0),  # it wins over the parent's override
+        (f"{HEIR}{ON_A3}1", "options.hccl_timeout = 1", 1),
+    ],
+)
+def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(a: str, base: str, count: int, tmp_path: Path) -> None:
+    config = npuprof.open_store(str(build_store(tmp_path, {"a": a, "base": base}))).resolve("a")
     assert [finding.code for finding in npuprof.check(config)].count("NP701") == count
 
 
 @pytest.mark.parametrize(
     ("name", "near"), [("HCCL_ALGOO", True), ("HCCL_EXEC_TIME_OUT", True), ("JOB_NAME", False), ("MY_DATA_DIR", False)]
 )
-def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name, near):
+def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name: str, near: bool) -> None:
     config = npuprof.loads(f'env.{name} = "x"')
     assert ("NP206" in [finding.code for finding in npuprof.check(config)]) is near
 

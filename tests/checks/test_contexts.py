@@ -119,11 +119,6 @@ def test_each_override_that_clashes_is_told_with_the_widest_contexts_of_its_own(
     assert told(one) == [f"{CLASH} on atlas-a3"]
 
 
-def test_a_finding_of_an_override_stands_in_it() -> None:
-    found = [finding for finding in findings(clash(f'product = "{A3}"')) if finding.code == "NP301"]
-    assert [(finding.key, str(finding.origin)) for finding in found] == [("precision_mode", "<text>:7")]
-
-
 def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: Path) -> None:
     base, leaf = clash(f'product = "{A3}"').split("[options]")[0], '[profile]\nextends = ["base"]\n'
     base += f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
@@ -376,9 +371,3 @@ def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
 def test_an_override_of_another_product_than_the_asked_one_is_not_called_dead() -> None:
     text = '[profile]\nscenario = "training"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 900 }\n'
     assert not [finding for finding in findings(text, product=A2) if finding.code == "NP711"]
-
-
-def test_an_override_that_never_applies_can_be_accepted_with_a_reason() -> None:
-    accepted = 'ignore = [{ code = "NP711", reason = "kept for later" }]'
-    text = f'[profile]\nscenario = "training"\n{accepted}\n[[override]]\nmatch.scenario = "online-inference"\noptions.hccl_timeout = 900\n'
-    assert not [finding for finding in findings(text) if finding.code in ("NP711", "NP705")]

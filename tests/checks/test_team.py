@@ -18,7 +18,7 @@ from npuprof.model import NpuprofError
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.teamrules import find_name_glob_fault
 from support.building import REPOSITORY
-from support.repositories import ENVIRONMENT, Repo
+from support.repositories import Repo
 from support.running import Run
 
 REPEATABLE = """[[rule]]
@@ -59,7 +59,6 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
     ("table", "said", "line"),
     [
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
-        (rule("deterministic == 1", code="npu-1"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
         ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
         ('code = "TEAM-1"\n', "'require' is missing in [rule]", 1),
@@ -72,7 +71,6 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1", severity="fatal"), "'severity' in [rule]: known are error", 4),
         (rule("deterministic == 1", message=""), "it is not one line of text", 4),
         (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
-        (rule("deterministic == 1") + 'presets = "a"\n', "'presets' in [rule] must be a list of texts", 4),
         (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
     ],
 )
@@ -108,7 +106,6 @@ def test_two_rules_of_one_file_have_two_codes() -> None:
         ("deterministic == 1", "", "options.deterministic = 1\n", None),
         ("deterministic == 1", "", "options.deterministic = 0\n", "deterministic == 1 is required"),
         ("deterministic == 1", "", "", "deterministic == 1 is required: deterministic is not set"),  # whatever its default is
-        ("deterministic != 1", "", "", "deterministic != 1 is required: deterministic is not set"),
         ("dump_path is unset", "", "", None),
         ("dump_path is unset", "", 'options.dump_path = "/x"\n', "dump_path is unset is required"),
         ("hccl_timeout > 1 or deterministic == 1", "", "options.deterministic = 1\n", None),
@@ -116,10 +113,8 @@ def test_two_rules_of_one_file_have_two_codes() -> None:
         ("deterministic == 1", "hccl_timeout > 10", "options.hccl_timeout = 20\n", "deterministic == 1 is required: deterministic is not set"),  # noqa: E501
         ("deterministic == 1", "scenario == 'training'", "", None),
         ("env.MY_SITE == 'a'", "", 'env.MY_SITE = "b"\n', "env.MY_SITE == 'a' is required"),
-        ("env.MY_SITE is set", "", 'env.MY_SITE = "b"\n', None),
         ("atc.framework in (1, 3)", "", "atc.framework = 5\n", "atc.framework in (1, 3) is required"),
         ("product in ('atlas-a2', 'atlas-a3')", "", "", "product in ('atlas-a2', 'atlas-a3') is required: product cannot be told"),
-        ("hccl_timeout > 1", "", 'options.hccl_timeout = "x"\n', "hccl_timeout > 1 is required"),
     ],
 )  # fmt: skip
 def test_what_is_required_must_be_true(
@@ -228,13 +223,10 @@ def store_in_map(**values: str) -> str:
         (rule("deterministic == 1"), store_in_map(hccl_timeout="1836") + "\nhelp(op)", False),  # and here it may not be
         (rule("deterministic == 1"), store_in_map(deterministic="flag"), False),  # nobody knows
         (rule("deterministic == 1"), "if flag:\n    " + store_in_map(deterministic="0"), True),
-        (rule("deterministic != 1"), store_in_map(hccl_timeout="1836"), True),
         (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
-        (rule("dump_path is unset"), store_in_map(hccl_timeout="1836"), False),
         (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(deterministic="1", hccl_timeout="1836"), True),
         (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(hccl_timeout="1836"), False),
         (rule("scenario == 'training'"), store_in_map(hccl_timeout="1836"), False),
-        (rule("product == 'atlas-a2'"), store_in_map(hccl_timeout="1836"), False),
         (rule("env.HCCL_WHITELIST_DISABLE == 1"), store_in_map(hccl_timeout="1836"), False),  # set elsewhere, if at all
         (rule("deterministic == 1") + "presets = ['a']\n", store_in_map(deterministic="0"), False),  # of presets by name
     ],
@@ -265,7 +257,6 @@ def test_a_script_can_accept_what_a_rule_says(project: Callable[..., Path], run:
     [
         ("s.py", 't = "# npuprof: ignore[NP201] x"; op.parameter_map["foo"].i = 1\n'),
         ("s.py", 't = """\n# npuprof: ignore[NP201] x\n"""; op.parameter_map["foo"].i = 1\n'),
-        ("s.sh", "export HCCL_WHITELIST_DISABLE=7; echo '# npuprof: ignore[NP203] x'\n"),
         ("s.sh", "export HCCL_WHITELIST_DISABLE=7 A=b# npuprof: ignore[NP203] x\n"),
     ],
 )
@@ -280,7 +271,8 @@ def test_what_only_looks_like_a_remark_accepts_nothing(file: str, text: str, pro
 def test_rules_that_cannot_be_read_stop_a_scan(project: Callable[..., Path], run: Run) -> None:
     project("[[rule]]\n", a="")
     Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0")))
-    assert run("scan", "s.py").code == 2
+    refused = run("scan", "s.py")
+    assert (refused.code, "error NP040" in refused.out + refused.err) == (2, True), refused
 
 
 def test_pages_and_codes_are_those_of_the_store_named(project: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +318,7 @@ def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], r
     assert json.loads(run("rule", "TEAM-1", "--format", "json").out)["severity"] == "error"
 
 
-@pytest.mark.parametrize("form", ["json", "sarif", "github", "gitlab"])
+@pytest.mark.parametrize("form", ["json", "sarif", "gitlab"])
 def test_machine_forms_know_the_codes_of_a_team(form: str, project: Callable[..., Path], run: Run) -> None:
     project(REPEATABLE, production__a=TRAINING)
     result = run("check", "--format", form)
@@ -337,15 +329,6 @@ def test_machine_forms_know_the_codes_of_a_team(form: str, project: Callable[...
 
 
 # -- versions --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    return made
 
 
 def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> None:
@@ -464,11 +447,9 @@ require = "product != 'atlas-a3'"
     [
         ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]),
         ("a", "HCCL_ALGO", ["TEAM-2"]),
-        ("a", "env.HCCL_ALGO", ["TEAM-2"]),
         ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
         ("a", "profile.scenario", ["TEAM-1"]),
         ("a", "profile.owner", []),
-        ("a", "deterministic", []),
     ],
 )
 def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
@@ -488,10 +469,8 @@ def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
         ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0),
         ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
         ("scenario", ["TEAM-1"], 0),
-        ("profile.scenario", ["TEAM-1"], 0),
         ("product", ["TEAM-4"], 0),
         ("nothing", [], 2),
-        ("", [], 2),
     ],
 )
 def test_rule_lists_who_reads_a_key(key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run) -> None:
