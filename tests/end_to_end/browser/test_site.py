@@ -234,17 +234,6 @@ def test_a_comparison_tells_what_diff_tells(browser: Any, sides: Path, title: st
     assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {row[0] for row in rows if not row[1]}
 
 
-def test_what_puts_results_at_risk_stands_first_in_a_comparison(browser: Any, sides: Path) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"file://{sides}/compare.html#plain&lists&as-there")
-    risks = {"deterministic": 0, "modify_mixlist.black-list.to-add": 0, "hccl_timeout": 1}
-    found = [risks[row[0]] for row in read_comparison(page)]
-    assert found == sorted(found)
-    assert len(found) == 3
-    context.close()
-
-
 def test_who_takes_sides_away_by_keyboard_keeps_the_place(page: Any, site: Path) -> None:
     open_page(page, site, "compare.html#base%2Fone&leaf3&leaf4")
     page.locator("#compared thead th").nth(3).wait_for()
@@ -318,15 +307,6 @@ def test_boxes_of_one_family_do_not_overlap_and_fit_the_window(page: Any, site: 
             for place, (x, y, wide, high) in enumerate(boxes):
                 for left, top, across, down in boxes[place + 1 :]:
                     assert x + wide <= left or left + across <= x or y + high <= top or top + down <= y
-
-
-def test_the_catalogue_is_filtered(page: Any, site: Path) -> None:
-    open_page(page, site, "catalogue.html")
-    every = page.locator("#catalogue tbody tr:visible").count()
-    page.get_by_label("Kind").select_option("flag")
-    flags = page.locator("#catalogue tbody tr:visible").count()
-    page.get_by_label("Search").fill("soc_version")
-    assert 0 < page.locator("#catalogue tbody tr:visible").count() < flags < every
 
 
 def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> None:
@@ -429,17 +409,6 @@ def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, pat
     assert page.evaluate("document.documentElement.scrollWidth") <= 1020
 
 
-def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:
-    open_page(page, site, "index.html")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    seen = set()
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        seen.add(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.id"))
-    assert {"Family", "Catalogue", "search", "base/one"} <= seen
-
-
 @pytest.mark.parametrize(
     "path", ["index.html", "search.html#q=leaf", "family.html#leaf3", "compare.html#base/one&leaf3", "boards.html", "presets/leaf3.html"]
 )
@@ -534,23 +503,6 @@ def test_one_search_answers_for_presets_values_settings_and_codes(page: Any, sit
     page.go_back()
     page.locator("#count:not(:empty)").wait_for(state="attached")
     assert page.locator("#count").inner_text() == told
-
-
-def test_the_family_is_walked_and_a_preset_opened_by_keyboard_alone(page: Any, site: Path) -> None:
-    open_page(page, site, "family.html")
-    page.get_by_label("Search").focus()
-    page.keyboard.type("leaf3")
-    assert page.locator("#count").inner_text() == "2 above, 0 below"
-    reached = set()
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        name = page.evaluate("document.activeElement.dataset.name || ''")
-        reached.add(name)
-        if name == "leaf3":
-            break
-    assert {"base/one", "base/two", "leaf3"} <= reached
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/presets/leaf3.html")
 
 
 @pytest.mark.parametrize("path", ["presets/hostile.html", "index.html", "compare.html#hostile&base%2Fone", "family.html"])

@@ -142,13 +142,6 @@ def test_only_our_own_comment_is_edited_however_many_there_are(service: StandIn,
     assert written.endswith("/332")
 
 
-def test_the_comment_of_somebody_else_is_none_of_ours(service: StandIn, run: Run) -> None:
-    forged = service.say("mallory", f"{MARKER}\nlooks good")
-    assert run("review").code == 0
-    assert forged["body"] == f"{MARKER}\nlooks good"
-    assert len(own(service)) == 1
-
-
 def test_stores_have_comments_of_their_own(service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any) -> None:
     second = change.folder / "more --> presets"
     second.mkdir()
@@ -340,17 +333,6 @@ def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_writ
     assert "**Broken**" in body
 
 
-def test_a_preset_that_cannot_be_read_is_told_and_exits_2(
-    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any
-) -> None:
-    change.commit({"torn": "x = ["}, "torn")
-    tell_event(tmp_path, change)
-    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
-    assert run("review").code == 2
-    (body,) = own(service)
-    assert "torn" in body
-
-
 def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     torn = change.commit({"torn": "x = ["}, "torn")
     monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", torn)
@@ -385,21 +367,6 @@ def test_the_merge_request_of_a_fork_is_the_target_s(gitlab: GitLab, run: Run, m
     assert run("review").code == 0
     (body,) = own(gitlab)
     assert "https://gitlab.example.org/team/presets/-/blob/" in body
-
-
-def test_what_was_merged_for_a_trial_is_not_what_is_compared(
-    gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    head = change.head
-    change.git("checkout", "-q", "main")
-    change.commit({"other": "[options]\nhccl_timeout = 1\n"}, "meanwhile")
-    change.git("merge", "-q", "--no-edit", "change")
-    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
-    monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", head)
-    assert run("review").code == 0
-    (body,) = own(gitlab)
-    assert "2 changed" in body
-    assert "1 new" not in body
 
 
 NONSENSE = [
