@@ -24,7 +24,7 @@ from support.building import build_store
 from support.growth import count_calls, measure_growth, measure_time_growth
 from support.lanes import rest_at_night
 from support.repositories import Repo
-from support.running import Run
+from support.running import Run, Store
 from support.zoo import write_zoo
 
 HEAD = '[profile]\nscenario = "training"\n'
@@ -246,7 +246,7 @@ def test_long_blanks_in_python_2_take_the_time_of_their_length(begin: str, blank
     assert measure_time_growth(build_scan, 10_000) < 2.5
 
 
-def test_a_lattice_of_diamonds_is_told_once(store: Callable[..., Path], run: Run) -> None:
+def test_a_lattice_of_diamonds_is_told_once(store: Store, run: Run) -> None:
     layers = {f"l{depth}{side}": f'profile.extends = ["l{depth - 1}a", "l{depth - 1}b"]\n' for depth in range(1, 20) for side in "ab"}
     store({"l0a": HEAD, "l0b": HEAD, **layers})
     told = run("list", "--tree").out
@@ -272,7 +272,7 @@ def test_a_key_of_too_many_segments_is_told_at_its_place(text: str) -> None:
     assert (finding.code, finding.line) == ("NP001", 7)
 
 
-def test_a_preset_builds_on_a_bounded_number_of_others(store: Callable[..., Path], run: Run) -> None:
+def test_a_preset_builds_on_a_bounded_number_of_others(store: Store, run: Run) -> None:
     store({"p0": HEAD, **{f"p{number}": f'profile.extends = ["p{number - 1}"]\n' for number in range(1, 2003)}})
     assert run("show", "p2000").code == 0
     result = run("check")
@@ -299,7 +299,7 @@ def test_a_pipe_in_the_place_of_gits_settings_is_left_alone(tmp_path: Path, monk
     assert pipe.is_fifo()
 
 
-def test_a_preset_named_twice_has_one_row_in_a_matrix(store: Callable[..., Path], run: Run) -> None:
+def test_a_preset_named_twice_has_one_row_in_a_matrix(store: Store, run: Run) -> None:
     store({"x": HEAD})
     result = run("check", "x", "x", "--product", "atlas-a2", "--product", "atlas-a3")
     assert result.code == 0
