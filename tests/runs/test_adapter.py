@@ -17,7 +17,7 @@ import pytest
 from npuprof import catalog
 from npuprof.catalog import releases, surfaces
 from npuprof.runs import adapter, adapter_files
-from support.running import Run
+from support.running import Run, Store
 
 PRESET = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\noo_level = "O3"\n'
 
@@ -122,7 +122,7 @@ def test_a_library_that_has_only_what_tf2_reads_is_no_doubt_about_the_release(tm
     assert [read.reads(name) for name in ("aoe_mode", "in_out_pair", "use_off_line")] == [True, False, False]
 
 
-def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path, store: Any, run: Run) -> None:
+def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path, store: Store, run: Run) -> None:
     store({"bert": PRESET})
     site = str(write_bridge(tmp_path / "site", "7.0.0", "1.15.0"))
     done = run("doctor", "bert", "--adapter", site)
@@ -136,7 +136,7 @@ def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path
 
 
 def test_the_adapter_of_the_python_on_path_is_found_and_not_imported(
-    tmp_path: Path, store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"bert": PRESET})
     monkeypatch.setenv("PYTHONPATH", str(write_bridge(tmp_path / "site", "9.1.0")))
@@ -185,7 +185,7 @@ def test_the_names_in_a_real_library_are_found(tmp_path: Path, run: Run) -> None
     assert found["different"] == []
 
 
-def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(tmp_path: Path, store: Any, run: Run) -> None:
+def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(tmp_path: Path, store: Store, run: Run) -> None:
     store({"bert": PRESET})
     write_library(tmp_path / "a.so", [name for name in list_keys("9.1.0") if len(name) > 15])
     found = diagnose(run, "bert", "--adapter", str(tmp_path / "a.so"))
@@ -292,7 +292,7 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Run) -> None
     ],
 )  # fmt: skip
 def test_what_in_the_environment_gets_in_the_way_is_told(
-    environ: dict[str, str], said: str, code: int, tmp_path: Path, store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+    environ: dict[str, str], said: str, code: int, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"bert": f"{PRESET}profiling_mode = false\n"})
     site = str(write_bridge(tmp_path / "site", "9.1.0"))

@@ -10,7 +10,7 @@ import pytest
 
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
-from support.logged import INIT, SESSION, write_block, write_engine_line, write_line
+from support.logged import INIT, SESSION, write_block, write_line
 from support.logged import write_run as write_least
 
 SKIPPED = write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
@@ -69,13 +69,6 @@ def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path:
     assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
 
 
-def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Path) -> None:
-    both = {"ge.exec.precision_mode": "force_fp16", "ge.exec.precision_mode_v2": "fp16"}
-    lines = [write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in both.items()]
-    assert judge(tmp_path, "".join(lines), precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
-    assert judge(tmp_path, write_run(both), precision_mode="force_fp16")["precision_mode"][0] == "changed"
-
-
 EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
 STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
 BEGUN = write_line("[GEOP] Begin GeOp initialize.", "geop_npu.cc")
@@ -125,15 +118,6 @@ def test_a_value_is_too_late_where_a_session_came_that_did_not_start_the_engine(
     (tmp_path / "plog-100_1.log").write_text(write_least({"ge.deterministic": "0"}) + after)
     (process,) = read_evidence([str(tmp_path)]).processes
     assert judge_process({"deterministic": 1}, process)[0].state == state
-
-
-def test_what_the_engine_and_sessions_get_is_not_proven_by_the_engine_alone(tmp_path: Path) -> None:
-    texts = {"ge.exec.hcclExecuteTimeOut": "700"}
-    start = write_block("Init options: ", {**INIT, **texts})
-    for text, state in ((start, "cannot tell"), (start + write_block("Session options: ", {**SESSION, **texts}), "in force")):
-        (tmp_path / "plog-100_1.log").write_text(text)
-        (process,) = read_evidence([str(tmp_path)]).processes
-        assert judge_process({"hccl_timeout": 700}, process)[0].state == state
 
 
 def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(tmp_path: Path) -> None:

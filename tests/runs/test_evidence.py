@@ -15,7 +15,7 @@ from npuprof.model import NpuprofError
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
-from support.logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
+from support.logged import INIT, write_block, write_engine_line, write_line, write_run, write_tf2_block
 
 
 def judge_all(paths: list[Path], **options: Any) -> dict[str, dict[str, str]]:
@@ -51,21 +51,6 @@ def test_packed_logs_are_read_as_far_as_they_go(tmp_path: Path) -> None:
         assert judge_all([write(tmp_path / name, content)], deterministic=1) == {"1": {"deterministic": "in force"}}
 
 
-def test_processes_that_write_to_one_screen_are_kept_apart(tmp_path: Path) -> None:
-    lines = [line for pair in zip(ON.splitlines(True), OFF.splitlines(True), strict=True) for line in pair]
-    path = write(tmp_path / "screen.log", "".join(lines))
-    assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
-
-
-def test_threads_of_one_process_are_kept_apart(tmp_path: Path) -> None:
-    one = write_block("Session options: ", {**SESSION, "ge.hcomParallel": "0"}, thread="7").splitlines(True)
-    two = write_block("Session options: ", {**SESSION, "ge.hcomParallel": "0", "dump_layer": "a"}, thread="8").splitlines(True)
-    path = write(
-        tmp_path / "a.log", write_run({}, {"ge.hcomParallel": "0"}) + "".join(line for pair in zip(one, two, strict=True) for line in pair)
-    )
-    assert judge_all([path], hcom_parallel=False)["100"] == {"hcom_parallel": "in force"}
-
-
 def test_what_launchers_put_before_lines_is_left_out(tmp_path: Path) -> None:
     for mark in ("[1,0]<stderr>:", "0: ", "worker-0: ", "[rank0] "):
         path = write(tmp_path / "a.log", "".join(mark + line for line in ON.splitlines(True)))
@@ -93,13 +78,6 @@ def test_a_folder_of_logs_is_read_in_the_order_of_its_files(tmp_path: Path) -> N
     assert judge_all([tmp_path / "log"], deterministic=1, dump_layer="x") == {
         "5": {"deterministic": "cannot tell", "dump_layer": "in force"}
     }
-
-
-def test_processes_of_two_machines_may_have_one_number(tmp_path: Path) -> None:
-    write(tmp_path / "a/log/debug/plog/plog-1_2026.log", ON)
-    write(tmp_path / "b/log/debug/plog/plog-1_2026.log", write_run(pid=1))
-    states = [judge_process({"deterministic": 1}, process)[0].state for process in read_evidence([str(tmp_path)]).processes]
-    assert states == ["in force", "changed"]
 
 
 def test_a_block_does_not_go_on_in_the_next_file(tmp_path: Path) -> None:
@@ -147,11 +125,6 @@ def test_lines_without_a_head_may_be_part_of_a_text(tmp_path: Path, more: str, v
     assert judge_all([path], dump_layer=value)["100"] == {"dump_layer": state}
 
 
-def test_a_number_is_whole_whatever_another_program_says_next(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.log", "".join(f"{line}step 1: loss 2.5\n" for line in ON.splitlines(True)))
-    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
-
-
 def test_a_number_that_a_log_ends_with_is_whole_and_a_text_may_go_on(tmp_path: Path) -> None:
     text = write_line("Graph options: ", "geop_npu.cc") + write_line("ge.inputShape: a:1") + write_line("iterations_per_loop: 10")
     path = write(tmp_path / "a.log", text)
@@ -176,19 +149,6 @@ def test_junk_between_lines_and_lines_without_end_are_passed_over(tmp_path: Path
     data = junk + b"\n" + ON.encode() + b"x" * 3_000_000 + b"\n" + OFF.encode() + junk
     states = judge_all([write(tmp_path / "a.log", data)], deterministic=1)
     assert states == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
-
-
-def test_lines_may_end_as_on_other_systems(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.log", ON.replace("\n", "\r\n"))
-    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
-
-
-def test_times_say_nothing_of_the_order(tmp_path: Path) -> None:
-    lines = ON.splitlines(True)
-    path = write(
-        tmp_path / "a.log", "".join(line.replace("2026-03-04-05", f"19{70 + number % 29}-01-01-00") for number, line in enumerate(lines))
-    )
-    assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
 
 
 def test_logs_of_programs_that_have_nothing_to_do_with_it_are_no_evidence(tmp_path: Path) -> None:

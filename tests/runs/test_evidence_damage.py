@@ -72,7 +72,6 @@ SPOILT = [
     (lambda raw: raw.replace(b"/bert/", b"/be\xc8t/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", b"/be\rEpoch 1\rrt/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", "/be\ufffdt/".encode()), "cannot tell"),
-    (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", b"/gpt/"), "changed"),
 ]
 
@@ -80,12 +79,6 @@ SPOILT = [
 @pytest.mark.parametrize(("change", "state"), SPOILT)
 def test_what_cannot_be_read_of_a_text_is_no_other_text(tmp_path: Path, change: Callable[[bytes], bytes], state: str) -> None:
     assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [state, "in force"]
-
-
-def test_dots_that_stand_for_the_rest_of_a_line_of_the_engine_are_no_text(tmp_path: Path) -> None:
-    """It ends each line with a full stop, of which three are left two for the text."""
-    text = write_engine_line("GE option: ge.exec.opDebugConfig, value: /data/model...", "GEInitializeImpl")
-    assert judge(tmp_path, text + write_engine_line("PreRun begin " + "x" * 90, "PreRun"), op_debug_config=LONG) == ["cannot tell"]
 
 
 @pytest.mark.parametrize("spelt", ["/cache/???/a", "/cache/?/a", "/cache/\ufffd\ufffd\ufffd/a", "/cache/å±\x82/a", "/cache/#345#261#202/a"])
@@ -238,6 +231,8 @@ TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one
         lambda line: line * 2 if "ge.graphRunMode" in line else line,
         lambda line: line.replace("ge.graphRunMode:0", "ge.graphRunMode:\0"),
         lambda line: "2026-03-04 05:0" if "ge.graphRunMode" in line else line,
+        lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
+        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode", "wr\0\0\0"),
     ],
 )
 def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, change: Callable[[str], str]) -> None:
@@ -260,19 +255,6 @@ def test_a_line_that_ends_within_a_field_says_what_stands_before_it(tmp_path: Pa
         f"OMPartition subgraph_0 begin. mix_compile_mode is True, iterations_per_loop is 10, {line}", "om_partition_subgraphs_pass.cc"
     )
     assert judge(tmp_path, text, input_shape="x:1", mix_compile_mode=True, iterations_per_loop=10) == [shape, "in force", "in force"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
-        lambda line: "2026" if "ge.graphRunMode" in line else line,
-        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode", "wr\0\0\0"),
-    ],
-)
-def test_a_line_of_tf2_that_nobody_can_read_is_a_line_that_is_lost(tmp_path: Path, change: Callable[[str], str]) -> None:
-    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
-    assert judge(tmp_path, spoilt, op_debug_config="/a") == ["cannot tell"]
 
 
 def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path) -> None:

@@ -134,22 +134,6 @@ def test_a_file_that_is_gone_between_two_leaves_nothing_to_join(tmp_path: Path) 
     assert dict(judge_folder(tmp_path))["op_debug_config"] == "cannot tell"
 
 
-def test_threads_that_come_too_late_at_one_time_are_both_too_late(tmp_path: Path) -> None:
-    """Two threads say that the engine runs already, and then each what it would have started it with."""
-    lines, other = (write_process("e", frozenset({"FMK"}), debug_dir=name) for name in ("/a", "/b"))
-    first = next(number for number, line in enumerate(other) if b" init options: " in line)
-    last = next(number for number, line in enumerate(other) if b" session options: " in line)
-    late = lines[first].replace(b"init options: ", b"[GePlugin] Ge has already initialized")
-    behind = [
-        late,
-        late.replace(b"]4242 ", b"]4243 "),
-        *other[first:last],
-        *(line.replace(b"]4242 ", b"]4243 ") for line in other[first:last]),
-    ]
-    (tmp_path / "plog-4242_1.log").write_bytes(b"".join([*lines, *behind]))
-    assert dict(judge_folder(tmp_path))["debug_dir"] == "in force"
-
-
 @pytest.mark.parametrize(
     ("lost", "modules", "setting", "value", "state"),
     [
@@ -174,30 +158,6 @@ def test_two_lines_that_are_missing_in_whole_blocks_prove_that_nobody_set_it(
     (tmp_path / "plog-4242_1.log").write_bytes(b"".join(kept))
     (process,) = read_evidence([str(tmp_path)]).processes
     assert judge_process({setting: value}, process)[0].state == state
-
-
-def test_a_single_line_tells_what_the_block_has_lost(tmp_path: Path) -> None:
-    lines = write_process("c", frozenset({"FMK"}))
-    assert any(b"[GePlugin] precision_mode : force_fp16" in line for line in lines)
-    kept = [line for line in lines if b" ge.exec.precision_mode: " not in line and b" precision_mode: " not in line]
-    (tmp_path / "plog-4242_1.log").write_bytes(b"".join(kept))
-    assert dict(judge_folder(tmp_path))["precision_mode"] == "in force"
-    later = [line for line in write_process("c", frozenset({"FMK"}), precision_mode="force_fp32") if b"recision_mode: " not in line]
-    (tmp_path / "plog-4242_1.log").write_bytes(b"".join([*kept, *later]))
-    assert dict(judge_folder(tmp_path))["precision_mode"] != "in force", "the line of a start is of its block"
-
-
-def test_ranks_that_disagree_are_told_apart(run: Run, tmp_path: Path) -> None:
-    preset = {"precision_mode": "force_fp16", "hcom_parallel": False}
-    write_run(tmp_path / "log", preset, preset | {"precision_mode": "force_fp32"}, preset)
-    store = build_store(tmp_path / "store", {"asked": cases.write_preset(preset)})
-    answer = run("verify", "asked", tmp_path / "log", "--store", store, "--format", "json")
-    document = json.loads(answer.out)
-    said = {(each.pid, each.name): each.verdict for each in read_verdicts(document)}
-    assert said == {(pid, name): "in force" for pid in (4242, 4243, 4244) for name in preset} | {(4243, "precision_mode"): "changed"}
-    assert "precision_mode" in json.dumps(document["disagree"])
-    assert "hcom_parallel" not in json.dumps(document["disagree"])
-    assert answer.code == 1
 
 
 @pytest.mark.nightly("runs/test_judged.py::test_nothing_that_verify_says_of_a_run_is_false")

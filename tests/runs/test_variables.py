@@ -73,11 +73,8 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
     [
         (write_cpp("TASK_QUEUE_ENABLE", "2"), "in force"),
         (write_python("TASK_QUEUE_ENABLE", "2", rank=3), "in force"),
-        (write_cpp("TASK_QUEUE_ENABLE", "2") * 2, "in force"),
         (f"\x1b[32m{write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force"),
         (f"worker-1 | {write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force"),
-        (f"[1,0]<stderr>:{write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force"),
-        (f"[rank7]: {write_python('TASK_QUEUE_ENABLE', '2')}", "in force"),
         (write_cpp("TASK_QUEUE_ENABLE", "1"), "changed"),
         (write_cpp("TASK_QUEUE_ENABLE", "2 "), "changed"),
         (write_cpp("TASK_QUEUE_ENABLE", ""), "changed"),
@@ -89,7 +86,6 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
         (write_cpp("TASK_QUEUE_ENABLE", "\0\0"), "cannot tell"),
         (write_cpp("TASK_QUEUE_ENABLE", "1") + "get env HCCL_BUFFSIZE = \0\0\n", "cannot tell"),
         (write_cpp("task_queue_enable", "2"), "cannot tell"),
-        (write_cpp("XTASK_QUEUE_ENABLE", "2"), "cannot tell"),
         (write_cpp("HCCL_BUFFSIZE", "get env TASK_QUEUE_ENABLE = 2"), "cannot tell"),
     ],
 )  # fmt: skip
@@ -104,11 +100,9 @@ def test_a_verdict_says_what_the_lines_of_a_variable_show(verify: Any, lines: st
     "line",
     [
         "get env TASK_QUEUE_ENABLE = 2",
-        "print: get env TASK_QUEUE_ENABLE = 2",
         f"I1127 10:00:01.000042 100 {CPP}:35] set env TASK_QUEUE_ENABLE = 2",
         f"I1127 10:00:01.000042 100 {CPP}:35] get env TASK_QUEUE_ENABLE=2",
         f"I1127 10:00:01.000042 100 {CPP}:35] get env  = 2",
-        f"I1127 10:00:01 100 {CPP}:35] get env TASK_QUEUE_ENABLE = 2",
         f"I1127 10:00:01.000042 {'9' * 30} {CPP}:35] get env TASK_QUEUE_ENABLE = 2",
     ],
 )
@@ -147,13 +141,6 @@ def test_a_value_that_each_process_has_of_its_own_cannot_be_told(verify: Any) ->
     fields = verify(write_cpp("RANK", "0"), '[env]\nRANK = { launcher = "rank" }\nTASK_QUEUE_ENABLE = 2\n')
     assert fields["states"] == [{"RANK": "cannot tell", "TASK_QUEUE_ENABLE": "cannot tell"}]
     assert fields["code"] == 2
-
-
-def test_options_and_variables_of_a_preset_are_judged_together_where_there_are_lines(verify: Any) -> None:
-    preset = "[options]\ndeterministic = 1\n[env]\nHCCL_BUFFSIZE = 200\n"
-    fields = verify(write_cpp("HCCL_BUFFSIZE", "200"), preset)
-    assert fields["code"] == 0
-    assert [verdict["setting"] for verdict in fields["processes"][0]["verdicts"]] == ["deterministic", "env.HCCL_BUFFSIZE"]
 
 
 @pytest.mark.parametrize("where", ["plain", "packed", "stdin", "folder"])

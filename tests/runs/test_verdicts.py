@@ -130,24 +130,6 @@ def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> Non
     assert judge_states(tmp_path, write_tf2_block(block) + others, op_debug_level=1) == [["cannot tell"]]
 
 
-def test_a_text_of_tensorflow_2_that_begins_as_wanted_may_be_cut(tmp_path: Path) -> None:
-    block = fill_block({"ge.exec.precision_mode_v2": "mixed_fl"}, "TF 2 2026-07")
-    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="mixed_float16") == [["cannot tell"]]
-    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="fp16") == [["changed"]]
-
-
-def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:
-    text = write_run({"ge.exec.precision_mode": "force_fp32"}, {}, {"ge.enableSmallChannel": "1"})
-    found = judge(
-        tmp_path, text, precision_mode="force_fp16", deterministic=1, enable_small_channel=1, graph_run_mode=1, hcom_parallel=False
-    )
-    assert {name: verdict.state for name, verdict in found.items()} == {
-        "precision_mode": "too late", "deterministic": "too late", "enable_small_channel": "in force", "graph_run_mode": "default or set",
-        "hcom_parallel": "changed",
-    }  # fmt: skip
-    assert "not in all of its sessions" in found["enable_small_channel"].note
-
-
 def test_what_another_option_forces_is_no_proof_of_a_setting(tmp_path: Path) -> None:
     inference = {"ge.graphRunMode": "0", "ge.enableSmallChannel": "1"}
     assert judge_one(tmp_path, write_run({"ge.graphRunMode": "0"}, inference), "enable_small_channel", 1) == "default or set"
@@ -156,14 +138,6 @@ def test_what_another_option_forces_is_no_proof_of_a_setting(tmp_path: Path) -> 
     text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
     assert judge_one(tmp_path, text, "jit_compile", "true") == "default or set"
     assert judge_one(tmp_path, write_run() + text, "jit_compile", "true") == "cannot tell"
-
-
-def test_options_that_init_resource_started_the_engine_with_are_too_late_to_change(tmp_path: Path) -> None:
-    made = write_block("Init options: ", {**INIT, "ge.deterministic": "None", "ge.exec.profilingMode": "true", "profiling_mode": "true"})
-    text = made + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
-    found = judge(tmp_path, text, deterministic=1, profiling_mode=True)
-    assert found["deterministic"].state == "too late"
-    assert found["profiling_mode"].state == "in force"
 
 
 def test_a_start_that_is_not_in_the_log_leaves_what_it_was_given_open(tmp_path: Path) -> None:
@@ -177,41 +151,6 @@ def test_a_start_that_is_not_in_the_log_leaves_what_it_was_given_open(tmp_path: 
         "cannot tell",
     ]
     assert found["deterministic"].tell == "ASCEND_HOST_LOG_FILE_NUM=1000"
-
-
-def test_each_start_of_the_engine_has_to_agree(tmp_path: Path) -> None:
-    first, second = write_run({"ge.deterministic": "1"}), write_run({"ge.deterministic": "0"})
-    assert judge_one(tmp_path, first + first, "deterministic", 1) == "in force"
-    found = judge(tmp_path, first + second, deterministic=1)["deterministic"]
-    assert (found.state, found.found) == ("changed", ("0",))
-    assert "start 2 of 2" in found.note
-
-
-def test_lines_of_the_default_level_prove_what_they_name(tmp_path: Path) -> None:
-    text = write_line(fill(PARTITION, mix="True", loop="10", shape="a:1,2;b:3", dims="1,2;3,4"), "om_partition_subgraphs_pass.cc")
-    text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
-    found = judge(
-        tmp_path, text, mix_compile_mode=True, iterations_per_loop=10, input_shape="a:1,2;b:3", dynamic_dims="1,2;3,4", jit_compile="true",
-        precision_mode="force_fp16",
-    )  # fmt: skip
-    assert {name: verdict.state for name, verdict in found.items() if verdict.state != "in force"} == {"precision_mode": "cannot tell"}
-    assert found["precision_mode"].tell == "ASCEND_MODULE_LOG_LEVEL=FMK=1"
-
-
-@pytest.mark.parametrize(
-    ("fields", "setting", "value", "state"),
-    [
-        ({"shape": "FULL"}, "shape_generalization_mode", "FULL", "in force"),
-        ({"shape": "STRICT"}, "shape_generalization_mode", "FULL", "changed"),
-        ({"shape": "STRICT", "dynamic": "1"}, "compile_dynamic_mode", True, "in force"),
-        ({"shape": "STRICT"}, "compile_dynamic_mode", False, "default or set"),
-        ({"shape": "STRICT", "input": "1", "mode": "lazy_recompile"}, "dynamic_graph_execute_mode", "lazy_recompile", "in force"),
-        ({"shape": "STRICT", "input": "1", "data": "[1,2],[3]"}, "dynamic_inputs_shape_range", "data:[1,2],[3]", "cannot tell"),
-    ],
-)
-def test_the_line_of_an_operator_proves_its_fields(tmp_path: Path, fields: dict[str, str], setting: str, value: Any, state: str) -> None:
-    text = write_run() + write_line(fill(OPERATOR, **fields), "geop_npu.cc")
-    assert judge_one(tmp_path, text, setting, value) == state
 
 
 def write_old(init: dict[str, str], session: dict[str, str], started: str = "[GePlugin] Initialize ge success.", **more: Any) -> str:
@@ -268,19 +207,6 @@ def test_what_an_early_adapter_sent_by_itself_may_be_its_own(tmp_path: Path, set
     assert judge_one(tmp_path, write_run({**texts, **dict.fromkeys([setting], *texts.values())}), setting, value) == "in force"
 
 
-def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
-    lines = [
-        ("[GePlugin] graph run mode : 0", "ge_plugin.cc"), ("[GePlugin] precision_mode : force_fp16", "ge_plugin.cc"),
-        ("[GePlugin] Initialize ge success.", "ge_plugin.cc"), ("[GEOP] hcom_parallel :1", "session_manager.cc"),
-        ("[GEOP] variable_acceleration :0", "session_manager.cc"),
-    ]  # fmt: skip
-    text = "".join(write_line(line, f"tf_adapter/util/{file}", old=True) for line, file in lines)
-    found = judge(
-        tmp_path, text, graph_run_mode=0, precision_mode="force_fp16", hcom_parallel=True, variable_format_optimize=False, deterministic=1
-    )
-    assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
-
-
 @pytest.mark.parametrize(
     ("text", "value", "state"),
     [
@@ -329,12 +255,6 @@ def test_an_early_adapter_is_told_by_the_threads_that_it_names(tmp_path: Path, n
     oldest, _, newest = tell_names(process).partition(" to ")
     assert oldest <= name <= (newest or oldest)
     assert (oldest >= "2023-04") is ((newest or oldest) >= "2023-04")
-
-
-def test_an_empty_line_of_what_is_read_only_with_shapes_proves_no_absence(tmp_path: Path) -> None:
-    text = write_run() + write_block("Graph options: ", {"ge.compileHybridMode": "", "ge.inputShape": ""}, file="geop_npu.cc")
-    found = judge(tmp_path, text, compile_hybrid_mode=0)["compile_hybrid_mode"]
-    assert (found.state, found.note) == ("changed", "it is read only where input_shape is on")
 
 
 TF2 = {
@@ -539,8 +459,3 @@ def test_the_engine_alone_does_not_say_which_adapter_spoke(tmp_path: Path) -> No
     given += "".join(write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in texts.items())
     found = judge(tmp_path, given, external_weight=False, oo_constant_folding=True)
     assert "in force" not in {one.state for one in found.values()}
-
-
-def test_a_line_of_an_operator_that_is_cut_before_its_fields_is_passed_over(tmp_path: Path) -> None:
-    text = write_run() + write_line("OMPartition subgraph_0 begin. ", "om_partition_subgraphs_pass.cc")
-    assert judge_one(tmp_path, text, "mix_compile_mode", True) == "cannot tell"

@@ -55,10 +55,6 @@ def write_start(thread: str, switch: str) -> str:
     return text + "".join(lines.splitlines(keepends=True)[:-1])
 
 
-def test_a_session_is_of_the_start_in_which_its_block_began(tmp_path: Path) -> None:
-    assert judge(tmp_path, write_start("7", "0") + write_start("8", "1"), "hcom_parallel", False) == ["changed"]
-
-
 def test_what_the_engine_says_of_a_session_is_of_the_start_in_which_it_began(tmp_path: Path) -> None:
     text = ""
     for thread, switch in (("7", "0"), ("8", "1")):
