@@ -23,7 +23,7 @@ from npuprof.store import spec
 from npuprof.store.problems import build_bad_name_finding
 from support import adapter
 from support.building import REPOSITORY, build_store, codes, examples, findings, options
-from support.running import Run
+from support.running import Run, Store
 
 
 def used_in(*paths: str) -> set[str]:
@@ -303,7 +303,7 @@ def test_a_whole_number_has_to_fit_the_protobuf_field(value: int, fits: bool) ->
         ("[enviroment]\nA = 1", "NP006"),
     ],
 )
-def test_a_fault_of_form_hides_no_value(store: Any, run: Run, fault: str, code: str) -> None:
+def test_a_fault_of_form_hides_no_value(store: Store, run: Run, fault: str, code: str) -> None:
     claims = {name: f'profile.scenario = "{scenario}"\n' for name, scenario in (("trains", "training"), ("serves", "online-inference"))}
     values = '[options]\nprecision_mode_v2 = "fp17"\nhccl_timeot = 3\n[env]\nHCCL_CONNECT_TIMEOUT = "ten"\n'
     head, _, table = f"[profile]\n{fault}\n".partition("[[") if "[[" in fault else (f"[profile]\n{fault}\n", "", "")
@@ -316,7 +316,7 @@ def test_a_fault_of_form_hides_no_value(store: Any, run: Run, fault: str, code: 
 
 
 @pytest.mark.parametrize("fault", ['scenario = "trainin"', "owner = 3", 'locked = ["a..b"]', "nmae = 1"])
-def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claims(store: Any, run: Run, fault: str) -> None:
+def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claims(store: Store, run: Run, fault: str) -> None:
     claims = f'[profile]\n{fault}\ncann = "eight"\nproducts = ["atlas-a9"]\n'
     store({"a": f'{claims}[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n'})
     done = run("check", "a", "--format", "json")
@@ -324,7 +324,7 @@ def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claim
     assert {finding["code"] for finding in json.loads(done.out)["findings"]} >= {"NP402", "NP403", "NP301"}
 
 
-def test_a_fault_of_form_hides_no_value_of_a_preset_on_standard_input(store: Any, run: Run) -> None:
+def test_a_fault_of_form_hides_no_value_of_a_preset_on_standard_input(store: Store, run: Run) -> None:
     store({})
     done = run("check", "-", "--format", "json", stdin=b'[profile]\nextends = ["nowhere"]\ncann = "x"\n[options]\nhccl_timeot = 3\n')
     assert {finding["code"] for finding in json.loads(done.out)["findings"]} == {"NP101", "NP201", "NP402"}
@@ -356,11 +356,6 @@ def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str)
     assert (finding.severity, finding.key, "Softmax|V2" in finding.message) == ("warning", "optypelist_for_implmode[1]", True)
 
 
-@pytest.mark.parametrize("line", ['optimization_switch = "level=3"', 'optimization_switch = ""', 'const_input = ""'])
-def test_a_text_whose_format_no_page_describes_is_doubted_not_refused(line: str) -> None:
-    assert [(f.code, f.severity) for f in findings(f"[options]\n{line}\n") if f.severity != "info"] == [("NP205", "warning")]
-
-
 @pytest.mark.parametrize(
     ("value", "release", "wanted"),
     [("3", "5.0.4", set()), ("3", "6.0.1", {"NP203"}), ("mdat", "6.3.RC1", set()), ("mdat", "5.0.4", {"NP408"}), ("3", None, {"NP203"})],
@@ -368,14 +363,6 @@ def test_a_text_whose_format_no_page_describes_is_doubted_not_refused(line: str)
 def test_a_value_taken_away_later_is_fine_in_the_releases_before(value: str, release: str | None, wanted: set[str]) -> None:
     found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release, target="session"))
     assert {finding.code for finding in found if finding.severity != "info"} == wanted
-
-
-@pytest.mark.parametrize(
-    ("line", "since"), [('es_cluster_config = "x"', "9.0.0"), ('mstune_mode = "2"', "5.0.2"), ('fp_point = "x"', "20.2")]
-)
-def test_an_option_that_newer_adapters_no_longer_read_is_said_to_have_no_effect(line: str, since: str) -> None:
-    (finding,) = [finding for finding in findings(f"[options]\n{line}\n") if finding.severity != "info"]
-    assert (finding.code, finding.severity, finding.why) == ("NP502", "warning", f"Since CANN {since} no adapter reads the key.")
 
 
 @pytest.mark.parametrize(
@@ -392,12 +379,6 @@ def test_a_variable_that_an_export_would_overwrite_is_refused(name: str, hint: s
     assert [(finding.code, finding.hint, finding.line) for finding in found] == [known]
 
 
-def test_each_detail_of_a_dump_that_is_off_is_named() -> None:
-    found = findings('[options]\ndump_step = "1"\ndump_mode = "all"\nwork_path = "./a"\ndistribute_config = "./d"\n')
-    named = {finding.key for finding in found if finding.severity == "warning"}
-    assert named == {"dump_step", "dump_mode", "work_path", "distribute_config"}
-
-
 def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> None:
     files = {
         "base": "options = { enable_dump = true, dump_path = '/d', dump_step = [1, 2] }",
@@ -405,20 +386,6 @@ def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> No
     }
     (finding,) = run(tmp_path, files, {})
     assert (os.path.basename(finding.path or ""), finding.line, finding.column) == ("leaf.toml", 2, 32)
-
-
-def test_one_job_in_a_preset_for_several_products_is_judged_for_each() -> None:
-    text = 'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
-    (finding,) = [finding for finding in findings(text) if finding.code == "NP409"]
-    assert "atlas-training" in finding.message
-    assert "atlas-a2" not in finding.message
-
-
-@pytest.mark.parametrize("match", ['product = "atlas-a3"', 'target = "estimator"', 'cann = ">=9.0"', 'product = "atlas-a3", cann = "<9"'])
-def test_what_is_wrong_in_an_override_is_found_without_asking_for_it(match: str) -> None:
-    text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ determinstic = 1, hcom_parallel = 1 }}\n"
-    found = [(finding.code, finding.line, finding.column) for finding in findings(text) if finding.severity == "error"]
-    assert sorted(found) == [("NP201", 3, 13), ("NP202", 3, 31)]
 
 
 def test_a_family_with_an_override_of_its_own_is_judged_with_it() -> None:

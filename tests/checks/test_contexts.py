@@ -112,13 +112,6 @@ def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> 
         npuprof.render(config, "session")
 
 
-def test_each_override_that_clashes_is_told_with_the_widest_contexts_of_its_own() -> None:
-    both = clash(f'product = "{A3}"') + clash('target = "keras"').partition("\n[[")[2].join(["[[", ""])
-    assert sorted(told(both)) == [f"{CLASH} for the target keras", f"{CLASH} on atlas-a3"]
-    one = clash(f'product = "{A3}"') + f'[[override]]\nmatch = {{ cann = "9.0.0", product = "{A3}" }}\noptions = {{ op_debug_level = 0 }}\n'
-    assert told(one) == [f"{CLASH} on atlas-a3"]
-
-
 def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: Path) -> None:
     base, leaf = clash(f'product = "{A3}"').split("[options]")[0], '[profile]\nextends = ["base"]\n'
     base += f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
@@ -143,11 +136,6 @@ def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: 
 def test_what_was_asked_for_stays(tmp_path: Path, asked: dict[str, Any], everywhere: bool, expected: list[str]) -> None:
     found = checks.check_config(resolve(tmp_path, {"x": clash(f'product = "{A3}"')}, "x", **asked), False, everywhere)
     assert [finding.message for finding in found if finding.code == "NP301"] == expected
-
-
-def test_an_override_may_unset_what_it_clashes_with() -> None:
-    text = clash(f'product = "{A3}"').replace("options = {", 'unset = ["precision_mode_v2"]\noptions = {')
-    assert told(text) == []
 
 
 @pytest.mark.parametrize("profile", [f'products = ["{A2}"]', 'cann = "<8.0"', 'scenario = "training"'])
@@ -366,8 +354,3 @@ def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
         "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_EVENT_TIMEOUT'?",
     ]
     assert found == [(5, hint) for hint in hints]
-
-
-def test_an_override_of_another_product_than_the_asked_one_is_not_called_dead() -> None:
-    text = '[profile]\nscenario = "training"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 900 }\n'
-    assert not [finding for finding in findings(text, product=A2) if finding.code == "NP711"]

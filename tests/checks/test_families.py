@@ -41,11 +41,6 @@ def test_a_variable_has_the_format_of_its_page(name: str, good: list[str], bad: 
         assert told(f"[env]\n{name} = '{text}'\n{beside.get(name, '')}") == {"NP203"}, text
 
 
-@pytest.mark.parametrize(("value", "code"), [("2", None), ("1|2", "NP203"), ("Build|Optimize", None), ("5", "NP203")])
-def test_graphs_are_dumped_by_a_level_or_by_names(value: str, code: str | None) -> None:
-    assert told(f"[env]\nDUMP_GE_GRAPH = 2\nDUMP_GRAPH_LEVEL = '{value}'\n") == ({code} if code else set())
-
-
 @pytest.mark.parametrize(
     ("product", "line", "code"),
     [

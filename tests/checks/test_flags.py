@@ -117,23 +117,6 @@ def test_a_flag_that_lacks_another_one_is_told(options: dict[str, Any], atc: dic
     assert told(options, atc, "training") == told(options, atc, "") == []
 
 
-def test_what_one_override_takes_away_is_lacking_there() -> None:
-    text = """\
-[profile]
-scenario = "offline-inference"
-[options]
-deterministic = 1
-[atc]
-deterministic_level = "1"
-[[override]]
-match = { product = "atlas-a2" }
-options = { deterministic = 0 }
-"""
-    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
-        "--deterministic_level needs --deterministic=1 on atlas-a2"
-    ]
-
-
 def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
     records = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
     needed = [(one, term) for one in records for text in one.requires for term in flags._parse_requirement(text)]
@@ -181,13 +164,9 @@ def test_a_wrong_shape_beside_a_flag_that_counts_it_is_told_once() -> None:
     ("key", "value", "scenario", "target", "doubted"),
     [
         ("precision_mode_v2", "mixed_hif8", "training", None, True),
-        ("precision_mode_v2", "mixed_hif8", "", None, True),
         ("precision_mode_v2", "mixed_hif8", "offline-inference", None, False),
-        ("precision_mode_v2", "cube_hif8", "offline-inference", None, False),
         ("precision_mode_v2", "mixed_hif8", "", "atc", False),
         ("op_select_implmode", "high_precision_for_all", "training", None, True),
-        ("op_select_implmode", "high_precision_for_all", "offline-inference", None, True),
-        ("op_select_implmode", "high_performance_for_all", "", "atc", True),
         ("op_select_implmode", "high_precision", "offline-inference", None, False),
     ],
 )

@@ -206,19 +206,3 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(tmp_path: Pat
     found = [[one.code for one in checks.check_config(workspace.resolve_spec(name)) if one.code == "NP378"] for name in texts]
     assert found == [["NP378"]] * 4 + [[]] * 4
     assert asked.count("NP378") == 2
-
-
-def test_a_store_with_the_same_names_is_another_store(tmp_path: Path) -> None:
-    good = {"base": "options.hccl_timeout = 5", "leaf": 'profile.extends = ["base"]\noptions.deterministic = 1'}
-    bad = {"base": "options.hccl_timeot = 5", "leaf": 'profile.extends = ["base"]\noptions.deterministic = 1'}
-    for folder, texts, number in (("good", good, 0), ("bad", bad, 1), ("better", good, 0)):
-        library = npuprof.open_store(str(build_store(tmp_path / folder, texts)))
-        assert len(checks.check_config(library.resolve("leaf"), notes=False)) == number
-
-
-def test_what_is_fine_beside_one_option_is_not_beside_another() -> None:
-    loops = "[options]\niterations_per_loop = 100\nenable_data_pre_proc = true\n"
-    alone = "[options]\nenable_data_pre_proc = true\n"
-    for _ in range(2):
-        for text, expected in ((loops, []), (alone, ["NP501"])):
-            assert [finding.code for finding in checks.check_config(npuprof.loads(text), notes=False)] == expected

@@ -24,7 +24,6 @@ def resolve(folder: Path, heads: dict[str, str], asked: str) -> Any:
     ("heads", "claims"),
     [
         ({"a": 'scenario = "training"'}, ("training", None, ())),
-        ({"b": 'scenario = "training"', "a": 'extends = ["b"]'}, ("training", None, ())),
         ({"b": 'scenario = "training"', "a": 'extends = ["b"]\nscenario = "online-inference"'}, ("online-inference", None, ())),
         ({"c": 'cann = ">=9.0"', "b": 'cann = ">=8.0"', "a": 'extends = ["c", "b"]'}, (None, ">=9.0", ())),
         ({"c": 'cann = ">=8.0"', "b": 'cann = "<9.1"', "a": 'extends = ["c", "b"]'}, (None, ">=8.0,<9.1", ())),

@@ -390,8 +390,6 @@ def test_the_digest_knows_no_order_of_keys(tmp_path: Path, texts: dict[str, str]
         ("dynamic_dims = [[1, 2]]", "dynamic_dims = [[2, 1]]"),
         ("dynamic_dims = [[1], [2]]", "dynamic_dims = [[2], [1]]"),
         ("input_shape = { a = [1], b = [1] }", "input_shape = { b = [1], a = [1] }"),
-        ("profiling_options = { a = 1 }", "profiling_options = { a = true }"),
-        ("dump_path = '/a'", "dump_path = '/b'"),
         ("x = 1979-05-27", "x = '1979-05-27'"),
         ("x = 07:32:00", "x = 1979-05-27T07:32:00"),
         ("x = [1, [2]]", "x = [[1], 2]"),
@@ -406,7 +404,6 @@ def test_what_differs_has_another_digest(left: str, right: str) -> None:
     ("left", "right"),
     [
         ("dump_step = [1, 2]", "dump_step = [2, 1]"),
-        ("dump_step = '1|2'", "dump_step = '2|1'"),
         ("modify_mixlist = { black-list = { to-add = ['A', 'B'] } }", "modify_mixlist = { black-list = { to-add = ['B', 'A'] } }"),
         ('profiling_options = \'{"a": 1, "b": 2}\'', "profiling_options = { b = 2, a = 1 }"),
         ("hccl_timeout = 10", "hccl_timeout = 0xA"),
@@ -462,8 +459,6 @@ LAYERS = {"base": "[options]\nhccl_timeout = 600\n", "leaf": '[profile]\nextends
         ("leaf", '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/d"\n', False),
         ("leaf", LAYERS["leaf"] + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n', False),
         ("leaf", LAYERS["leaf"] + "[append.options]\ndump_step = [1]\n", False),
-        ("base", "[options]\nhccl_timeout = 601\n", False),
-        ("base", "[options]\nhccl_timeout = 600\n\n[env]\n", True),
         ("base", "[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", True),
     ],
 )

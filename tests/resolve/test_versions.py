@@ -62,14 +62,11 @@ def find_scope_faults_of_release(name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("axis", "text", "first", "last"),
     [
-        ("torch_npu", ">=7.1", "7.1.0", "26.1.0"),
         ("torch_npu", ">=7.1,<10", "7.1.0", "7.3.0"),
         ("torch_npu", "<26", "5.0.0", "7.3.0"),
         ("torch_npu", "6.0.rc2", "6.0.RC2", "6.0.RC2"),
         ("torch_npu", "2.9.0", "7.3.0", "7.3.0"),
-        ("torch_npu", "2.9", "7.3.0", "7.3.0"),
         ("torch_npu", "==2.9.0.post2", "26.0.0", "26.0.0"),
-        ("torch_npu", ">=2.9", "7.3.0", "26.1.0"),
         ("torch_npu", ">=2.7,<2.8", "7.2.0", "26.1.0"),  # 2.7.1 has a package in each
         ("torch_npu", ">=2.7,<2.8,<26", "7.2.0", "7.3.0"),
         ("torch_npu", "<2.14", "5.0.0", "26.1.0"),
@@ -90,7 +87,6 @@ def test_a_range_holds_the_releases_between_its_ends(axis: str, text: str, first
         ('versions.torch_npu = "7.x"', "NP402", ("no range of releases", '">=7,<8"')),
         ('versions.torch_npu = "7.4"', "NP402", ("holds no known release", "26.1.0", "2.12.0")),
         ('versions.torchnpu = ">=7.1"', "NP006", ("unknown key 'torchnpu' in versions", "write torch_npu")),
-        ('versions.vllm = ">=0.9"', "NP006", ("unknown key 'vllm' in versions", "vllm_ascend")),
         ("versions.torch_npu = 7.1", "NP007", ("'torch_npu' in versions must be text", '">=7.1"')),
         ('versions = ">=7.1"', "NP007", ("'versions' must be a table",)),
         ('cann = ">=8.0"\nversions.cann = ">=9.0"', "NP007", ('cann = ">=8.0"', 'versions.cann = ">=9.0"', "remove one")),
@@ -175,7 +171,6 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
         ('[profile]\nversions.torch_npu = ">=7.3"\n[env]\nPER_STREAM_QUEUE = 1', []),
         ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.1.0 to 7.2.0"]),
         ('[profile]\nversions.torch_npu = ">=2.8"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.2.0"]),
-        ('[profile]\nversions.vllm_ascend = ">=0.9"\n[env]\nPER_STREAM_QUEUE = 1', []),
         ('[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER, []),
         (NEWER, []),
         ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('torch_npu = ">=7.2"', "env.PER_STREAM_QUEUE = 1"),
@@ -188,7 +183,6 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
         (BLOCK.format('torch_npu = ">=99"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
         (BLOCK.format('torch_npu = "4.0"', "env.TASK_QUEUE_ENABLE = 1"), ["error NP402"]),
         ('[profile]\nversions.vllm_ascend = ">=0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1', ["error NP404 0.12.0rc1 to 0.30.0rc2"]),
-        ('[profile]\nversions.vllm_ascend = "0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1', []),
         ("[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"]),
         ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1', ["warning NP404 7.1.0 to 26.1.0"]),  # others read it too
         ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"', ["warning NP405 2.2.0 to 2.3.1"]),
@@ -286,10 +280,8 @@ def test_the_example_of_a_preset_has_no_errors_and_resolves_for_a_release() -> N
     [
         ({"versions": {"torch_npu": ">=7.1,<26", "vllm_ascend": "0.9.1rc2", "cann": ">=8.0"}}, True),
         ({"versions": {"torch_npu": "2.7.1.post8", "mindspore": "v2.5.0"}}, True),
-        ({"versions": {"torch_npu": "6.0.RC1"}}, True),
         ({"versions": {"torch_npu": "7.x"}}, False),
         ({"versions": {"torch_npu": 7.1}}, False),
-        ({"versions": {"torchnpu": ">=7.1"}}, False),
         ({"versions": ">=7.1"}, False),
     ],
 )
@@ -307,12 +299,9 @@ def test_editors_know_the_releases_of_frameworks(head: dict[str, Any], is_valid:
         (["show", "p", "--framework", "torch_npu=7.3"], "PER_STREAM_QUEUE = 1"),
         (["env", "p", "--framework=torch_npu=2.9.0"], "export NPUPROF_CONTEXT='torch_npu 7.3.0'"),
         (["render", "p", "--to", "toml", "--framework", "torch_npu=7.3", "--cann", "9.0.0"], "# context: cann 9.0.0, torch_npu 7.3.0"),
-        (["explain", "p", "profile.versions.torch_npu"], 'profile.versions.torch_npu = ">=7.1"'),
         (["check", "p", "--cann", "9.0.0", "--cann", "8.5.0", "--framework", "torch_npu=7.3"], "9.0.0 torch_npu 7.3.0"),
-        (["diff", "p", "q"], '~ profile.versions.torch_npu ">=7.1" → ">=7.3"'),
         (["diff", "p", "q", "p", "--all"], "profile.versions.torch_npu"),
         (["set", "p", "profile.versions.torch_npu=>=7.2", "--dry-run"], '+torch_npu = ">=7.2"'),
-        (["migrate", "p", "--cann", "8.0.0", "--dry-run"], 'profile.cann ">=8.5" → ">=8.0.0"'),
         (["scan", "job.sh", "--framework", "torch_npu=7.2"], "env.PER_STREAM_QUEUE is not read in torch_npu 7.2.0"),
         (["inject", "job.sh", "p", "--framework", "torch_npu=7.3", "--dry-run"], "# framework: torch_npu=7.3"),
         (["check", "q", "--framework", "torch_npu=7.2"], "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0"),
