@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, renderers
 from support.building import config, render_unchecked, toml
-from support.running import Run
+from support.running import Run, Store
 
 BASE = {"model": "/m.pb", "framework": 3, "output": "/o", "soc_version": "Ascend910B2"}
 _ATC = f"""#!{sys.executable} -I
@@ -60,19 +60,13 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
     [
         ({"precision_mode_v2": "fp16"}, "--precision_mode_v2=fp16"),
         ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"),
-        ({"op_select_implmode": "high_performance"}, "--op_select_implmode=high_performance"),
-        ({"op_select_implmode": "high_precision_for_all"}, "--op_select_implmode=high_precision_for_all"),
-        ({"op_select_implmode": "high_performance_for_all"}, "--op_select_implmode=high_performance_for_all"),
         ({"jit_compile": "auto"}, "--jit_compile=2"),
-        ({"jit_compile": "true"}, "--jit_compile=1"),
         ({"jit_compile": "false"}, "--jit_compile=0"),
-        ({"external_weight": True}, "--external_weight=1"),
         ({"external_weight": False}, "--external_weight=0"),
         ({"oo_constant_folding": False}, "--oo_constant_folding=false"),
         ({"deterministic": 1}, "--deterministic=1"),
         ({"auto_multistream_parallel_mode": "cv"}, "--multi_stream_parallel_mode=cv"),
         ({"input_shape": {"a": [1, 224, 224, 3], "b": [0]}}, "--input_shape=a:1,224,224,3;b:"),
-        ({"insert_op_file": "/a.cfg"}, "--insert_op_conf=/a.cfg"),
     ],
 )
 def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: dict[str, Any], word: str) -> None:
@@ -143,7 +137,7 @@ def test_what_the_command_lacks_and_is_advised_is_told(
 
 
 def test_the_ini_file_is_written_beside_the_command_and_found_from_anywhere(
-    atc: Callable[[str], list[str]], store: Any, run: Run, tmp_path: Path
+    atc: Callable[[str], list[str]], store: Store, run: Run, tmp_path: Path
 ) -> None:
     text = """\
 [options.op_precision_mode]
@@ -161,7 +155,7 @@ soc_version = "Ascend910B2"
     assert Path(word.partition("=")[2]).read_text() == "[ByOpType]\nConv2D=high_performance\nSoftmaxV2=high_precision\n"
 
 
-def test_advice_names_the_ini_file_to_start_from(store: Any, run: Run) -> None:
+def test_advice_names_the_ini_file_to_start_from(store: Store, run: Run) -> None:
     store({"offline": toml({"options": {"op_select_implmode": "high_precision"}, "atc": BASE})})
     result = run("render", "offline", "--to", "atc")
     assert result.code == 0

@@ -18,7 +18,7 @@ from npuprof.catalog import values
 from npuprof.catalog.values import load_form
 from npuprof.store import spec
 from support.building import apply_unchecked, characters, config, options, render_unchecked, toml
-from support.running import Run
+from support.running import Run, Store
 
 READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
 
@@ -159,7 +159,7 @@ def test_every_shipped_preset_comes_back(runner: Runner, tmp_path: Path) -> None
     assert seen >= 14
 
 
-def test_the_rendered_file_finds_its_sidecars_where_it_stands(runner: Runner, run: Run, store: Any, tmp_path: Path) -> None:
+def test_the_rendered_file_finds_its_sidecars_where_it_stands(runner: Runner, run: Run, store: Store, tmp_path: Path) -> None:
     text = {"options": {"precision_mode_v2": "mixed_float16", "modify_mixlist": {"black-list": {"to-add": ["MatMul", "\u00e4\"'"]}}}}
     store({"a": toml(text)})
     result = run("render", "a", "-o", "deep/out/", "--no-check")

@@ -19,7 +19,7 @@ from npuprof.resolve.config import Config
 from support import recorders
 from support.building import config, render_unchecked, toml
 from support.recorders import ADAPTERS_OWN, LEAVES, RefusedError, adapter, execute, parameter_map, written
-from support.running import Run
+from support.running import Run, Store
 
 PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
 #: The targets whose ``session_config`` sets every option.
@@ -238,15 +238,6 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
         assert {key: (type(item), item) for key, item in found.items()} == {key: (type(item), item) for key, item in options.items()}
 
 
-def test_the_first_release_had_options_for_the_ends_of_an_iteration(tensorflow: Any) -> None:
-    preset = npuprof.loads(toml({"options": {"profiling_mode": True, "fp_point": "conv1", "bp_point": "grad"}}), cann="20.1")
-    assert not [finding for finding in npuprof.check(preset) if finding.severity == "error"]
-    for name in ("session", "initialize-system"):
-        with adapter(tensorflow):
-            made = execute(render_unchecked(preset, name))["session_config"]()
-        assert parameter_map(made) == {"profiling_mode": ("b", True), "fp_point": ("s", b"conv1"), "bp_point": ("s", b"grad")}
-
-
 SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
 
 
@@ -320,14 +311,6 @@ def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key:
     (finding,) = caught.value.findings
     assert (finding.severity, finding.key) == ("error", key)
     assert finding.why
-
-
-def test_options_without_an_argument_go_through_the_session_config(tensorflow: Any) -> None:
-    preset = config(toml({"options": {"in_out_pair": "[[['a'],['b']]]", "const_input": "a", "hccl_timeout": 9}}))
-    with adapter(tensorflow):
-        made = execute(render_unchecked(preset, "estimator"))["run_config"]()
-    assert parameter_map(made.session_config) == {"in_out_pair": ("s", b"[[['a'],['b']]]"), "const_input": ("s", b"a")}
-    assert written(made) == {"hccl_timeout": 9}
 
 
 def test_more_arguments_can_be_given_in_the_script_but_none_twice(tensorflow: Any) -> None:
@@ -413,7 +396,7 @@ output = "a"
 
 
 @pytest.mark.parametrize("target", renderers.MODULES)
-def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Any, run: Run) -> None:
+def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Store, run: Run) -> None:
     store({"all": EVERYTHING})
     result = run("render", "all", "--to", target, "--no-check")
     assert result.code == 0, result.err
@@ -428,7 +411,7 @@ def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Any,
     assert bool(rendered.left_out) == left_out
 
 
-def test_what_an_environment_and_a_block_leave_out_is_said(store: Any, run: Run, tmp_path: Path) -> None:
+def test_what_an_environment_and_a_block_leave_out_is_said(store: Store, run: Run, tmp_path: Path) -> None:
     store({"all": EVERYTHING})
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/bash\n")
@@ -453,7 +436,7 @@ black-list = { to-add = ["MatMul", "Cast"] }
 
 
 @pytest.mark.parametrize("target", [name for name in PYTHON if name not in ("env-loader", "initialize-system", "torch-npu")])
-def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str, store: Any, run: Run, tmp_path: Path) -> None:
+def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str, store: Store, run: Run, tmp_path: Path) -> None:
     store({"mixed": MIXLIST})
     assert run("render", "mixed", "--to", target, "-o", tmp_path / "out").code == 0
     file = tmp_path / "out" / renderers.load_target(target).file
@@ -502,7 +485,7 @@ def test_the_header_names_preset_and_digest(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", [name for name in npuprof.TARGETS if name != "env-loader"])
-def test_check_tells_stale_from_edited(target: str, store: Any, run: Run, tmp_path: Path) -> None:
+def test_check_tells_stale_from_edited(target: str, store: Store, run: Run, tmp_path: Path) -> None:
     section = {"torch-npu": "torch_npu", "vllm": "vllm"}.get(target, "options")
     name = "set_deterministic_level" if section == "torch_npu" else "deterministic"
     folder = store({"leaf": f"[{section}]\n{name} = 1\n"})
@@ -531,7 +514,7 @@ def test_check_tells_stale_from_edited(target: str, store: Any, run: Run, tmp_pa
     assert run(*command, "--check", tmp_path / "missing").code == 2
 
 
-def test_the_loader_does_not_depend_on_the_preset(store: Any, run: Run, tmp_path: Path) -> None:
+def test_the_loader_does_not_depend_on_the_preset(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": "[options]\ndeterministic = 1\n", "b": "[options]\ndeterministic = 0\n"})
     file = tmp_path / "loader.py"
     assert run("render", "a", "--to", "env-loader", "-o", file).code == 0
@@ -540,7 +523,7 @@ def test_the_loader_does_not_depend_on_the_preset(store: Any, run: Run, tmp_path
     assert run("render", "a", "--to", "env-loader", "--check", file).code == 1
 
 
-def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Any, run: Run) -> None:
+def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Store, run: Run) -> None:
     sample_of = {name: sample(name) for name in READ if not record(name).structure or isinstance(sample(name), str)}
     store({"all": toml({"options": sample_of})})
     environ = json.loads(run("env", "all", "--format", "json", "--no-check").out)["env"]
