@@ -139,6 +139,11 @@ def test_every_generated_part_has_a_page() -> None:
     assert used == set(GENERATED)
 
 
+def test_there_are_blocks_of_every_language_and_commands_that_no_test_runs() -> None:
+    assert set(LANGUAGES) - {block.language for page in PAGES for block in read_blocks(read(page))} <= {"json"}
+    assert sum("npuprof " in command for page in PAGES for command in list_commands(page)) > 100
+
+
 @every_page
 def test_blocks_are_of_a_language_that_is_tried_and_can_be_read(page: str) -> None:
     for block in read_blocks(read(page)):
