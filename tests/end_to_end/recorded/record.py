@@ -5,14 +5,10 @@ value of ``each.word``: a list, or the name of one that the code knows (``"every
 value meets one of the other word's, not all. A recording is a transcript: below each command line (``$``) stand its
 exit code (``=``), standard output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and
 removed (``-``).
-
-    python tests/end_to_end/recorded/record.py --accept [SCENARIO...]          records what the work tree does
-    python tests/end_to_end/recorded/record.py --command PATH [SCENARIO...]    records what another npuprof does
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import itertools
 import os
@@ -21,10 +17,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -260,41 +254,3 @@ def _block(mark: str, raw: bytes, here: Path) -> Iterator[str]:
     if last:
         yield f"{mark}{last}"
         yield "\\ no line end"
-
-
-def record(found: Sequence[Scenario], command: Command) -> None:
-    """Write the recordings of scenarios."""
-
-    def keep(scenario: Scenario) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            text = play(scenario, Path(folder), command)
-        scenario.recording.parent.mkdir(parents=True, exist_ok=True)
-        scenario.recording.write_bytes(text.encode())
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(keep, found))
-
-
-def main() -> None:
-    """Record, as the command line says."""
-    sys.path.insert(0, str(REPOSITORY))
-    parser = argparse.ArgumentParser(description="Keep what npuprof prints and writes.")
-    how = parser.add_mutually_exclusive_group(required=True)
-    how.add_argument("--accept", action="store_true", help="record what the work tree does")
-    how.add_argument("--command", metavar="PATH", help="record what this npuprof does")
-    parser.add_argument("scenario", nargs="*", help="only these; all if none is named")
-    given = parser.parse_args()
-    known = scenarios()
-    found = [scenario for scenario in known if not given.scenario or scenario.name in given.scenario]
-    if unknown := set(given.scenario) - {scenario.name for scenario in known}:
-        parser.error(f"no scenario {', '.join(sorted(unknown))}")
-    path = given.command and str(Path(given.command).absolute())
-    record(found, (lambda words, *rest: run([path, *words], *rest)) if path else work_tree)
-    if not given.scenario:
-        for stray in {*RECORDINGS.rglob("*.txt")} - {scenario.recording for scenario in known}:
-            stray.unlink()
-    print(f"{len(found)} scenarios, {sum(len(scenario.lines) for scenario in found)} lines")
-
-
-if __name__ == "__main__":
-    main()
