@@ -308,11 +308,6 @@ def test_a_range_holds_what_people_expect(spec: str, inside: tuple[str, ...], ou
     assert not set(outside) & set(within)
 
 
-@pytest.mark.parametrize("spec", ["", "8.x", ">=", "~=8.0", ">=8.0,", "8.0 9.0", ">=8.0;<9", "latest", ">==8.0", "\n"])
-def test_what_is_no_range_is_told(spec: str) -> None:
-    assert releases.find_releases_in_range(spec) is None
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_product_is_whole(family: str) -> None:
     record = products.load_products()[family]
@@ -457,15 +452,3 @@ def test_every_variable_and_flag_says_what_a_change_of_it_puts_at_risk_or_is_nam
     assert {name for name, risk in risks.items() if not risk} - left == WITHOUT_RISK, "what no preset sets is compared in no diff"
     assert {risk for found in risks.values() for risk in found} <= known
     assert all(len(set(found)) == len(found) for found in risks.values())
-
-
-@pytest.mark.parametrize(
-    ("name", "risk"),
-    [
-        ("env.HCCL_DETERMINISTIC", "numerics"), ("env.ENABLE_HF32_EXECUTION", "numerics"), ("env.NPU_LOOP_SIZE", "numerics"),
-        ("env.HCCL_ALGO", "distributed"), ("env.HCCL_BUFFSIZE", "memory"), ("env.AOE_MODE", "performance"), ("atc.keep_dtype", "numerics"),
-        ("atc.cal_conf", "numerics"), ("atc.deterministic", "numerics"), ("atc.cluster_config", "distributed"),
-    ],
-)  # fmt: skip
-def test_what_a_variable_or_a_flag_puts_at_risk_is_known(name: str, risk: str) -> None:
-    assert risk in find_unit_and_risk(name)[1]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from npuprof import catalog
 from npuprof.catalog.readers import NOT_FOUND
-from npuprof.checks.settings import find_setting_faults, find_value_faults
-from npuprof.checks.surfaces import OFFLINE
-from npuprof.checks.view import Scope
+from npuprof.checks.settings import find_setting_faults
 from npuprof.scripts.preset import build_drafts, judge_draft
 from support.building import REPOSITORY
 from support.importing import findings, imported
@@ -59,101 +58,7 @@ def test_every_reader_has_one_source_and_known_habits() -> None:
             assert all(value in HABITS[habit] for habit, value in habits.items()), name
 
 
-ENTRY = "hicann/hccl src/common/alg_env_config.cc"
-INPUT = "libochao-huawei/hcomm src/platform/common/externalinput.cc"
-SHAPES = "hicann/ge compiler/api/aclgrph/option_utils.cc"
-
-
-@pytest.mark.parametrize(
-    ("key", "taken", "refused", "source"),
-    [
-        ("env.HCCL_DETERMINISTIC", ["True", "TRUE", "Strict"], ["yes", " true"], f"{ENTRY} ParseDeterministic: ::toupper"),
-        ("env.HCCL_INTER_HCCS_DISABLE", ["true", "False"], ["1", "on"], f"{ENTRY} ParseInterLinkType: ::toupper"),
-        (
-            "env.HCCL_DFS_CONFIG", ["TASK_EXCEPTION:ON", "task_exception : on, Stuck_Detection:off"], ["task_exception:yes"],
-            f"{ENTRY} ParseDfsConfig: blanks erased, ::tolower",
-        ),
-        ("env.HCCL_OP_EXPANSION_MODE", ["AIV"], ["aiv", "AIV "], f"{ENTRY} ParseOpExpansion: =="),
-        ("env.HCCL_ENTRY_LOG_ENABLE", ["1"], ["01", "true"], f"{ENTRY} ParseEntryLogEnable: =="),
-        ("env.HCCL_INTRA_ROCE_ENABLE", ["01"], ["2", "true"], f"{ENTRY} GetIntraLinkTypeDigit: IsAllDigit, SalStrToULong"),
-        ("env.HCCL_ALGO", ["level0:NA; level1:ring"], ["level0:na;level1:ring"], f"{ENTRY} SetHcclAlgoConfig: blanks erased"),
-        ("env.HCCL_OP_RETRY_ENABLE", ["L0:0 , L1:1"], ["l0:0"], f"{ENTRY} ParseRetryEnable: blanks erased"),
-        (
-            "env.HCCL_DEBUG_CONFIG", ["Alg,task,", "^Task"], ["alg, task", "op"],
-            "hicann/hccl src/common/config_log.cc InitDebugConfigByEnv: strtok_r, strcasecmp",
-        ),
-        (
-            "env.HCOMM_DEBUG_CONFIG", ["Data_Op,"], ["alg"],
-            "hicann/hcomm src/base_comm/common/debug/plf_debug_config.cc ParseDebugConfig: empty parts skipped, strcasecmp",
-        ),
-        ("env.HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", ["true"], ["1"], f"{INPUT} ParseRdmaFastPost: ::toupper"),
-        ("env.HCCL_WHITELIST_DISABLE", ["01"], ["true"], f"{INPUT} ParseHcclWhitelistSwitch: SalStrToULong"),
-        ("env.HCCL_SOCKET_FAMILY", ["AF_INET"], ["af_inet"], f"{INPUT} ParseHcclSocketFamily: =="),
-        (
-            "env.HCCL_OP_RETRY_PARAMS", ["MaxCnt: 1,  HoldTime:5000,IntervalTime:1000"], ["maxcnt:1,HoldTime:5000,IntervalTime:1000"],
-            f"{INPUT} ParseRetryParams: sscanf_s",
-        ),
-        (
-            "env.HCCL_NPU_SOCKET_PORT_RANGE", ["60000-60031, 61000"], ["AUTO"],
-            "hicann/hcomm src/legacy/framework/env_config/env_func.cc CastSocketPortRange: blanks erased",
-        ),
-        (
-            "env.DUMP_GRAPH_FORMAT", ["ONNX|Readable"], ["pbtxt"],
-            "hicann/ge graph_metadef/graph/utils/graph_utils.cc NoNeedDumpGraph: ToLowerCase",
-        ),
-        (
-            "env.ENABLE_ACLNN", ["True", " true "], ["1"],
-            "hicann/ge compiler/engines/nn_engine/utils/common/configuration.cc Configuration::InitParamFromEnv: Trim, ToLowerString",
-        ),
-        (
-            "env.NPU_DEBUG", ["True", "FALSE", "1"], ["on"],
-            "tensorflow/tensorflow tensorflow/core/util/env_var.cc ReadBoolFromEnvVar: AsciiStrToLower",
-        ),
-        (
-            "env.PRINT_MODEL", ["true", "False", "1"], ["yes"],
-            "tensorflow/tensorflow tensorflow/core/util/env_var.cc ReadBoolFromEnvVar: AsciiStrToLower",
-        ),
-        (
-            "env.ASCEND_GLOBAL_LOG_LEVEL", ["03"], ["5", "info"],
-            "hicann/runtime src/dfx/log/liblog/slog/dlog_level_env.c DlogInitGlobalLogLevelByEnv: strtol",
-        ),
-        (
-            "env.ASCEND_MODULE_LOG_LEVEL", ["GE=0:RUNTIME=1:"], ["GE=0,RUNTIME=1"],
-            "hicann/runtime src/dfx/log/liblog/slog/dlog_level_env.c DlogInitModuleLogLevelByEnv: strtok_s",
-        ),
-        (
-            "env.ASCEND_LOG_PRINT_TO_STDOUT", ["1"], ["01", "true"],
-            "hicann/runtime src/dfx/log/liblog/slog/dlog_console.c DlogGetStdoutEnv: strcmp",
-        ),
-        (
-            "env.OP_NO_REUSE_MEM", ["a/b,MatMul,"], ["a b"],
-            "hicann/ge compiler/graph/build/memory/block_mem_assigner.cc CheckAndGetOpReuseEnv: empty parts skipped",
-        ),
-        (
-            "env.ASCEND_RUNTIME_OPTIONS", ["NODRV, VIRTUAL"], ["nodrv"],
-            "Ascend/mind-cluster component/ascend-docker-runtime/hook/process/process.go parseRuntimeOptions: Split, TrimSpace",
-        ),
-        (
-            "env.ASCEND_ALLOW_LINK", ["True"], ["true"],
-            "Ascend/mind-cluster component/ascend-docker-runtime/hook/process/process.go parseSoftLinkMode: ==",
-        ),
-        ("atc.enable_attr_compression", ["True"], ["yes", " true"], f"{SHAPES} CheckAttrCompressionParamValid: ::tolower"),
-        ("atc.allow_hf32", ["true"], ["True"], f"{SHAPES} CheckAllowHF32ParamValid: !="),
-        ("atc.log", ["info"], ["INFO"], "hicann/ge api/atc/cmd_flag_info.cc CmdFlagInfo::CheckValue: a set of the texts"),
-        (
-            "atc.input_shape", ["image:1, 3, 64, 64; info: 1, 4", " image : 1 ,-1;info:1 ~ 4"], ["image:1 2", "image:1,x"],
-            f"{SHAPES} ParseInputShape, ParseInputShapeRange: names and numbers trimmed",
-        ),
-        ("atc.dynamic_batch_size", ["1,2,"], ["1, 2", "1;2"], f"{SHAPES} CheckDynamicBatchSizeInputShapeValid: the last comma erased"),
-        (
-            "atc.dynamic_image_size", ["64,64; 32, 32;"], ["64,64;32x32"],
-            f"{SHAPES} CheckDynamicImagesizeInputShapeValid: digits and blanks, EraseEndSemicolon",
-        ),
-        ("atc.dynamic_dims", ["1,2;3,4;"], ["1, 2;3,4"], f"{SHAPES} CheckAndParseDynamicDims: EraseEndSemicolon, isdigit"),
-        ("atc.output_type", ["node : 0 : FP16; other:0:FP32"], ["fp16"], "hicann/ge api/atc/omg.cc ParseOutputType: Trim of each part"),
-        ("atc.is_input_adjust_hw_layout", ["true, false"], ["True"], "hicann/ge api/atc/omg.cc CheckInputFp16Nodes: Trim of each part"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("key", "taken", "refused", "source"), tomllib.loads(Path(__file__).with_name("taken.toml").read_text())["rows"])
 def test_what_a_reader_takes_is_no_finding_and_what_it_refuses_is_an_error(
     key: str, taken: list[str], refused: list[str], source: str
 ) -> None:
@@ -172,16 +77,6 @@ def test_a_case_that_no_known_reader_refuses_is_a_note_only(monkeypatch: pytest.
     for key, noted, refused in (("atc.host_env_os", "Linux", "windows"), ("env.REPEAT_TUNE", "true", "on")):
         assert [fault.severity for fault in find_setting_faults(key, noted)] == ["info"]
         assert [fault.severity for fault in find_setting_faults(key, refused)] == ["error"]
-
-
-def test_a_conversion_takes_blanks_in_shapes_that_the_adapter_refuses() -> None:
-    """The adapter: hicann/tensorflow tf_adapter/util/npu_attrs.cc CheckInputShape; ATC as above."""
-    conversion, training = Scope(OFFLINE, (), ()), Scope("training", (), ())
-    assert list(find_value_faults(conversion, "input_shape", "image:1, 3; info: 4")) == []
-    (fault,) = find_value_faults(training, "input_shape", "image:1, 3; info: 4")
-    assert "adapter aborts" in fault.why
-    (fault,) = find_value_faults(conversion, "input_shape", "image:1, x")
-    assert "adapter" not in fault.why
 
 
 LAUNCH = """\

@@ -357,15 +357,6 @@ def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str)
 
 
 @pytest.mark.parametrize(
-    ("value", "release", "wanted"),
-    [("3", "5.0.4", set()), ("3", "6.0.1", {"NP203"}), ("mdat", "6.3.RC1", set()), ("mdat", "5.0.4", {"NP408"}), ("3", None, {"NP203"})],
-)
-def test_a_value_taken_away_later_is_fine_in_the_releases_before(value: str, release: str | None, wanted: set[str]) -> None:
-    found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release, target="session"))
-    assert {finding.code for finding in found if finding.severity != "info"} == wanted
-
-
-@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("NPUPROF_HCCL_ALGORITHM", "write HCCL_algorithm below [options]"),

@@ -19,7 +19,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import SCENARIOS, Context, NpuprofError
 from npuprof.resolve import Resolver, contexts
-from support.building import build_store, config, findings, resolve, toml
+from support.building import build_store, config, findings, toml
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "30")))
 A2, A3 = "atlas-a2", "atlas-a3"
@@ -110,32 +110,6 @@ def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> 
     assert found.hint.endswith("; or give --product wherever the preset is used")
     with pytest.raises(NpuprofError, match=NO_MODE):
         npuprof.render(config, "session")
-
-
-def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: Path) -> None:
-    base, leaf = clash(f'product = "{A3}"').split("[options]")[0], '[profile]\nextends = ["base"]\n'
-    base += f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
-    texts = {"base": base, "leaf": f'{leaf}[options]\nprecision_mode_v2 = "mixed_float16"\n', "other": leaf}
-    store = npuprof.open_store(str(build_store(tmp_path, texts)))
-    found = {name: [finding.message for finding in checks.check_config(store.resolve(name), notes=False)] for name in texts}
-    assert found == {"base": [], "leaf": [f"{CLASH} on atlas-a3"], "other": []}
-
-
-@pytest.mark.parametrize(
-    ("asked", "everywhere", "expected"),
-    [
-        ({}, True, [f"{CLASH} on atlas-a3"]),
-        ({}, False, []),
-        ({"product": A3}, True, [CLASH]),
-        ({"product": A3}, False, [CLASH]),
-        ({"product": A2}, True, []),
-        ({"cann": "9.0.0"}, True, [f"{CLASH} on atlas-a3"]),
-        ({"set": {"deterministic": 1}}, True, [f"{CLASH} on atlas-a3"]),
-    ],
-)
-def test_what_was_asked_for_stays(tmp_path: Path, asked: dict[str, Any], everywhere: bool, expected: list[str]) -> None:
-    found = checks.check_config(resolve(tmp_path, {"x": clash(f'product = "{A3}"')}, "x", **asked), False, everywhere)
-    assert [finding.message for finding in found if finding.code == "NP301"] == expected
 
 
 @pytest.mark.parametrize("profile", [f'products = ["{A2}"]', 'cann = "<8.0"', 'scenario = "training"'])

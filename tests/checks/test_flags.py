@@ -128,24 +128,6 @@ def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() ->
         assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
 
 
-def test_a_flag_of_an_override_clashes_with_a_value() -> None:
-    text = """\
-[profile]
-scenario = "offline-inference"
-[options]
-input_shape = "a:-1,2"
-[atc]
-dynamic_batch_size = "1,2"
-[[override]]
-match = { product = "atlas-a2" }
-[override.atc]
-dynamic_image_size = "1,2;3,4"
-"""
-    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
-        "--dynamic_batch_size and --dynamic_image_size exclude each other on atlas-a2"
-    ]
-
-
 def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
     pairs = flags.list_flag_reads()
     assert frozenset(("precision_mode", "precision_mode_v2")) in pairs
@@ -177,26 +159,6 @@ def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
     resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
     told = checks.check_config(resolver.resolve_profile(Profile(parse_document("x", "x", text))))
     assert any(finding.code == "NP205" for finding in told) is doubted
-
-
-@pytest.mark.parametrize(
-    ("scenario", "options", "expected"),
-    [
-        ("offline-inference", {"precision_mode_v2": "fp17"}, [("NP203", "ATC stops at such a value.")]),
-        ("offline-inference", {"deterministic": True}, [("NP202", "The manual of ATC has no such value.")]),
-        (
-            "offline-inference",
-            {"op_select_implmode": "high"},
-            [("NP203", "ATC stops at such a value. op_select_implmode is deprecated since CANN 6.0.RC1. A later release may drop it.")],
-        ),
-        ("training", {"precision_mode_v2": "fp17"}, [("NP203", "The adapter refuses it: the first session run fails.")]),
-    ],
-)
-def test_what_neither_a_session_nor_atc_takes_is_told_once_by_who_reads_it(
-    scenario: str, options: dict[str, Any], expected: list[tuple[str, str]]
-) -> None:
-    config = npuprof.loads(toml({"profile": {"scenario": scenario}, "options": options}))
-    assert [(one.code, one.why) for one in npuprof.check(config) if one.severity == "error"] == expected
 
 
 def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
