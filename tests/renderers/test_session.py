@@ -228,11 +228,3 @@ def test_a_value_that_does_not_fit_is_refused_and_never_bent(runner: Runner, way
     (finding,) = caught.value.findings
     assert (finding.code, finding.key) == ("NP901", next(iter(named)))
     assert proto == runner.tf.compat.v1.ConfigProto()
-
-
-def test_the_lines_stand_in_the_order_of_the_catalogue() -> None:
-    samples: dict[str | None, Any] = {"b": True, "i": 1, "s": "x"}
-    chosen = READ[::7]
-    text = render_unchecked(options(**{name: samples[catalog.find_option(name).field] for name in reversed(chosen)}), "session")  # type: ignore[union-attr]
-    places = [text.index(f'["{name}"]') for name in chosen]
-    assert places == sorted(places)

@@ -313,16 +313,6 @@ def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key:
     assert finding.why
 
 
-def test_more_arguments_can_be_given_in_the_script_but_none_twice(tensorflow: Any) -> None:
-    preset = config(toml({"options": {"hccl_timeout": 9}, "estimator": {"save_checkpoints_steps": 100}}))
-    with adapter(tensorflow):
-        run_config = execute(render_unchecked(preset, "estimator"))["run_config"]
-        made = run_config(model_dir="/m")
-        assert (made.model_dir, made.save_checkpoints_steps) == ("/m", 100)
-        with pytest.raises(TypeError):
-            run_config(hccl_timeout=1)
-
-
 # -- TF 2 --------------------------------------------------------------------------------------------------------------
 
 
@@ -359,13 +349,6 @@ def test_every_argument_of_the_estimator_is_spelled_or_holds_others() -> None:
     spelled |= set(catalog.record_names("estimator"))
     left = {argument for _, argument in ADAPTERS_OWN[0] if argument not in spelled}
     assert left == {*recorders.NESTED, "train_distribute", "eval_distribute", "recompute"}
-
-
-def test_the_last_switch_is_closed_for_the_adapter_of_tf_2(tensorflow: Any) -> None:
-    preset = config(toml({"options": {"optimization_switch": "A:on;B:off"}}))
-    with adapter(tensorflow) as journal:
-        execute(render_unchecked(preset, "global-options"))["open_npu"]()
-    assert journal.last("open") == {"optimization_switch": "A:on;B:off;"}
 
 
 def test_an_option_without_a_place_names_the_targets_that_have_one() -> None:

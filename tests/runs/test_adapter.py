@@ -175,16 +175,6 @@ def test_a_package_a_wheel_and_a_library_can_be_named(how: str, tmp_path: Path, 
         assert found["adapter"]["packages"][0]["version"] == "1.15.9"
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler is here")
-def test_the_names_in_a_real_library_are_found(tmp_path: Path, run: Run) -> None:
-    site = write_bridge(tmp_path / "site", "7.0.0", compiled=True)
-    found = diagnose(run, "--adapter", str(site))
-    missing = set(list_keys("7.0.0")) - set(found["adapter"]["options"])
-    assert all(len(name) <= 15 for name in missing)
-    assert "7.0.0" in found["releases"]
-    assert found["different"] == []
-
-
 def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(tmp_path: Path, store: Store, run: Run) -> None:
     store({"bert": PRESET})
     write_library(tmp_path / "a.so", [name for name in list_keys("9.1.0") if len(name) > 15])
@@ -224,16 +214,6 @@ def test_what_a_wheel_unpacks_to_is_bounded(tmp_path: Path, run: Run, monkeypatc
         wheel.writestr("npu_bridge/__init__.py", "")
         wheel.writestr("npu_bridge/_tf_adapter.so", b"\0" * (1 << 21))
     assert "_tf_adapter.so: it is longer than 1 MiB" in run("doctor", "--adapter", str(tmp_path / "tf.whl")).out
-
-
-def test_a_package_that_is_linked_into_the_folder_is_read_and_links_below_it_lead_nowhere(tmp_path: Path, run: Run) -> None:
-    package = write_bridge(tmp_path / "built", "9.0.0") / "npu_bridge"
-    (package / "again").symlink_to(package)
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "npu_bridge").symlink_to(package)
-    found = diagnose(run, "--adapter", str(tmp_path / "site"))
-    assert "9.0.0" in found["releases"]
-    assert found["adapter"]["libraries"] == [str(tmp_path / "site" / "npu_bridge" / "_tf_adapter.so")]
 
 
 def test_names_are_found_across_the_pieces_that_a_file_is_read_in() -> None:

@@ -125,15 +125,6 @@ def test_a_log_that_goes_on_in_another_file_says_nothing_else(tmp_path: Path, sn
         )
 
 
-def test_a_file_that_is_gone_between_two_leaves_nothing_to_join(tmp_path: Path) -> None:
-    """The rest of a block has what is asked for, and its beginning was of another one, of which that rest is gone."""
-    first, second = (write_process("g", frozenset({"FMK"}), op_debug_config=name) for name in ("/b.cfg", "/a.cfg"))
-    place = next(number for number, line in enumerate(first) if b" ge.debugDir" in line)
-    for number, part in ((1, first[:place]), (3, second[place:])):
-        (tmp_path / f"plog-4242_2026072410111200{number}.log").write_bytes(b"".join(part))
-    assert dict(judge_folder(tmp_path))["op_debug_config"] == "cannot tell"
-
-
 @pytest.mark.parametrize(
     ("lost", "modules", "setting", "value", "state"),
     [

@@ -20,8 +20,6 @@ from support.waiting import wait_for
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--prove", "--"]
 PRESET = '[options]\nprecision_mode_v2 = "mixed_float16"\ndeterministic = 1\n'
-#: What it proves of the preset is exit code 0.
-SAY = ["cat", "said"]
 #: Waits for a file, a minute at most.
 WAIT = "for i in $(seq 1200); do [ -e stop ] && break; sleep 0.05; done"
 
@@ -167,11 +165,3 @@ def test_on_a_terminal_ctrl_c_ends_the_command_and_what_it_said_is_told(terminal
     terminal.send("echo code $?\n")
     terminal.expect("code 130")
     assert json.loads(Path("out/leaf.0.run.json").read_bytes())["exit"] == {"code": None, "signal": "SIGINT"}
-
-
-def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Terminal) -> None:
-    terminal.expect("$ ")
-    terminal.send(f"{' '.join(RUN)} sh -c 'echo begun >&2; sleep 2; cat said >&2'; echo code $?\n")
-    terminal.expect("begun\r\n")
-    terminal.suspend()
-    terminal.expect("2 in force")

@@ -196,12 +196,6 @@ def test_records_of_an_older_npuprof_are_read_with_a_note_that_they_contain_argu
     assert "the commands differ" not in run("diff", str(old), str(path)).err, "what is redacted cannot be compared"
 
 
-def test_a_folder_that_is_taken_away_meanwhile_is_told_as_that(record: Record) -> None:
-    wait = "until grep -q '\"pid\": [0-9]' out/*.run.json; do sleep 0.01; done"  # the record is written once more when the command runs
-    done = record({"bert": BASE}, "sh", "-c", f"{wait}; rm -r out; exit 3")
-    assert (done.returncode, b"out/bert.0.run.json does not say how the run ended" in done.stderr) == (3, True)
-
-
 def test_a_record_says_of_which_commit_each_file_was_and_whether_it_was_changed(repo: Repo) -> None:
     repo.commit({"base/training": BASE, "bert": HEIR})
     repo.write({"bert": f"{HEIR}\n# changed\n"})
@@ -313,12 +307,6 @@ def test_a_record_is_a_spec_with_the_digest_and_the_origins_of_what_ran(record: 
     assert run("render", path, "--to", "json").code == 0
 
 
-def test_a_preset_of_that_name_wins_and_a_dot_forces_the_file(record: Record, run: Run) -> None:
-    record({"bert": BASE, "out/bert.0.run.json": "[options]\nhccl_timeout = 1\n"}, "true")
-    assert "hccl_timeout = 1\n" in run("show", "out/bert.0.run.json").out
-    assert "hccl_timeout = 600\n" in run("show", "./out/bert.0.run.json").out
-
-
 def test_a_folder_whose_records_say_the_same_is_a_spec_and_of_others_one_is_to_be_named(record: Record, tmp_path: Path, run: Run) -> None:
     record({"bert": BASE}, "true", flags=("--set", "hccl_timeout=700"))
     assert "hccl_timeout = 700\n" in run("show", "out").out
@@ -333,18 +321,6 @@ def test_a_folder_whose_records_say_the_same_is_a_spec_and_of_others_one_is_to_b
     assert (done.code, done.out) == (2, "")
     assert "NP960: out holds the records of 4 processes" in done.err
     assert "name one, such as out/bert.0.run.json; npuprof diff out compares them" in done.err
-
-
-def test_a_record_needs_no_store_and_can_be_composed(record: Record, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    record({"bert": BASE}, "true")
-    (tmp_path / "profiles" / "bert.toml").write_text("[options]\nhccl_timeout = 5\n")
-    assert "hccl_timeout = 5\n" in run("show", "./out/bert.0.run.json+bert").out
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    os.rename(tmp_path / "out" / "bert.0.run.json", elsewhere / "a+b.run.json")
-    monkeypatch.chdir(elsewhere)
-    os.rename(tmp_path / "profiles", tmp_path / "moved")
-    assert "hccl_timeout = 600\n" in run("show", "./a+b.run.json").out
 
 
 @pytest.mark.parametrize("spec", ["out/bert.0.run.json", "out", "./out"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
-from npuprof.runs.adapters import tell_names
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.log_values import Verdict
 from npuprof.runs.verdicts import judge_process
@@ -25,15 +24,6 @@ from support.logged import (
     write_tf2_line,
 )
 
-PARTITION = (
-    "OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is {loop}, input_shape: {shape}, dynamic_dims: {dims}"
-)
-OPERATOR = (
-    "[GEOP] dynamic_input: {input}, dynamic_graph_execute_mode: {mode}, jit_compile: 2, is_dynamic_input: 0,"
-    " getnext_inputs_shape_range: {getnext}, data_inputs_shape_range: {data}, is_train_graph: 0, is_dynamic_getnext: 0,"
-    " placeholder_index: , is_var_init_graph: 0, compile_dynamic_mode: {dynamic}, shape_generalization_mode: {shape}"
-)
-
 
 def judge(folder: Path, text: str | bytes, name: str = "run.log", **options: Any) -> dict[str, Verdict]:
     """Return the verdicts on the one process of a log."""
@@ -46,11 +36,6 @@ def judge(folder: Path, text: str | bytes, name: str = "run.log", **options: Any
 
 def judge_one(folder: Path, text: str | bytes, setting: str, value: Any, name: str = "run.log") -> str:
     return judge(folder, text, name, **{setting: value})[setting].state
-
-
-def fill(text: str, **fields: str) -> str:
-    known = {"mix": "False", "loop": "1", "shape": "", "dims": "", "input": "0", "mode": "", "getnext": "", "data": "", "dynamic": "0"}
-    return text.format(**{**known, **fields})
 
 
 MIXLIST = {"black-list": {"to-add": ["Cast"]}}
@@ -115,12 +100,6 @@ def test_a_switch_is_read_without_what_the_adapter_adds(tmp_path: Path, init: di
     assert judge_one(tmp_path, write_run(init, session), "optimization_switch", "p:off") == state
 
 
-@pytest.mark.parametrize(("end", "state"), [("Fal", "cannot tell"), ("F", "cannot tell"), ("False", "cannot tell"), ("Tr", "changed")])
-def test_a_word_that_is_cut_may_be_any_that_begins_so(tmp_path: Path, end: str, state: str) -> None:
-    line = write_line(PARTITION.format(mix="?", loop="1", shape="", dims=""), "om_partition_subgraphs_pass.cc")
-    assert judge_one(tmp_path, line[: line.index("?")] + end, "mix_compile_mode", False) == state
-
-
 def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> None:
     block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, "TF 2 2026-07")
     warned = write_tf2_line("Unrecognized graph engine option op_debug_level:1", "W")
@@ -128,16 +107,6 @@ def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> Non
     assert judge_states(tmp_path, write_tf2_block(block) + warned, op_debug_level=1) == [["cannot tell"]]
     others = write_tf2_line("Unrecognized graph engine option deterministic:0", "W")  # as when a session is made: not all are there
     assert judge_states(tmp_path, write_tf2_block(block) + others, op_debug_level=1) == [["cannot tell"]]
-
-
-def test_what_another_option_forces_is_no_proof_of_a_setting(tmp_path: Path) -> None:
-    inference = {"ge.graphRunMode": "0", "ge.enableSmallChannel": "1"}
-    assert judge_one(tmp_path, write_run({"ge.graphRunMode": "0"}, inference), "enable_small_channel", 1) == "default or set"
-    assert judge_one(tmp_path, write_run({}, {"ge.enableSmallChannel": "1"}), "enable_small_channel", 1) == "in force"
-    text = write_line(fill(OPERATOR, input="1", shape="STRICT"), "geop_npu.cc")
-    text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
-    assert judge_one(tmp_path, text, "jit_compile", "true") == "default or set"
-    assert judge_one(tmp_path, write_run() + text, "jit_compile", "true") == "cannot tell"
 
 
 def test_a_start_that_is_not_in_the_log_leaves_what_it_was_given_open(tmp_path: Path) -> None:
@@ -178,22 +147,6 @@ def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(t
 
 
 @pytest.mark.parametrize(
-    ("title", "old", "keys", "state"),
-    [
-        ("init options: ", True, {}, "default or set"),
-        ("init options: ", False, {}, "in force"),  # its default had changed when lines named their thread
-        ("Init options: ", False, {}, "in force"),
-    ],
-)
-def test_a_default_of_another_age_is_no_proof_of_a_setting(tmp_path: Path, title: str, old: bool, keys: dict[str, str], state: str) -> None:
-    init = {key: text for key, text in INIT.items() if not old or key == "ge.graphRunMode"}
-    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=old) + write_block(title, init, old=old)
-    small = "session options: " if title[0] == "i" else "Session options: "
-    session = {key: text for key, text in {**SESSION, "ge.hcomParallel": "0"}.items() if not old or key == "ge.hcomParallel"}
-    assert judge_one(tmp_path, text + write_block(small, {**session, **keys}, old=old), "hcom_parallel", False) == state
-
-
-@pytest.mark.parametrize(
     ("setting", "value", "texts"),
     [
         ("precision_mode", "allow_fp32_to_fp16", {"ge.exec.precision_mode": "allow_fp32_to_fp16"}),
@@ -205,22 +158,6 @@ def test_what_an_early_adapter_sent_by_itself_may_be_its_own(tmp_path: Path, set
     start = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=True)
     assert judge_one(tmp_path, start + write_block("init options:", texts, old=True), setting, value) == "default or set"
     assert judge_one(tmp_path, write_run({**texts, **dict.fromkeys([setting], *texts.values())}), setting, value) == "in force"
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "state"),
-    [
-        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "cannot tell"),
-        ("[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
-        ("[GEOP] stream_max_parallel_num :a\n[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
-        ("[GEOP] stream_max_parallel_num : a", " a", "in force"),
-        ("[GEOP] stream_max_parallel_num : a", "a", "changed"),
-    ],
-)
-def test_the_text_of_a_single_line_goes_on_and_begins_where_it_does(tmp_path: Path, text: str, value: str, state: str) -> None:
-    head = write_line("", "tf_adapter/util/session_manager.cc", old=True).rstrip("\n")
-    lines = "".join(f"{head}{part}\n" if part.startswith("[") else f"{part}\n" for part in text.split("\n"))
-    assert judge_one(tmp_path, lines + f"{head}[GEOP] End.\n", "stream_max_parallel_num", value) == state
 
 
 def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
@@ -241,20 +178,6 @@ def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
     long = write_engine_line("GE option: op_debug_config, value: " + "x" * 800, "GEInitializeImpl")
     assert judge_one(tmp_path, long, "op_debug_config", "x" * 800) == "cannot tell"
     assert judge_one(tmp_path, long, "op_debug_config", "y") == "changed"
-
-
-@pytest.mark.parametrize("name", ["2021-09", "2022-04", "2022-10", "2023-04", "2023-12"])
-def test_an_early_adapter_is_told_by_the_threads_that_it_names(tmp_path: Path, name: str) -> None:
-    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=name < "2023-04")
-    for stage, also in (("init", {"ge.exec.profilingMode": "0"}), ("session", {})):
-        keys = {key: text for wire in load_wires().values() if name in wire.logged_by for key, text in wire.keys(stage).items()}
-        kept = {key: text for key, text in keys.items() if text != "-" and key.startswith("ge.")}
-        text += write_block(f"{stage} options:", {**kept, **also}, file="geop_npu.cc", old=name < "2023-04")
-    (tmp_path / "run.log").write_text(text)
-    (process,) = read_evidence([str(tmp_path / "run.log")]).processes
-    oldest, _, newest = tell_names(process).partition(" to ")
-    assert oldest <= name <= (newest or oldest)
-    assert (oldest >= "2023-04") is ((newest or oldest) >= "2023-04")
 
 
 TF2 = {
@@ -383,19 +306,6 @@ def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Pat
     (process,) = read_evidence([str(tmp_path / "log")]).processes
     (found,) = judge_process({"precision_mode": "force_fp16"}, process)
     assert (found.state, found.found) == ("too late", ("force_fp32",))
-
-
-def test_a_dump_and_a_log_in_other_folders_are_of_one_process(tmp_path: Path) -> None:
-    for host, pid in (("a", 100), ("b", 100), ("b", 101)):
-        folder = tmp_path / host / "extra-info" / "graph" / f"{pid}_0"
-        folder.mkdir(parents=True)
-        (folder / "BeforeSubGraph_0.pbtxt").write_text(write_dump(ATTRIBUTES))
-        logs = tmp_path / host / "ascend" / "log" / "debug" / "plog"
-        logs.mkdir(parents=True, exist_ok=True)
-        (logs / f"plog-{pid}_20260304050607008.log").write_text(write_run(MODES, pid=pid))
-    found = read_evidence([str(tmp_path)]).processes
-    assert [(one.pid, len(one.dumps)) for one in found] == [(100, 1), (100, 1), (101, 1)]
-    assert {judge_process({"precision_mode": "force_fp16"}, one)[0].state for one in found} == {"in force"}
 
 
 def judge_states(folder: Path, text: str, **options: Any) -> list[list[str]]:
