@@ -464,12 +464,6 @@ def test_a_lock_protects_the_value_and_not_who_says_it(mixin: str, codes: list[s
 OFFLINE = '[profile]\nscenario = "offline-inference"\n[atc]\ninput_format = "ND"\n[options]\ninput_shape = "a:-1"\ndynamic_dims = "1;2"\n'
 
 
-@pytest.mark.parametrize("line", ["aoe_mode = '2'", "compile_dynamic_mode = true", "mix_compile_mode = true", "enable_dump = true"])
-def test_rules_of_a_session_say_nothing_of_what_atc_has_no_flag_for(line: str) -> None:
-    assert {finding.code for finding in findings(f"{OFFLINE}{line}\n")} - {"NP411"} == set()
-    assert {finding.code for finding in findings(f"{OFFLINE}[env]\nAOE_MODE = 2\n") if finding.severity == "error"} == set()
-
-
 @pytest.mark.parametrize(
     ("lines", "code"),
     [
@@ -481,10 +475,3 @@ def test_rules_that_atc_has_too_hold_offline(lines: str, code: str) -> None:
     found = findings(f"{OFFLINE}{lines}\n")
     assert [finding.code for finding in found if finding.severity == "error"] == [code]
     assert not any("adapter" in finding.why for finding in found)
-
-
-def test_a_set_of_options_is_whole_where_one_of_them_has_no_flag() -> None:
-    shapes = 'input_shape = "a:-1"\ndynamic_dims = "1;2"\ndynamic_node_type = 1\n'
-    for scenario in ("", '[profile]\nscenario = "online-inference"\n', '[profile]\nscenario = "offline-inference"\n'):
-        found = npuprof.check(npuprof.loads(f"{scenario}[options]\n{shapes}", target="atc"))
-        assert "NP314" not in {finding.code for finding in found}

@@ -126,8 +126,3 @@ def test_no_sentence_of_a_rule_ends_with_a_word_that_a_place_begins_with() -> No
 def test_a_scenario_that_a_product_is_not_there_for_is_told(scenario: str, product: str, told: list[str]) -> None:
     found = findings(f'[profile]\nscenario = "{scenario}"\nproducts = ["{product}"]\n')
     assert [finding.message for finding in found if finding.code == "NP414"] == told
-
-
-def test_nothing_is_said_of_a_product_that_nobody_knows_but_that() -> None:
-    text = '[profile]\nscenario = "training"\nproducts = ["atlas-a9"]\n[options]\nvariable_use_1g_huge_page = 1\n'
-    assert [finding.code for finding in findings(text) if finding.severity != "info"] == ["NP403"]

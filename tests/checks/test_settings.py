@@ -102,11 +102,6 @@ def test_a_name_in_another_case_is_a_warning_at_that_name(text: str, key: str) -
     assert [(finding.code, finding.key) for finding in findings(text) if finding.code == "NP205"] == [("NP205", key)]
 
 
-@pytest.mark.parametrize("name", ["MatMul", "MyOwnOperator", "ReduceSum"])
-def test_a_name_as_the_library_spells_it_or_unknown_to_us_is_no_finding(name: str) -> None:
-    assert told(f'{MIXED}modify_mixlist = {{ black-list = {{ to-add = ["{name}"] }} }}\n') == set()
-
-
 @pytest.mark.parametrize(
     ("lists", "doubtful"),
     [
@@ -160,18 +155,6 @@ def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
     assert told(f"[options]\nlocal_device_list = {ids}\nlocal_rank_id = 0\n") - {"NP601"} == ({code} if code else set())
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ('[estimator]\nsave_checkpoints_secs = "10m"\n', "write save_checkpoints_secs = 600"),
-        ('[options]\nhccl_timeout = "1h30m"\n', "write hccl_timeout = 5400"),
-        ('[options]\nhccl_timeout = "2000s"\n', "write hccl_timeout = 2000"),
-    ],
-)
-def test_a_number_with_a_unit_is_told_in_the_unit_of_the_setting(text: str, hint: str) -> None:
-    assert hint in [finding.hint for finding in findings(text)]
-
-
 @pytest.mark.parametrize(("text", "fits"), [("0.5", True), ("nan", False), ("inf", False), ('"nan"', False), ('"-inf"', False)])
 def test_a_variable_that_takes_a_number_takes_finite_ones_only(text: str, fits: bool) -> None:
     assert ("NP202" in told(f"[env]\nNPU_MEMORY_FRACTION = {text}\n")) is not fits
@@ -203,17 +186,6 @@ def test_the_content_of_a_file_is_not_taken_for_its_path(option: str, text: str,
 )  # fmt: skip
 def test_a_variable_takes_the_fact_of_a_launcher_that_it_stands_for(setting: str, code: str | None) -> None:
     assert told(f"[env]\n{setting}\n") == ({code} if code else set())
-
-
-@pytest.mark.parametrize(
-    ("value", "good"),
-    [
-        ("level0:NA;level1:AHC;level2:NHR", True), ("level0:NA;level1:NHR;level2:AHC", False), ("level2:pairwise", False),
-        ("allreduce=level0:NA;level1:ring/allgather=level1:NHR_V1", True), ("allgather=level1:ring;level2:NHR_V1", False),
-    ],
-)  # fmt: skip
-def test_each_level_of_a_network_has_algorithms_of_its_own(value: str, good: bool) -> None:
-    assert told(f'[env]\nHCCL_ALGO = "{value}"\n') == (set() if good else {"NP203"})
 
 
 @pytest.mark.parametrize(("cann", "told_of"), [("==8.0.0", False), (">=8.0,<9.2", False), (">=8.0", True), (">=9.2", True), ("", True)])

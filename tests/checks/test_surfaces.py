@@ -72,17 +72,6 @@ def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more:
     assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
-def test_an_override_may_convert_for_another_chip() -> None:
-    text = f"{OFFLINE}products = ['atlas-a2', 'atlas-inference']\n[atc]\nsoc_version = 'Ascend910B1'\n[[override]]\n"
-    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend310P3' }}\n") == set()
-    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend910B2' }}\n") == {"NP407"}
-
-
-def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
-    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == {"NP413"}
-    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()
-
-
 def test_each_release_of_each_option_is_known_for_tf_2() -> None:
     known = releases.load_releases()
     apart = 0

@@ -150,16 +150,6 @@ def test_a_rule_is_judged_in_every_context_of_a_preset(project: Callable[..., Pa
     assert "hccl_timeout <= 1800 is required" in told(store.resolve("a", set={"hccl_timeout": 2000}), "TEAM-2")
 
 
-def test_a_rule_that_names_the_product_is_asked_for_each(project: Callable[..., Path]) -> None:
-    project(
-        "[[rule]]\n" + rule("deterministic == 1", when="product == 'atlas-a3'"),
-        a='profile.products = ["atlas-a2", "atlas-a3"]\n',
-        b='profile.products = ["atlas-a2"]\n',
-    )
-    assert told(npuprof.open_store().resolve("a")) == ["deterministic == 1 is required: deterministic is not set on atlas-a3"]
-    assert told(npuprof.open_store().resolve("b")) == []
-
-
 def test_what_is_only_there_to_be_extended_breaks_no_rule(project: Callable[..., Path]) -> None:
     project(SHORT, a="profile.abstract = true\n", b='profile.extends = ["a"]\n')
     assert [len(told(npuprof.open_store().resolve(name), "TEAM-2")) for name in "ab"] == [0, 1]

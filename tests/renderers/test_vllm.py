@@ -105,10 +105,6 @@ def test_a_key_of_another_place_or_release_is_a_finding_that_says_what_to_write(
     assert wanted[2] in finding.why
 
 
-def test_a_former_key_is_no_finding_where_the_preset_is_for_a_release_that_reads_it() -> None:
-    assert codes('[profile]\nversions.vllm_ascend = "0.11.0"\n[vllm_ascend]\ntorchair_graph_config.enabled = true') == []
-
-
 def test_the_folder_is_written_checked_and_printed(tmp_path: Path, run: Run) -> None:
     (tmp_path / "serving.toml").write_text(SERVING)
     words = ("render", tmp_path / "serving.toml", "--to", "vllm")
@@ -159,13 +155,6 @@ def test_pyyaml_reads_back_exactly_the_arguments(arguments: dict[str, Any]) -> N
         for read, written in pairs:  # a table is JSON text, which vLLM makes of tables itself
             got = json.loads(read) if isinstance(written, (dict, list)) and written else read
             assert repr(got) == repr(written)
-
-
-@given(st.dictionaries(texts, nested, min_size=1, max_size=4))
-def test_additional_config_comes_back_as_it_is(keys: dict[str, Any]) -> None:
-    preset = config(toml({"vllm_ascend": keys}))
-    document = yaml.safe_load(npuprof.render(preset, "vllm", check=False)["config.yaml"])
-    assert json.loads(document["additional-config"]) == keys
 
 
 def test_without_a_setting_the_file_is_an_empty_table() -> None:

@@ -61,11 +61,6 @@ def test_where_nothing_is_left_both_sides_are_named(tmp_path: Path, how: str, le
     assert all(f"{tmp_path}/{name}.toml:2" in finding.message for name in "ab")
 
 
-def test_a_preset_that_says_what_it_is_for_itself_may_build_on_presets_for_different_things(tmp_path: Path) -> None:
-    heads = {"a": 'scenario = "training"', "b": 'scenario = "online-inference"', "c": 'extends = ["a", "b"]'}
-    assert resolve(tmp_path, {**heads, "d": 'extends = ["c"]\nscenario = "training"'}, "d").scenario == "training"
-
-
 RANGES = [">=8.0", "<9.1", ">=9.0", "==8.0.0", ">=7.0,<9.0", "!=8.0.0"]
 FAMILIES = ["atlas-a2", "atlas-a2-training", "atlas-a3", "atlas-a3-inference", "atlas-training"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import npuprof
@@ -110,25 +109,6 @@ def test_parents_without_order_say_what_was_asked_for(tmp_path: Path) -> None:
     assert finding.place == "profiles/Z.toml:1:9"
     assert "B before C" in finding.why
     assert "C before B" in finding.why
-
-
-def test_a_chain_of_a_thousand_resolves(tmp_path: Path) -> None:
-    presets = {"p0": "options = { hccl_timeout = 0, dump_path = '/p0' }"}
-    for depth in range(1, 1001):
-        presets[f"p{depth}"] = f'profile.extends = ["p{depth - 1}"]\noptions.hccl_timeout = {depth}\n'
-    build_store(tmp_path / "profiles", presets)
-    config = npuprof.open_store().resolve("p1000")
-    assert config.settings == {"hccl_timeout": 1000, "dump_path": "/p0"}
-    assert len(config.lineage) == 1001
-    assert config.origin("dump_path").file == "profiles/p0.toml"
-    assert len(config.origins("hccl_timeout")) == 1001
-
-
-def test_a_circle_of_a_thousand_is_told(tmp_path: Path) -> None:
-    build_store(tmp_path / "profiles", {f"p{n}": f'profile.extends = ["p{(n + 1) % 1000}"]' for n in range(1000)})
-    with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.open_store().resolve("p0")
-    assert [finding.code for finding in caught.value.findings] == ["NP102"]
 
 
 def test_every_file_of_a_chain_is_opened_once_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,7 +356,7 @@ def test_the_digest_knows_no_order_of_keys(tmp_path: Path, texts: dict[str, str]
     try:
         before = npuprof.loads(toml(document), **asked)
     except npuprof.NpuprofError:
-        return
+        assume(False)
     after = npuprof.loads(toml(shuffled(document)), **asked)
     assert before.digest == after.digest
 
@@ -472,10 +452,3 @@ def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(tm
     before, after = digests("before", LAYERS), digests("after", {**LAYERS, name: text})
     assert len(before) == len(after) == 1
     assert (before == after) == same
-
-
-@pytest.mark.parametrize("text", ["plain", "é", "ʎ", "\U0001f600", "\t", "\x7f", "\u2028", '"', "\\", "/"])
-def test_texts_are_written_into_the_digest_as_json_in_ascii_writes_them(text: str) -> None:
-    canonical = json.dumps({"dump_path": text, "env.X": [text, {text: text}]}, separators=(",", ":"))
-    config = npuprof.loads(toml({"options": {"dump_path": text}, "env": {"X": [text, {text: text}]}}))
-    assert config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()

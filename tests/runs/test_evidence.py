@@ -99,21 +99,6 @@ def test_a_line_without_its_end_may_go_on(tmp_path: Path) -> None:
             assert judge_process({"deterministic": 1}, process)[0].state in ("in force", "cannot tell")
 
 
-@pytest.mark.parametrize(
-    ("more", "value", "state"),
-    [
-        ("\n second line", "first\n second line", "cannot tell"),
-        ("\n second line", "first", "cannot tell"),
-        ("\n second line", "first\n another", "cannot tell"),
-        ("\n second line", "other", "changed"),
-        ("", "first", "in force"),
-    ],
-)
-def test_lines_without_a_head_may_be_part_of_a_text(tmp_path: Path, more: str, value: str, state: str) -> None:
-    path = write(tmp_path / "a.log", write_run({}, {"dump_layer": f"first{more}", "ge.exec.dumpLayer": f"first{more}"}))
-    assert judge_all([path], dump_layer=value)["100"] == {"dump_layer": state}
-
-
 def test_a_line_that_begins_in_another_ends_its_text(tmp_path: Path) -> None:
     text = write_run({"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
     torn = text.replace("op_debug_config: /a\n", "op_debug_config: /a").replace("opDebugConfig: /a\n", "opDebugConfig: /a")

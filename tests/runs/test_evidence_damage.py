@@ -10,7 +10,7 @@ import pytest
 from npuprof.catalog.wire import list_tf2_standing_keys, load_generations
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
-from support.logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
+from support.logged import INIT, write_engine_line, write_line, write_run, write_tf2_block
 
 LONG = "/data/model_zoo/bert/configs/fusion_switch_bert_large.cfg"
 RUN = write_run(
@@ -131,24 +131,6 @@ def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> No
         assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], rest
 
 
-def test_what_begins_as_that_the_engine_runs_is_no_start_of_it(tmp_path: Path) -> None:
-    """Until 2023 each operator wrote the init options it would have liked: that they came too late one line says."""
-
-    def write_operator(start: str, texts: dict[str, str]) -> str:
-        return write_line(start, "ge_plugin.cc") + write_block("init options: ", {**INIT, **texts}, file="geop_npu.cc")
-
-    first = write_operator("[GePlugin] device id : 0", {"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
-    for start in (
-        "[GePlugin] Ge has already initialized",
-        "[GePlugin] Ge has alr",
-        "[GePlugin] Ge has already inDump: ",
-        "[GePlugin] Ge h",
-    ):
-        text = first + write_operator(start, {}) + write_block("session options: ", SESSION, file="geop_npu.cc")
-        (state,) = judge(tmp_path, text, op_debug_config="/a")
-        assert state == ("in force" if "already" in start else "cannot tell"), start
-
-
 def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp_path: Path) -> None:
     """Of two sessions the second has another value: what is left of its block says so, though not of what it is."""
     run = write_run(
@@ -201,20 +183,3 @@ def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path
     moved = next(line for line in lines if "ge.graphRunMode" in line)
     text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
     assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]
-
-
-@pytest.mark.parametrize(
-    ("left", "spoilt", "state"),
-    [
-        ("/data/of/a/run/mixed.jsan", False, "changed"),
-        ("/data/of/a/run/mixed.jsan", True, "cannot tell"),  # other lines of it are spoilt, too
-        ("/data/of/a/ruin/fixed.bson", True, "cannot tell"),
-    ],
-)
-def test_a_long_text_with_a_byte_that_is_another_may_be_the_wanted_one(tmp_path: Path, left: str, spoilt: bool, state: str) -> None:
-    text = write_block("Init options: ", INIT) + write_block("Session options: ", {**SESSION, "ge.streamMaxParallelNum": left})
-    torn = write_line("ge.exec.a", "npu_attrs.cc")[:-3] + write_line("of a line", "geop_npu.cc") if spoilt else ""
-    (tmp_path / "a.log").write_text(text + torn)
-    (process,) = read_evidence([str(tmp_path / "a.log")]).processes
-    assert process.spoilt is spoilt
-    assert judge_process({"stream_max_parallel_num": "/data/of/a/run/mixed.json"}, process)[0].state == state

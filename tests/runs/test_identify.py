@@ -74,14 +74,6 @@ def test_a_digest_in_the_form_of_an_older_npuprof_is_found(repo: Repo, run: Run)
         assert [one["newest"]["commit"] for one in found(run, old)] == [first], product
 
 
-def test_what_was_resolved_for_a_product_is_found_with_its_context(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
-    digest, _ = digests_of(run, "bert", "--product", "atlas-a3")
-    repo.commit({"base": BASE.format(700)})
-    (match,) = found(run, digest)
-    assert (match["name"], match["context"]) == ("bert", {"product": "atlas-a3"})
-
-
 def test_a_version_is_named(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     repo.release("bert", "1.2.0")
