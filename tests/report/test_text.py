@@ -46,6 +46,7 @@ def test_what_shows_nothing_is_shown_and_means_the_same(char: str) -> None:
     assert shown.isprintable()
     assert shown != text
     assert json.loads(format_json_answer({"x": text})) == {"x": text}
+    assert re.fullmatch(r'\{\n  "x": ".*"\n\}\n', format_json_answer({"x": text}))
     assert not HIDDEN.search(format_json_answer({"x": text}))
     quoted = keys.quote_basic_string(text)
     assert tomllib.loads(f"x = {quoted}")["x"] == text
