@@ -218,6 +218,7 @@ def test_a_random_family_is_what_went_in_whatever_its_order(made: list[tuple[str
     drafts = [draft(path, found) for path, found in files.items()]
     grown = build_family(drafts)
     assert len(grown.leaves) <= len(files)
+    assert [leaf.name for leaf in grown.leaves] == sorted(leaf.name for leaf in grown.leaves)
     assert sorted(source.file for leaf in grown.leaves for source in leaf.sources) == sorted(files)
     assert not any("unset" in text for text in grown.files.values())
     again = [draft(path, files[path]) for path in rng.sample(list(files), len(files))]

@@ -165,6 +165,7 @@ def test_any_bytes_are_read_or_said_by_name(name: str) -> None:
 def test_any_shell_bytes_are_read(raw: bytes, told: str, keys: list[str]) -> None:
     read = imported(raw, "x.sh")
     assert [one.message[: len(told)] for one in read.problems] == [told] * bool(told)
+    assert all(one.where is not None and one.where.line <= 1 for one in read.problems)
     assert [one.key for one in read.found] == keys
 
 

@@ -32,6 +32,7 @@ TREES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "taken back by the script": ("source ./env.sh\nunset HCCL_ALGO\n", {"env.sh": SET}, {}),
     "a function nobody calls": ("source ./env.sh\n", {"env.sh": "set_up() {\n  export HCCL_ALGO=a\n}\n"}, {}),
     "under a test": ('if [ "$X" ]; then source ./env.sh; fi\n', {"env.sh": SET}, {}),
+    "behind a test": ('[ "$X" ] && source ./env.sh\n', {"env.sh": SET}, {}),
     "in a process of its own": ("(source ./env.sh)\nexport HCCL_ALGO=b\n", {"env.sh": SET}, B),
     "two on one line": ("source ./a.sh; source ./b.sh >/dev/null 2>&1 || exit 1\n", {"a.sh": SET, "b.sh": "export HCCL_ALGO=b"}, B),
     "a file that takes itself in": ("source ./a.sh\n", {"a.sh": f"{SET}[ $X$Y ] || Y=1 && [ ] && source ./a.sh\n"}, A),
