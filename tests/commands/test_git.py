@@ -560,7 +560,7 @@ def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypat
     texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
     monkeypatch.chdir(tmp_path)
     for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
-        Path(name).write_text(f"\ufeff{text}")
+        Path(name).write_text(f"\ufeff{text}" if name == "ours" else text)
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
     assert done.code == 1
     assert 'conflict in override { product = "atlas-a3" }.options.a: here gone, there 1' in done.err
