@@ -124,6 +124,7 @@ def test_what_only_looks_like_a_setting_is_not_read(line: str) -> None:
 
 def test_classes_of_the_same_name_from_elsewhere_are_not_read() -> None:
     assert not imported("# npu\nclass DumpConfig:\n    pass\nDumpConfig(enable_dump=True)\n").found
+    assert not imported("from npu_bridge.npu_init import NPURunConfig\nimport cfg\ncfg.MemoryConfig(static_memory_policy=1)\n").found
     assert not imported("from mylib import MemoryConfig # no npu\nMemoryConfig(static_memory_policy=1)\n".replace("# no npu", "")).found
 
 
