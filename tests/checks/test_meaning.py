@@ -122,7 +122,7 @@ def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:
     [("2000s", "s", 2000), ("1h", "s", 3600), ("250ms", "s", 0.25), ("1.5 h", "ms", 5_400_000), ("16GiB", "bytes", 16 * 1024**3),
      ("2k", "KB", 2),
      ("1_000", "", 1000), ("1,000", "", 1000), ("-1", "s", -1), ("2000s", "", None), ("2000s", "bytes", None), ("1 fortnight", "s", None),
-     ("", "", None), ("ten", "s", None), (True, "", None), ("9" * 30, "", None)],
+     ("", "", None), ("ten", "s", None), (True, "", None), ("9" * 30, "", None), ("1h" * 49, "s", 49 * 3600), ("1h" * 50, "s", None)],
 )  # fmt: skip
 def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, number: Any) -> None:
     assert read_number(value, unit) == number
