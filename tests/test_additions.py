@@ -122,7 +122,7 @@ TARGET = '''\
 from __future__ import annotations
 
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import config_section
+from npuprof.renderers import config_section
 
 
 def render_lines(config, inline):
@@ -161,7 +161,7 @@ from __future__ import annotations
 
 from npuprof import catalog
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import config_section
+from npuprof.renderers import config_section
 
 
 def render_madeup(config, inline):

@@ -16,7 +16,7 @@ from recorders import ADAPTERS_OWN, LEAVES, RefusedError, adapter, execute, para
 import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog import Option
-from npuprof.renderers.common import encode_field_value
+from npuprof.renderers import encode_field_value
 from npuprof.resolve.config import Config
 
 PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
