@@ -45,6 +45,8 @@ def pause_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            gc.freeze()  # and back, into the oldest generation: the next object would have all of them gone through at once
+            gc.unfreeze()
             gc.enable()
 
 
