@@ -7,8 +7,15 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
-from npuprof.checks.families import find_family_faults, find_form_faults
-from npuprof.checks.surfaces import encode_flag_value, find_surface_faults, find_twin_flag, list_leaves, list_surface_releases
+from npuprof.checks.surfaces import (
+    encode_flag_value,
+    find_family_faults,
+    find_form_faults,
+    find_surface_faults,
+    find_twin_flag,
+    list_leaves,
+    list_surface_releases,
+)
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value

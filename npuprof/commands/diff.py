@@ -16,7 +16,7 @@ from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.spec import Workspace
-from npuprof.system.folders import expand_home
+from npuprof.system import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -122,8 +122,7 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
-    from npuprof.renderers import files
-    from npuprof.renderers.common import collect_sidecars
+    from npuprof.renderers import collect_sidecars, files
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 

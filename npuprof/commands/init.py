@@ -17,7 +17,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer, output, writing
 from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"

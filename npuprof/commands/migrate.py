@@ -22,7 +22,7 @@ from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_controls, format_count
 from npuprof.store import Folder, spec
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

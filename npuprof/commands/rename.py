@@ -17,7 +17,7 @@ from npuprof.report.text import format_count
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

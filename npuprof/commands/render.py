@@ -81,7 +81,7 @@ class Render(Verb):
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
-    from npuprof.renderers.common import collect_sidecars
+    from npuprof.renderers import collect_sidecars
 
     names = list(collect_sidecars(config))
     what = f"the code needs {', '.join(rendered.sidecars)} beside it, which cannot be written to standard output"

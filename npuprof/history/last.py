@@ -11,7 +11,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 
 def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:

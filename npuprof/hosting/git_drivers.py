@@ -12,7 +12,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import build_write_error, name_special_file
 from npuprof.store.around import find_bare_repository
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
-from npuprof.system.folders import expand_home, find_shared_folder
+from npuprof.system import expand_home, find_shared_folder
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"

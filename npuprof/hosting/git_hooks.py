@@ -11,7 +11,7 @@ from npuprof.report import output, writing
 from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 from npuprof.store.gitstore.objects import read_path, require_no_links_out
-from npuprof.system.folders import expand_home, is_below
+from npuprof.system import expand_home, is_below
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False

@@ -8,12 +8,14 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_short_value
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import (
+from npuprof.renderers import (
+    Rendered,
+    Target,
     build_not_carried_error,
     build_render_finding,
     build_setting_finding,
     collect_sidecars,
+    config_section,
     encode_fitting_value,
     finish_code,
 )

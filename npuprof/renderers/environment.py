@@ -11,7 +11,7 @@ from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
-from npuprof.renderers.common import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
+from npuprof.renderers import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
 from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config

@@ -8,13 +8,15 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document.keys import format_toml_value
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import (
+from npuprof.renderers import (
+    Rendered,
+    Target,
     build_not_carried_error,
     build_render_finding,
     build_setting_finding,
     build_unfit_finding,
     collect_sidecars,
+    config_section,
     encode_fitting_value,
     finish_code,
 )

@@ -7,9 +7,16 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.wire import find_wire, write_text
 from npuprof.model import Finding
-from npuprof.renderers import Rendered, Target, config_section
+from npuprof.renderers import (
+    Rendered,
+    Target,
+    build_not_carried_error,
+    build_render_finding,
+    collect_sidecars,
+    config_section,
+    encode_fitting_value,
+)
 from npuprof.renderers.atc import encode_flag, format_flag_value
-from npuprof.renderers.common import build_not_carried_error, build_render_finding, collect_sidecars, encode_fitting_value
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
 from npuprof.resolve.config import Config
 

@@ -7,11 +7,13 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Option
 from npuprof.model import Finding
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import (
+from npuprof.renderers import (
+    Rendered,
+    Target,
     build_not_carried_error,
     build_render_finding,
     collect_sidecars,
+    config_section,
     encode_fitting_value,
     finish_code,
 )

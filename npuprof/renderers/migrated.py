@@ -6,8 +6,15 @@ from collections.abc import Callable
 
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import add_render_header, build_render_finding, build_setting_finding, collect_sidecars
+from npuprof.renderers import (
+    Rendered,
+    Target,
+    add_render_header,
+    build_render_finding,
+    build_setting_finding,
+    collect_sidecars,
+    config_section,
+)
 from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.session import (
     SESSION_LOOP,

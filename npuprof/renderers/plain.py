@@ -8,8 +8,7 @@ from typing import Any
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import add_render_header
+from npuprof.renderers import Rendered, Target, add_render_header, config_section
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.common import (
+from npuprof.renderers import (
     build_not_carried_error,
     build_unfit_finding,
     collect_sidecars,
@@ -19,7 +19,7 @@ from npuprof.renderers.common import (
 )
 from npuprof.report.output import UnfitFileError, describe_os_error, make_folder, read_plain_file
 from npuprof.resolve.config import Config
-from npuprof.system.folders import find_user_folder
+from npuprof.system import find_user_folder
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 #: What npuprof itself obeys; all other variables that start like these belong to presets.

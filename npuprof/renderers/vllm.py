@@ -7,8 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import NpuprofError
-from npuprof.renderers import Rendered, Target, config_section
-from npuprof.renderers.common import add_render_header, build_unfit_finding
+from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding, config_section
 from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
 from npuprof.renderers.files import format_yaml_key
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines

@@ -9,7 +9,7 @@ from npuprof.catalog import build_finding
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.common import encode_field_value
+from npuprof.renderers import encode_field_value
 from npuprof.renderers.environment import format_twin_text, format_variable_text
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace

@@ -15,8 +15,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_input, read_versions
-from npuprof.system import lazy_pattern
-from npuprof.system.folders import expand_home
+from npuprof.system import expand_home, lazy_pattern
 
 #: The least of a digest that is looked for.
 _LEAST = 6

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
-from npuprof.renderers.common import encode_field_value
+from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Text, Values
 from npuprof.system import lazy_pattern
 

@@ -31,8 +31,7 @@ from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store import Folder
 from npuprof.store.gitstore import revisions
-from npuprof.system import lazy_pattern
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top, lazy_pattern
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False

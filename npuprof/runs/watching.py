@@ -10,7 +10,7 @@ from npuprof.model import Record
 from npuprof.report import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import recording, supervisor
-from npuprof.system.folders import find_user_folder
+from npuprof.system import find_user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

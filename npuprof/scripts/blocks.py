@@ -148,8 +148,7 @@ class Injector:
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
-        from npuprof.renderers import find_left_out_sections
-        from npuprof.renderers.common import add_render_header, collect_sidecars
+        from npuprof.renderers import add_render_header, collect_sidecars, find_left_out_sections
         from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
         from npuprof.renderers.files import format_clear_and_export_lines
 

@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.text import count_rest
 from npuprof.scripts.records import ScriptSetting
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 #: A key, and the text of its value.
 Pair = tuple[str, str]

@@ -16,7 +16,7 @@ from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.records import Followed, ImportedFile, ScriptSetting
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 #: In larger trees it is not known which files name a function.
 _MOST_FILES = 5000

@@ -15,7 +15,7 @@ from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.files import find_script_files
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 #: How many outdated blocks a remark lists.
 _SHOWN = 5

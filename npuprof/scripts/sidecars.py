@@ -17,7 +17,7 @@ from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.report import output
 from npuprof.scripts.records import ImportedFile, ScriptSetting
-from npuprof.system.folders import is_below
+from npuprof.system import is_below
 
 
 class Sidecar(Record):

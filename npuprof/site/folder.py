@@ -18,7 +18,7 @@ from npuprof.report import output
 from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted, write_wanted_files
 from npuprof.store.gitstore.objects import Git
-from npuprof.system.folders import find_user_folder
+from npuprof.system import find_user_folder
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
 
 #: Names the files of the site. Schema 2 had their digests as well.

@@ -8,7 +8,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import UnfitFileError, read_plain_file
 from npuprof.store import Folder
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 
 def has_release_tags(root: str) -> bool:

@@ -17,7 +17,7 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
 from npuprof.store import Folder, find_project_folder
 from npuprof.store.parents import ComposedParts
-from npuprof.system.folders import find_user_folder
+from npuprof.system import find_user_folder
 
 
 def find_personal_folder() -> str:

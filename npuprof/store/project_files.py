@@ -21,7 +21,7 @@ from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

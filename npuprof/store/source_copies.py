@@ -32,7 +32,7 @@ from npuprof.store.sources.vendored import (
     name_nested_folder,
     name_version_folder,
 )
-from npuprof.system.folders import is_below
+from npuprof.system import is_below
 from npuprof.system.tree import is_plain_name
 
 

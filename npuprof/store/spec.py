@@ -18,7 +18,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
 from npuprof.store.problems import LIST_ADVICE, build_file_revision_finding, build_unreadable_finding
-from npuprof.system.folders import expand_home
+from npuprof.system import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
-from npuprof.system.folders import find_user_folder
+from npuprof.system import find_user_folder
 
 #: A variable and the value it is trusted with.
 Pair = tuple[str, str]

@@ -1,12 +1,24 @@
-"""What npuprof asks of the system and of Python: processes, files, a user's folders, and patterns compiled when they are first used."""
+"""What npuprof asks of the system and of Python: processes, files, folders, and patterns compiled when they are first used.
+
+A user's own folders, for state, cache and configuration, are decided by no preset and no clone: each is at an absolute
+``XDG_..._HOME``, else below an absolute ``HOME``, else below the home of the account. A user without any of these has none:
+``~`` would otherwise be a folder of the clone that npuprof is started in.
+"""
 
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, AnyStr, cast
+
+_PLACES = {
+    "state": ("XDG_STATE_HOME", os.path.join(".local", "state")),
+    "cache": ("XDG_CACHE_HOME", ".cache"),
+    "config": ("XDG_CONFIG_HOME", ".config"),
+}
 
 
 class _LazyPattern:
@@ -33,4 +45,56 @@ def pause_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            gc.freeze()  # and back, into the oldest generation: the next object would have all of them gone through at once
+            gc.unfreeze()
             gc.enable()
+
+
+def find_home() -> str:
+    """Return the home folder of the user, an empty text if there is none."""
+    home = os.environ.get("HOME", "")
+    if not os.path.isabs(home):
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            return ""
+    return home if os.path.isabs(home) else ""
+
+
+def expand_home(path: str) -> str:
+    """Return a path that begins with ``~/`` below the home folder; any other, and one without a home, as it is."""
+    home = find_home() if path.startswith("~/") else ""
+    return os.path.join(home, path[2:]) if home else path
+
+
+def find_shared_folder(kind: str) -> str:
+    """Return the folder that programs share for ``state``, ``cache`` or ``config``, an empty text if there is none."""
+    variable, below = _PLACES[kind]
+    base = os.environ.get(variable, "")
+    if os.path.isabs(base):
+        return base
+    home = find_home()
+    return os.path.join(home, below) if home else ""
+
+
+def find_user_folder(kind: str) -> str:
+    """Return npuprof's own folder for ``state``, ``cache`` or ``config``; if there is none, a path where nothing is and can be."""
+    return os.path.join(find_shared_folder(kind) or os.devnull, "npuprof")
+
+
+def find_repository_top(folder: str) -> str:
+    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    here = folder
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return ""
+        here = above
+    return here
+
+
+def is_below(path: str, top: str) -> bool:
+    """Return whether a path, with its links followed, is a folder or below it."""
+    return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)

@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.system import lazy_pattern
-from npuprof.system.folders import find_repository_top, is_below
+from npuprof.system import find_repository_top, is_below, lazy_pattern
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC

@@ -8,8 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import load_target
-from npuprof.renderers.common import collect_sidecars
+from npuprof.renderers import collect_sidecars, load_target
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import (
     LARGEST_MAP,

@@ -46,15 +46,40 @@ HEAVY = {
 }
 #: A command, how many patterns it compiles, the four of tomllib among them, and how many processes it starts.
 ROWS = [
-    ("render bert-training", 5, 0), ("env bert-training", 6, 0), ("show bert-training", 4, 0), ("option hccl_timeout", 4, 0),
-    ("list", 7, 0), ("check", 36, 0), ("diff bert-training resnet-inference-fp16", 11, 0),
+    ("render bert-training", 4, 0),
+    ("env bert-training", 4, 0),
+    ("show bert-training", 4, 0),
+    ("option hccl_timeout", 0, 0),
+    ("list", 7, 0),
+    ("check", 36, 0),
+    ("diff bert-training resnet-inference-fp16", 10, 0),
     ("explain bert-training precision_mode_v2", 13, 2),
 ]  # fmt: skip
 #: A command, and what it does not load although others do.
 ABSENT = [
-    ("render bert-training", {"heapq", "fnmatch", "npuprof.resolve.contexts", "npuprof.checks.arguments"}),
-    ("check", {"heapq", "npuprof.store.sources.reading"}),
-    ("explain bert-training precision_mode_v2", {"heapq", "shlex", "npuprof.checks", "npuprof.document.policy"}),
+    ("render bert-training", {"heapq", "fnmatch", "bisect", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments"}),
+    (
+        "render bert-training",
+        {"npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.catalog.launchers", "npuprof.catalog._built.variables"},
+    ),
+    ("render bert-training", {"npuprof.store.layout", "npuprof.store.around", "npuprof.system.tree"}),
+    ("env bert-training", {"shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
+    ("option hccl_timeout", {"tomllib", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
+    ("list", {"npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.store.sources.urls", "npuprof.document.secrets"}),
+    ("check", {"heapq", "npuprof.store.sources.reading", "npuprof.store.sources.lock", "npuprof.store.sources.urls"}),
+    ("explain bert-training precision_mode_v2", {"heapq", "shlex", "copy", "npuprof.checks", "npuprof.document.policy"}),
+    ("explain bert-training precision_mode_v2", {"npuprof.store.sources.mirror", "npuprof.system.tree"}),
+    ("--help", {"tomllib", "npuprof.catalog", "npuprof.store"}),
+]
+#: A command, and how many modules of npuprof it loads, those of the built catalogue left out.
+MODULES = [
+    ("render bert-training", 46),
+    ("env bert-training", 52),
+    ("show bert-training", 34),
+    ("option hccl_timeout", 17),
+    ("list", 37),
+    ("check", 68),
+    ("explain bert-training precision_mode_v2", 53),
 ]
 
 
@@ -77,6 +102,13 @@ def test_a_command_loads_only_what_its_answer_needs(command: str, patterns: int,
 @pytest.mark.parametrize(("command", "absent"), ABSENT)
 def test_a_command_does_not_load_what_only_others_need(command: str, absent: set[str]) -> None:
     assert not absent & {*run_and_report(command)["modules"]}
+
+
+@pytest.mark.parametrize(("command", "most"), MODULES)
+def test_a_command_loads_no_more_modules_than_it_did(command: str, most: int) -> None:
+    loaded = [name for name in run_and_report(command)["modules"] if name.partition(".")[0] == "npuprof"]
+    own = [name for name in loaded if "_built" not in name and not name.endswith((".checkout", ".build"))]
+    assert len(own) <= most, own
 
 
 @pytest.mark.parametrize("command", [row[0] for row in ROWS if row[0].partition(" ")[0] not in ("diff", "explain")])

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from npuprof.model import NpuprofError
 from npuprof.store import BUILTIN, Folder, find_store, open_builtin_store
-from npuprof.system.folders import find_repository_top
+from npuprof.system import find_repository_top
 
 #: A word to offer, and what it means.
 Candidate = tuple[str, str]

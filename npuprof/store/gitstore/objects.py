@@ -13,8 +13,7 @@ from typing import NamedTuple
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.around import is_own_folder
-from npuprof.system import processes
-from npuprof.system.folders import find_repository_top, is_below
+from npuprof.system import find_repository_top, is_below, processes
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
 TYPE_CHECKING = False
