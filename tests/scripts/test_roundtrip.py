@@ -16,7 +16,7 @@ from npuprof import catalog, renderers
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
-from npuprof.renderers.common import place_sidecars
+from npuprof.renderers import place_sidecars
 from npuprof.renderers.environment import collect_env_variables, format_set_variable
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
