@@ -57,20 +57,26 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.ids: set[str] = set()
+        self.plain: list[bool] = []  # of the spans that are open: those without attributes are parts of a path
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         held = dict(attrs)
+        self.plain += [not held] if tag == "span" else []
+        self.words += [] if tag == "span" and not held else [" "]
         self.tags.append((tag, held))
         self.links += [str(held[name]) for name in ("href", "src") if held.get(name)]
         self.ids |= {str(held["id"])} if held.get("id") else set()
+
+    def handle_endtag(self, tag: str) -> None:
+        self.words += [] if tag == "span" and self.plain.pop() else [" "]
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+        return " ".join("".join(self.words).split())
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
@@ -111,7 +117,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         },
         [
             'modify_mixlist.black-list.to-add ["SoftmaxV2", "LayerNorm", "MatMul"]',
-            "mix profiles/mix.toml:2 [0] job profiles/job.toml:3 [1] to [2]",
+            "mix [0] profiles/mix.toml:2 job [1] to [2] profiles/job.toml:3",
             'modify_mixlist.black-list.to-remove ["Add"] mix profiles/mix.toml:3',
         ],
     ),
@@ -124,7 +130,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
     ),
     "an override that changes nothing is not told": (
         {"job": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'},
-        ["Written as", "!Only for some"],
+        ["Rendered code", "!Only for some"],
     ),
     "exports stand there for each shell": (
         {"job": "[env]\nTMPDIR = \"it's\"\n"},
@@ -139,13 +145,13 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
     ),
     "a shell that cannot take a value says so": (
         {"job": '[env]\nTMPDIR = "a\\nb"\n'},
-        ["exports for tcsh (cannot be written) TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
+        ["1 cannot be written exports for tcsh TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
     ),
     "what render refuses is not offered, and why is told": (
         {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
         [
-            "session (cannot be written) modify_mixlist is set without a mixed precision mode",
-            "exports (cannot be written) modify_mixlist is set without", "!import tensorflow",
+            "cannot be written session modify_mixlist is set without a mixed precision mode",
+            "exports modify_mixlist is set without", "!import tensorflow",
         ],
     ),
     "a file that the code needs stands there once": (
@@ -524,7 +530,7 @@ def test_presets_that_extend_the_same_share_a_box(parents: dict[str, list[str]],
     assert (len(family.boxes), len(family.lines)) == (boxes, lines)
 
 
-def test_no_two_boxes_overlap_and_parents_stand_above() -> None:
+def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:
     parents = {f"base{number}": [f"base{number // 3}"] if number else [] for number in range(40)}
     parents |= {f"leaf{number}": [f"base{number % 40}", f"base{number % 7}"] for number in range(260)}
     family = draw_family(parents)
@@ -539,4 +545,4 @@ def test_no_two_boxes_overlap_and_parents_stand_above() -> None:
                 or other.y + other.height <= one.y
             )
             assert apart, (one, other)
-    assert all(home[above].y < home[name].y for name, those in parents.items() for above in those if above != name)
+    assert all(home[above].x < home[name].x for name, those in parents.items() for above in those if above != name)
