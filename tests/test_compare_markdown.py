@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from browsing import CHROMIUM
+from building import REPOSITORY
 from repositories import Repo
 
 from npuprof.compare.owners import match_owners, parse_owners
@@ -37,7 +39,42 @@ def page(repo: Repo, run) -> str:
 
 def test_the_first_line_counts_presets_and_risks(page: str) -> None:
     first = page.splitlines()[0]
-    assert first.startswith("### Presets: 26 changed, 1 new, 1 removed, 1 renamed, 1 broken; numerics 27, distributed 27, memory 27, ")
+    assert first == "### Presets: 1 broken, 26 changed, 1 new, 1 removed, 1 renamed"
+    assert "\nAt risk: numerics 27, distributed 27, memory 27, " in page
+
+
+NODE_MODULES = REPOSITORY / ".venv/node_modules"
+RENDERER, STYLE = NODE_MODULES / "marked/lib/marked.umd.js", NODE_MODULES / "github-markdown-css/github-markdown.css"
+
+
+@pytest.mark.skipif(CHROMIUM is None or not RENDERER.exists() or not STYLE.exists(), reason="no GFM renderer from npm, or no Chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_comment_as_github_renders_it_has_its_blocks_and_fits_the_window(browser, tmp_path, page: str, width: int, scheme: str) -> None:
+    shown = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    shown.set_content('<meta name="viewport" content="width=device-width"><body class="markdown-body"></body>')
+    shown.add_style_tag(path=str(STYLE))
+    shown.add_script_tag(path=str(RENDERER))
+    shown.evaluate("text => { document.body.innerHTML = marked.parse(text, { gfm: true, breaks: true }); }", page)
+    picture = shown.screenshot(path=str(tmp_path / "comment.png"), full_page=True)
+    assert int.from_bytes(picture[16:20]) == width
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    tops = [shown.locator(place).first.bounding_box()["y"] for place in ("h3", "p:has-text('Broken')", "li:has-text('NP203')", "table")]
+    assert tops == sorted(tops)
+    assert shown.locator("h3").all_inner_texts() == ["Presets: 1 broken, 26 changed, 1 new, 1 removed, 1 renamed"]
+    assert shown.locator("table:visible").first.locator("th").all_inner_texts() == ["", "change", "risk"]
+    assert shown.locator("details[open]").count() == 0
+    assert shown.locator("details").count() > 3
+    assert shown.locator("body").inner_text().count("|") == 0  # no table stayed text
+    shown.close()
+
+
+def test_a_cause_of_a_whole_block_is_in_its_title_only(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1836, "mixed_float16"), "a": HEIR.format(1), "b": HEIR.format(2)})
+    repo.commit({"base": BASE.format(1904, "mixed_float16")})
+    text = run("diff", "--rev", "HEAD~1...HEAD", "--format", "markdown").out
+    assert "**`profiles/base.toml:6` → 3 presets**\n\n| | change | risk |\n" in text
+    assert text.count("profiles/base.toml:6") == 1
 
 
 def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) -> None:
@@ -56,7 +93,9 @@ def test_a_list_of_presets_is_folded(page: str) -> None:
 
 
 def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
-    assert re.search(rf"^- NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\): `\S+`$", page, re.M)
+    assert re.search(
+        rf"^- NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\): `\S+`  $", page, re.M
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +171,7 @@ def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Re
     repo.commit({**after, **broken, **{f"gone{number:02}": None for number in range(40)}})
     text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
     assert len(text) <= 60_000
-    assert text.splitlines()[0].startswith("### Presets: 300 changed, 40 removed, 30 broken")
+    assert text.splitlines()[0].startswith("### Presets: 30 broken, 300 changed, 40 removed")
     assert all(f"`gone{number:02}`" in text for number in range(40))
     assert all(f"fp6{number}" in text for number in range(30))
     assert re.search(r"Left out: \d+ changes in \d+ parts", text)

@@ -562,7 +562,7 @@ RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str
         {"base": LOCKED},
         {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None},
         1,
-        ("1 broken by the merge;", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
+        ("1 broken by the merge\n", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
     ),
     "an error that stands in the target": (
         {"old": OLD},
