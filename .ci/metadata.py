@@ -14,6 +14,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 #: What leads into the repository: the words, and the path.
 _IMAGE = re.compile(r"!\[([^\]]*)\]\((?![a-z]+:|#|/)([^)\s]+)\)")
+_PICTURE = re.compile(r"<picture>.*?</picture>", re.DOTALL)
+_SOURCE = re.compile(r'\b(src|srcset)="(?![a-z]+:|/)([^"]+)"')
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?![a-z]+:|#|/)([^)\s]+)\)")
 
 
@@ -33,8 +35,9 @@ class HomeHook(MetadataHookInterface):
                 "Issues": f"{home}/issues",
             }
             revision = os.environ.get("NPUPROF_REVISION") or "main"
+            text = _PICTURE.sub(lambda found: _SOURCE.sub(rf'\1="{home}/raw/{revision}/\2"', found[0]), text)
             text = _IMAGE.sub(rf"![\1]({home}/raw/{revision}/\2)", text)
             text = _LINK.sub(rf"[\1]({home}/blob/{revision}/\2)", text)
         else:
-            text = _LINK.sub(r"\1", re.sub(r"\n{3,}", "\n\n", _IMAGE.sub("", text)))
+            text = _LINK.sub(r"\1", re.sub(r"\n{3,}", "\n\n", _IMAGE.sub("", _PICTURE.sub("", text))))
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

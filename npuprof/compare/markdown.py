@@ -71,13 +71,18 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
     return _format_table(changes, page, None)[0]
 
 
-def _format_table(changes: Sequence[Change], page: Page, room: int | None) -> tuple[str, int]:
-    """Return changes as a table, as many as fit in ``room`` characters, and how many are left out."""
+def _format_table(changes: Sequence[Change], page: Page, room: int | None, title: str = "") -> tuple[str, int]:
+    """Return changes as a table, as many as fit in ``room`` characters, and how many are left out.
+
+    The column of causes is left out if all are the ``title`` of the block.
+    """
+    causes = [_show_cause(change, page) for change in changes]
+    columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
     rows = [
-        (Code(change.sign), Code(format_short_sentence(change)), ", ".join(change.risk), Markup(_show_cause(change, page)))
-        for change in changes
+        (Code(change.sign), Code(format_short_sentence(change)), ", ".join(change.risk), Markup(cause))[: len(columns)]
+        for change, cause in zip(changes, causes, strict=True)
     ]
-    table, shown = Table(rows, header=_COLUMNS).format_markdown(room)
+    table, shown = Table(rows, header=columns).format_markdown(room)
     left_out = len(changes) - shown
     return table + (f"\nand {format_count(left_out, 'change')} more\n" if left_out else ""), left_out
 
@@ -127,7 +132,7 @@ def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
     """Return changes that the same presets share, with the list of those once."""
     causes = list(dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause))
-    table, cut = _format_table(changes, page, page.limit // 3)
+    table, cut = _format_table(changes, page, page.limit // 3, count_rest(causes))
     out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
     return _Piece(out + _format_reach(names, page), len(changes), cut)
 
@@ -186,23 +191,26 @@ class _Fault(NamedTuple):
 
 
 def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
-    """Return the first line: ``24 changed, 1 new, 1 removed, 1 renamed, 1 broken; numerics 25, distributed 24``."""
+    """Return the first line: ``1 broken, 24 changed, 1 new, 1 removed, 1 renamed``."""
     touched = survey.touched_pairs
     numbers = [
+        (sum(map(is_broken, touched)), "broken"),
         (sum(pair.status == "changed" and not pair.was for pair in touched), "changed"),
         (sum(pair.status == "added" for pair in touched), "new"),
         (sum(pair.status == "removed" for pair in touched), "removed"),
         (sum(bool(pair.was) for pair in touched), "renamed"),
-        (sum(map(is_broken, touched)), "broken"),
         (sum(pair.valid == (False, True) for pair in touched), "valid again"),
     ]
-    counts = ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more])
+    return ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more]) or "no preset differs"
+
+
+def count_risks(survey: Survey) -> str:
+    """Return how many changed presets each risk concerns, the gravest first: ``numerics 25, distributed 24``; empty without a risk."""
     risks: dict[str, int] = {}
-    for pair in touched:
+    for pair in survey.touched_pairs:
         for risk in {risk for change in pair.changes if pair.status == "changed" for risk in change.risk}:
             risks[risk] = risks.get(risk, 0) + 1
-    risky = ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
-    return (counts or "no preset differs") + (f"; {risky}" if risky else "")
+    return ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
 
 
 def rank_risk(risk: str) -> int:
@@ -222,7 +230,8 @@ def format_head(survey: Survey, page: Page) -> str:
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
     groups = [("Broken", broken)] if (broken := _list_broken(touched, page)) else []
-    out = f"### Presets: {counts}\n\n{sides}; {totals}\n" + _format_faults([*groups, *_list_other_faults(page)], page)
+    risks = f"\nAt risk: {risky}\n" if (risky := count_risks(survey)) else ""
+    out = f"### Presets: {counts}\n\n{sides}; {totals}\n{risks}" + _format_faults([*groups, *_list_other_faults(page)], page)
     lists = {
         "**Removed**": [format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
         "**New**": [format_listed_span(pair.name) for pair in touched if pair.status == "added"],
@@ -291,7 +300,7 @@ def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
     if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
         shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
     hint = alike[0].hint
-    return f"{shown}\n" + (f"  try: {format_listed_span(hint)}\n" if hint else "")
+    return f"{shown}  \n  try: {format_listed_span(hint)}\n" if hint else f"{shown}\n"
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:

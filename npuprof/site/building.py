@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 from npuprof.catalog.pages import load_pages
@@ -12,16 +13,19 @@ from npuprof.model import Finding, Record
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
 from npuprof.site import data
-from npuprof.site.boards import build_upgrades, group_rows, judge_everywhere, list_columns
+from npuprof.site.compatibility import build_matrices, build_upgrades, judge_everywhere
 from npuprof.site.pages import Writer, build_catalogue, list_owners, list_shown
 from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Details, Preset, build_details, resolve_preset
 from npuprof.site.settings import SettingRow, build_compared_rows
 from npuprof.store import spec
 
+#: How many examples an empty comparison offers.
+_EXAMPLES = 4
+
 
 class Asked(Record):
-    """What a site is asked for: the release of the upgrade board, further specs to compare with, what a release touches in scripts."""
+    """What a site is asked for: the release of the upgrade matrix, further specs to compare with, what a release touches in scripts."""
 
     release: str
     also: tuple[str, ...] = ()
@@ -65,7 +69,7 @@ class _Building:
             self._add_preset(preset, past, paths)
         self.files |= {paths[name]: data.build_side(name, rows) for name, rows in sides.items()}
         shown = {
-            "search.html": {}, "compare.html": {"names": tuple(paths)}, "boards.html": self._list_boards(),
+            "search.html": {}, "compare.html": self._list_sides(tuple(paths)), "compatibility.html": self._build_compatibility(),
             "catalogue.html": build_catalogue(data.count_settings(self.settings)), "rules.html": {"rows": load_pages().values()},
         }  # fmt: skip
         self.files |= self.writer.build_lists({**list_shown(self.presets, past), **shown})
@@ -77,13 +81,21 @@ class _Building:
             self.files[f"static/{script.name}"] = script.read_bytes()
         return self.files
 
-    def _list_boards(self) -> dict[str, Any]:
+    def _build_compatibility(self) -> dict[str, Any]:
         configs = {preset.name: preset.config for preset in self.presets if preset.config is not None}
         upgrades = build_upgrades(configs, self.asked.release, self.faults)
-        releases, families = list_columns()
-        columns = [*(f"CANN {release}" for release in releases), *families]
-        asked = {"release": self.asked.release, "scripts": self.asked.scripts}
-        return {"columns": columns, "groups": group_rows(self.cells), "upgrades": upgrades, **asked}
+        unresolved = [preset.name for preset in self.presets if preset.config is None]
+        changed = {column for upgrade in upgrades for column, effects in upgrade._asdict().items() if effects}
+        asked = {"release": self.asked.release, "scripts": self.asked.scripts, "changed": changed}
+        return {"matrices": build_matrices(self.cells), "unresolved": unresolved, "upgrades": upgrades, **asked}
+
+    def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return the sides that can be compared, and examples: presets with one that they extend, then presets with the same parents."""
+        runnable = [preset for preset in self.presets if preset.config is not None and not preset.config.abstract]
+        shown = {preset.name for preset in runnable}
+        examples = [(parent, preset.name) for preset in runnable for parent in preset.parents if parent in shown]
+        examples += [(before.name, preset.name) for before, preset in pairwise(runnable) if before.parents == preset.parents]
+        return {"names": names, "examples": examples[:_EXAMPLES]}
 
     def _add_preset(self, preset: Preset, past: Past, paths: dict[str, str]) -> None:
         """Add the page of a preset, or one that says that npuprof fails on it; such a one is no side to compare."""
@@ -97,7 +109,7 @@ class _Building:
 
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name, path = preset.name, self.paths[preset.name]
-        cells = judge_everywhere(preset.config)
+        cells = judge_everywhere(preset.config) if preset.config is not None else ()
         details = build_details(preset.config) if preset.config is not None else Details(preset.findings)
         preset = preset._replace(findings=details.findings)
         around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}

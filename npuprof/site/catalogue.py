@@ -13,6 +13,14 @@ from npuprof.model import FRAMEWORK_SECTIONS, Record
 
 #: What the sections of a preset hold, as a reader names it.
 KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag", **dict.fromkeys(FRAMEWORK_SECTIONS, "setting")}
+_FRAMEWORKS = {
+    "options": "TensorFlow",
+    "estimator": "TensorFlow",
+    "atc": "ATC",
+    "cann": "CANN",
+    "vllm": "vLLM",
+    "vllm_ascend": "vLLM-Ascend",
+}
 
 
 class CatalogueRow(Record):
@@ -33,6 +41,7 @@ class CatalogueRow(Record):
     state: str = ""
     replacement: str = ""
     sources: tuple[str, ...] = ()
+    framework: str = ""
 
 
 class ReleaseRow(Record):
@@ -68,7 +77,15 @@ def _build_row(section: str, name: str) -> CatalogueRow:
         _describe_state(record),
         getattr(record, "replaced_by", "") or getattr(record, "replacement", ""),
         tuple(map(str, texts.get("source", ()))) if isinstance(texts.get("source"), (list, tuple)) else (),
+        find_framework(section, name),
     )
+
+
+def find_framework(section: str, name: str) -> str:
+    """Return the program that reads a setting, as a badge names it; an empty text for an unknown variable."""
+    if section == "env":
+        section = getattr(catalog.find_record(section, name), "framework", "")
+    return _FRAMEWORKS.get(section, section)
 
 
 def find_span(section: str, name: str) -> tuple[str, str]:

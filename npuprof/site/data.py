@@ -50,7 +50,7 @@ def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
 
 
 def _build_fields(row: SettingRow) -> list[Any]:
-    authors = ", ".join(f"{part} {origin.profile} ({origin})".lstrip() for origin, part in row.authors)
+    authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
     fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
     while not fields[-1]:
         fields.pop()

@@ -1,7 +1,7 @@
-"""Who extends whom, as a picture: each preset below the first that it extends, layer by layer.
+"""Who extends whom, as a picture: each preset to the right of the first that it extends, layer by layer.
 
-A store has few presets that others extend, and many that nobody does: those stand in one box below the first that they extend,
-as a box each would make the picture as wide as the store is large. What is extended besides, mixins above all, is a thin line
+A store has few presets that others extend, and many that nobody does: those are in one box next to the first that they extend,
+as a box each would make the picture as tall as the store is large. What is extended besides, mixins above all, is a thin line
 that shows when a family is looked at: drawn all the time, hundreds of them hide what there is to see.
 """
 
@@ -12,11 +12,11 @@ from graphlib import CycleError, TopologicalSorter
 
 from npuprof.model import Record
 
-_WIDTH, _LINE, _PAD = 176, 24, 8  # of a box, of a name in it, around them: pixels
-_ACROSS, _DOWN = 16, 44  # between boxes of a layer, and between layers
-_TALLEST = 20  # names in one column of a box
+_LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the space around names: pixels
+_BETWEEN, _ACROSS = 10, 48  # between boxes of a layer, and between layers
+_TALLEST = 40  # names in one column of a box
 #: How many characters of a name a box has room for.
-LONGEST_NAME = 22
+LONGEST_NAME = 64
 
 
 class Box(Record):
@@ -39,7 +39,12 @@ class Box(Record):
     @property
     def width(self) -> int:
         """In pixels."""
-        return _WIDTH * self.columns
+        return self.column * self.columns
+
+    @property
+    def column(self) -> int:
+        """The width of its longest name, in pixels."""
+        return round(min(LONGEST_NAME, max(map(len, self.names))) * _LETTER) + _PAD * 2
 
     @property
     def height(self) -> int:
@@ -48,7 +53,7 @@ class Box(Record):
 
     def place_name(self, index: int) -> tuple[int, int]:
         """Return where the text of a name stands."""
-        return self.x + _PAD + _WIDTH * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 16
+        return self.x + _PAD + self.column * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 15
 
 
 class Line(Record):
@@ -70,14 +75,14 @@ class Family(Record):
 
 
 class _Branch:
-    """A box and what stands below it; ``width`` is that of all of it."""
+    """A box and the branches to its right; ``height`` is that of all of it."""
 
-    __slots__ = ("below", "box", "width")
+    __slots__ = ("below", "box", "height")
 
     def __init__(self, names: Sequence[str]) -> None:
         self.box = Box(tuple(names))
         self.below: list[_Branch] = []
-        self.width = 0
+        self.height = 0
 
 
 def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
@@ -114,35 +119,35 @@ def _find_depths(parents: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, Seq
 
 
 def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:
-    """Return the boxes at their places, and the size of the picture: each box in the middle above what stands below it."""
+    """Return the boxes at their places, and the size of the picture: each box at the middle of what is to its right."""
     layers = [tops]
     while below := [branch for above in layers[-1] for branch in above.below]:
         layers.append(below)
-    heights: dict[int, int] = {}
+    widths: dict[int, int] = {}
     for layer in reversed(layers):
         for branch in layer:
-            branch.width = max(branch.box.width, _measure_row(branch.below))
+            branch.height = max(branch.box.height, _measure_column(branch.below))
             layer_now = max(depth[name] for name in branch.box.names)
-            heights[layer_now] = max(heights.get(layer_now, 0), branch.box.height if branch.below else 0)
-    tall = [heights.get(number, 0) for number in range(max(heights, default=0) + 1)]
-    starts = [_PAD + sum(tall[:number]) + _DOWN * number for number in range(len(tall))]
+            widths[layer_now] = max(widths.get(layer_now, 0), branch.box.width if branch.below else 0)
+    wide = [widths.get(number, 0) for number in range(max(widths, default=0) + 1)]
+    starts = [_PAD + sum(wide[:number]) + _ACROSS * number for number in range(len(wide))]
     placed: list[Box] = []
-    rows = [(tops, _PAD)]
-    while rows:
+    columns = [(tops, _PAD)]
+    while columns:
         following = []
-        for row, start in rows:
-            x = start
-            for branch in row:
-                y = starts[max(depth[name] for name in branch.box.names)]
-                placed.append(branch.box._replace(x=x + (branch.width - branch.box.width) // 2, y=y))
-                following.append((branch.below, x + (branch.width - _measure_row(branch.below)) // 2))
-                x += branch.width + _ACROSS
-        rows = [(row, start) for row, start in following if row]
-    return placed, _PAD * 2 + _measure_row(tops), max((box.y + box.height for box in placed), default=0) + _PAD
+        for column, start in columns:
+            y = start
+            for branch in column:
+                x = starts[max(depth[name] for name in branch.box.names)]
+                placed.append(branch.box._replace(x=x, y=y + (branch.height - branch.box.height) // 2))
+                following.append((branch.below, y + (branch.height - _measure_column(branch.below)) // 2))
+                y += branch.height + _BETWEEN
+        columns = [(column, start) for column, start in following if column]
+    return placed, max((box.x + box.width for box in placed), default=0) + _PAD, _PAD * 2 + _measure_column(tops)
 
 
-def _measure_row(row: Sequence[_Branch]) -> int:
-    return sum(branch.width for branch in row) + _ACROSS * max(0, len(row) - 1)
+def _measure_column(column: Sequence[_Branch]) -> int:
+    return sum(branch.height for branch in column) + _BETWEEN * max(0, len(column) - 1)
 
 
 def _draw_lines(parents: Mapping[str, Sequence[str]], boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
@@ -159,6 +164,6 @@ def _draw_lines(parents: Mapping[str, Sequence[str]], boxes: Sequence[Box], firs
 
 
 def _draw_line(above: Box, below: Box) -> str:
-    x1, y1, x2, y2 = above.x + above.width // 2, above.y + above.height, below.x + below.width // 2, below.y
-    middle = (y1 + y2) // 2
-    return f"M{x1} {y1}C{x1} {middle} {x2} {middle} {x2} {y2}"
+    x1, y1, x2, y2 = above.x + above.width, above.y + above.height // 2, below.x, below.y + below.height // 2
+    middle = (x1 + x2) // 2
+    return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, Finding, NpuprofError, Origin, __version__
+from npuprof.model import SCENARIOS, SEVERITIES, Finding, NpuprofError, Origin, __version__
 from npuprof.report.html import frame_html_table
 from npuprof.report.text import escape_lines, format_count
 from npuprof.site import HOW_TO_INSTALL
@@ -19,6 +19,7 @@ from npuprof.site.manual import load_topic_pages
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.settings import format_value
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,15 +32,17 @@ POLICY = (
 _MENU = (
     ("index.html", "Presets"),
     ("search.html", "Search"),
-    ("family.html", "Family"),
+    ("family.html", "Graph"),
     ("compare.html", "Compare"),
-    ("boards.html", "Boards"),
+    ("compatibility.html", "Compatibility"),
     ("catalogue.html", "Catalogue"),
     ("rules.html", "Rules"),
     ("docs/index.html", "Docs"),
 )
 #: Of how many presets the text stands below the picture; that of more is a page of its own, as no page shall be heavy.
 _MOST_BELOW = 300
+_KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
+_DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 
@@ -56,7 +59,7 @@ def _open_templates() -> Environment:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals["table"] = _frame_table
-    environment.filters["value"] = format_value
+    environment.filters |= {"value": format_value, "path": _mark_path}
     return environment
 
 
@@ -65,6 +68,15 @@ def _frame_table(caption: str, *header: str, caller: Callable[[], str], **option
     from markupsafe import Markup
 
     return Markup(frame_html_table(caption, header, caller(), **options))  # noqa: S704 - a template escapes what it writes
+
+
+@lru_cache(4096)
+def _mark_path(place: object, separator: str = "/") -> Any:
+    """Return a path that wraps only behind its separators."""
+    from markupsafe import Markup
+
+    parts = escape_lines(str(place)).replace(separator, f"{separator}\0").split("\0")
+    return Markup("").join(Markup("<span>{}</span>").format(part) for part in parts if part)
 
 
 class Writer:
@@ -93,7 +105,7 @@ class Writer:
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages that are about all presets, and those of the catalogue, by what each shows."""
-        labels = {**dict(_MENU), "family-text.html": "Family as text"}
+        labels = {**dict(_MENU), "family-text.html": "Graph as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
     def build_documentation(self) -> dict[str, bytes]:
@@ -124,7 +136,7 @@ def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any
     order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
     shown: dict[str, dict[str, Any]] = {
         "index.html": {
-            "rows": [_build_row(preset, past) for preset in sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))],
+            **_list_kinds([_build_row(preset, past) for preset in sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))]),
             "summary": _summarise(presets), "head": past.head,
         },
         "family.html": {
@@ -137,12 +149,46 @@ def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any
 
 def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
     """Return one preset in the list of all."""
+    found = [
+        *(["broken"] if preset.config is None else []),
+        *(word for word, number in zip(SEVERITIES[:2], preset.counts, strict=False) if number),
+    ]
+    return {
+        "name": preset.name, "about": preset.head, "owners": list_owners(preset, past), "found": found, "counts": preset.counts,
+        "is_broken": preset.config is None, "kind": _find_kind(preset),
+    }  # fmt: skip
+
+
+def _find_kind(preset: Preset) -> str:
     head = preset.head
-    purpose = ", ".join(filter(None, ("abstract" if head["abstract"] else "", head["scenario"], head["cann"] and f"CANN {head['cann']}")))
-    counts = ", ".join(format_count(number, noun) for noun, number in zip(("error", "warning"), preset.counts, strict=False) if number)
-    found = counts if preset.config is not None else f"broken: {counts}"
-    owner = ", ".join(list_owners(preset, past))
-    return {"preset": preset, "description": head["description"], "purpose": purpose, "owner": owner, "found": found}
+    if preset.config is None:
+        return "Cannot be resolved"
+    if head["abstract"]:
+        return "Bases" if head["scenario"] else "Mix-ins"
+    return "Debugging" if _DEBUGGING.search(preset.name) else "Models"
+
+
+def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the rows by kind, the columns that are not empty everywhere, and what the filters offer."""
+    values = {
+        "scenario": {row["about"]["scenario"] for row in rows},
+        "framework": {name for row in rows for name in row["about"]["frameworks"]},
+        "product": {name for row in rows for name in row["about"]["products"]},
+        "owner": {name for row in rows for name in row["owners"]},
+        "found": {word for row in rows for word in row["found"]},
+    }
+    filled = {
+        "for": values["scenario"] | values["framework"],
+        "products": values["product"],
+        "owner": values["owner"],
+        "found": values["found"],
+    }
+    columns = ["preset", *(name for name, texts in filled.items() if any(texts))]
+    return {
+        "kinds": {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS},
+        "columns": columns, "widths": [0 if name == "preset" else 1 if name in ("owner", "found") else 2 for name in columns],
+        "choices": {name: sorted(filter(None, texts)) for name, texts in values.items()},
+    }  # fmt: skip
 
 
 def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
@@ -179,11 +225,12 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
         read_by = (
             [name for name, state in zip(known, option.states, strict=False) if state != "."] if option and option.states else list(known)
         )
-        names = [text.partition(":")[0] for text in row.surfaces]
+        targets = [tuple(text.split(": ", 1)) for text in row.surfaces]
         shown.append(
             {
                 **row._asdict(),
-                "surface_names": names,
+                "surface_names": [name for name, _ in targets],
+                "targets": [(name, spelling if spelling != row.key else "") for name, spelling in targets],
                 "read_by": read_by if len(read_by) < len(known) else ["any"],
                 "set_by": set_by.get(row.key, 0),
             }
@@ -191,6 +238,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
         "rows": shown, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)), "products": list(families),
+        "frameworks": sorted({row.framework for row in rows if row.framework}),
         "surfaces": sorted({name for row in shown for name in row["surface_names"]}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
     }  # fmt: skip
@@ -205,4 +253,4 @@ def _summarise(presets: Sequence[Preset]) -> str:
         f"{wrong} with errors" if wrong else "",
         f"{doubtful} with warnings" if doubtful else "",
     ]
-    return f"{format_count(len(presets), 'preset')}: {', '.join(filter(None, counts)) or 'nothing was found'}."
+    return f"{format_count(len(presets), 'preset')}: {', '.join(filter(None, counts)) or 'no errors, no warnings'}."

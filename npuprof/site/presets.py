@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import checks, renderers
 from npuprof.compare.changes import Change
+from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
@@ -15,6 +16,7 @@ from npuprof.renderers.shell import SHELLS
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
+from npuprof.site.catalogue import find_framework
 from npuprof.site.settings import SettingRow, build_compared_rows, build_setting_rows, list_scopes
 from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
@@ -46,8 +48,9 @@ class Preset(Record):
         own = {name: str(table.get(name, "")) for name in ("description", "owner", "deprecated", "scenario", "cann")}
         config = self.config
         if config is None:
-            return {**own, "versions": {}, "products": (), "abstract": False, "digest": ""}
+            return {**own, "versions": {}, "products": (), "frameworks": (), "abstract": False, "digest": ""}
         resolved = {"scenario": config.scenario or "", "cann": config.cann or "", "products": tuple(config.products)}
+        resolved["frameworks"] = _list_frameworks(config)
         return {**own, **resolved, "versions": config.versions, "abstract": config.abstract, "digest": config.digest}
 
     @property
@@ -82,6 +85,13 @@ class Details(Record):
     compared: tuple[SettingRow, ...] = ()
 
 
+def _list_frameworks(config: Config) -> tuple[str, ...]:
+    """Return the frameworks that read the settings of a preset; options of an offline conversion are read by ATC."""
+    found = {find_framework(*keys.split_section_and_name(key)): None for key in config.ordered_settings()}
+    names = ("ATC" if name == "TensorFlow" and config.scenario == "offline-inference" else name for name in found)
+    return tuple(dict.fromkeys(name for name in names if name not in ("", "CANN")))
+
+
 def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Preset:
     """Return a preset resolved, as far as it can be; if npuprof fails on it, that goes to ``faults`` as well."""
     profile: Profile | None = None
@@ -100,7 +110,10 @@ def build_details(config: Config) -> Details:
     """Return what a page shows of a preset that can be resolved."""
     verdict = checks.judge_config(config, notes=True)
     has_errors = any(finding.severity == "error" for finding in verdict.findings)
-    findings, texts, rows = checks.fold_findings(verdict.findings), _render_all(config, has_errors), build_setting_rows(config)
+    findings = sorted(checks.fold_findings(verdict.findings), key=lambda finding: SEVERITIES.index(finding.severity))
+    texts, rows = [*_render_all(config, has_errors)], build_setting_rows(config)
+    if config.scenario == "offline-inference":
+        texts.sort(key=lambda text: text.target != "atc")
     return Details(tuple(findings), rows, tuple(texts), tuple(list_scopes(config)), build_compared_rows(config, rows))
 
 

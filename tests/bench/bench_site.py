@@ -30,7 +30,7 @@ PAGES = {
     "search.html": ".search button",
     "family.html": "#count:not(:empty)",
     "compare.html": "#compared caption",
-    "boards.html": "#count:not(:empty)",
+    "compatibility.html": "#count:not(:empty)",
     "catalogue.html": "#count:not(:empty)",
     "rules.html": "#count:not(:empty)",
     "presets/job17.html": ".copy",

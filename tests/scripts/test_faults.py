@@ -46,7 +46,7 @@ PRESET_STEPS = {
     "list": ["resolve.Resolver.resolve_profile", "store.Folder.profile"],
     "migrate --all --cann 9.0.0": ["resolve.Resolver.resolve_profile", "edit.migration.migrate_profile", "edit.migration_plan._list_left"],
     "site public": ["resolve.Resolver.resolve_profile", "site.building.judge_everywhere", "site.building.build_details",
-        "site.boards._compare_with_release"],
+        "site.compatibility._compare_with_release"],
 }  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_a_bug_in_one_preset_does_not_hide_the_others(
         assert [line.split()[0] for line in done.out.splitlines()] == ["first", "last"]
     if verb.startswith("site"):
         page = (tmp_path / "public/presets/bad.html").read_text()
-        assert ("NP831" in page) == (step != "site.boards._compare_with_release")
+        assert ("NP831" in page) == (step != "site.compatibility._compare_with_release")
         assert "hccl_timeout" in (tmp_path / "public/presets/last.html").read_text()
     assert {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()} == before
 

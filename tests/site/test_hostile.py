@@ -76,7 +76,7 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
     page.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{hostile_site}/") else None)
     presets = [f"presets/{kind}{number}.html" for number in range(len(hostile.TEXTS)) for kind in "hb" if kind == "h" or not number % 4]
     lists = [
-        "index.html", "boards.html", "rules.html", "catalogue.html", "family.html", "family.html#b0",
+        "index.html", "compatibility.html", "rules.html", "catalogue.html", "family.html", "family.html#b0",
         "compare.html#" + "&".join(f"h{n}" for n in range(8)),
     ]  # fmt: skip
     searched = ("search.html", "index.html", "family.html#x", "compare.html")
@@ -147,7 +147,7 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(brows
     page.on("dialog", lambda dialog: told.append(dialog.message))
     page.on("request", lambda request: told.append(request.url) if not request.url.startswith(f"file://{repo.folder}/") else None)
     sides = [word for word in words if word.startswith("runs/")]
-    for path in ("compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]), "boards.html", "presets/job.html"):
+    for path in ("compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]), "compatibility.html", "presets/job.html"):
         page.goto("about:blank")
         page.goto(f"file://{repo.folder}/public/{path}")
         page.wait_for_timeout(300)

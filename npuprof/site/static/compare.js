@@ -14,7 +14,7 @@
     const write = (names) => { location.hash = names.map(encodeURIComponent).join("&"); };
     const rank = (held) => Math.min(risks.length, ...held.map((one) => risks.indexOf(one)).filter((known) => known >= 0));
     const chip = (asked, place) => {
-      const name = asked[place], made = make("span", name, { class: "chip" }), button = make("button", "remove", { type: "button", "aria-label": `Remove ${name}` });
+      const name = asked[place], made = make("span", name, { class: "chip" }), button = make("button", "×", { type: "button", "aria-label": `Remove ${name}` });
       const wrong = lost(name);
       if (wrong) made.append(make("span", wrong, { class: "error" }));
       button.addEventListener("click", () => write(asked.filter((_, one) => one !== place)));
@@ -49,38 +49,51 @@
     };
     const tell = (cells) => JSON.stringify(cells.map((cell) => (cell ? cell.value : null)));
     const differs = (row) => new Set(row.cells.map((cell) => (cell ? cell.value : null))).size > 1;
+    const listPlaces = (cell) => (cell ? [make("code", cell.value, { class: "value" }), cell.unit ? ` ${cell.unit}` : ""] : [make("span", "not set", { class: "quiet" })]);
+    const drawCell = (row, name, index) => {
+      const place = make("td", undefined, { "data-as": name }), cell = row.cells[index];
+      place.append(...listPlaces(cell));
+      if (cell) place.append(make("span", cell.author, { class: "origin" }));
+      for (const there of row.scoped) {
+        const line = make("span", undefined, { class: "elsewhere" });
+        line.append(make("b", there.scope), ...listPlaces(there.cells[index]));
+        place.append(line);
+      }
+      return place;
+    };
+    const drawRow = (row, names) => {
+      const line = make("tr"), title = make("th", undefined, { scope: "row", title: row.meaning });
+      title.append(make("code", row.key), make("br"), ...row.risk.flatMap((risk) => [make("span", risk, { class: `risk ${risk}` }), " "]));
+      line.append(title, ...names.map((name, index) => drawCell(row, name, index)));
+      return line;
+    };
     const draw = () => {
       const asked = readFragment(), names = asked.filter((name) => sides.has(name));
       // Who takes one away by keyboard goes on at the next one.
       const focused = [...chosen.querySelectorAll("button")].indexOf(document.activeElement);
       chosen.replaceChildren(...asked.map((_, place) => chip(asked, place)));
       if (focused >= 0) ([...chosen.querySelectorAll("button")].slice(0, focused + 1).pop() || field).focus();
-      const rows = listRows(names);
-      // An override that leaves the two as far apart as they are everywhere says nothing new.
-      const isNew = (row) => !row.scope || !rows.has(`${row.key}\n`) || tell(row.cells) !== tell(rows.get(`${row.key}\n`).cells);
-      const shown = [...rows.values()].filter((row) => (same.checked || differs(row)) && isNew(row));
+      const rows = listRows(names), settings = new Map();
+      for (const row of rows.values()) {
+        const whole = rows.get(`${row.key}\n`) || { ...row, scope: "", cells: names.map(() => null) };
+        if (!settings.has(row.key)) settings.set(row.key, { ...whole, scoped: [] });
+        // An override that leaves the sides as far apart as they are everywhere says nothing new.
+        if (row.scope && (same.checked || differs(row)) && tell(row.cells) !== tell(whole.cells)) settings.get(row.key).scoped.push(row);
+      }
+      const isDifferent = (row) => differs(row) || row.scoped.some(differs);
+      const shown = [...settings.values()].filter((row) => same.checked || isDifferent(row));
       const order = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
-      shown.sort((one, other) => differs(other) - differs(one) || rank(one.risk) - rank(other.risk) || order(one.key, other.key) || order(one.scope, other.scope));
+      for (const row of shown) row.scoped.sort((one, other) => order(one.scope, other.scope));
+      shown.sort((one, other) => isDifferent(other) - isDifferent(one) || rank(one.risk) - rank(other.risk) || order(one.key, other.key));
       const head = make("thead"), top = make("tr"), body = make("tbody");
       top.append(make("th", "setting", { scope: "col" }), ...names.map((name) => make("th", name, { scope: "col" })));
       head.append(top);
-      for (const row of shown) {
-        const line = make("tr"), name = make("th", undefined, { scope: "row", title: row.meaning });
-        name.append(make("code", row.key));
-        if (row.scope) name.append(make("br"), make("span", `only for ${row.scope}`));
-        if (row.risk.length) name.append(make("br"), make("span", row.risk.join(", "), { class: "quiet" }));
-        line.append(name, ...row.cells.map((cell) => {
-          const place = make("td");
-          if (cell) place.append(make("code", cell.value), cell.unit ? ` ${cell.unit}` : "", make("br"), make("span", cell.author, { class: "quiet" }));
-          else place.append(make("span", "not set", { class: "quiet" }));
-          return place;
-        }));
-        body.append(line);
-      }
-      const different = shown.filter(differs).length;
-      const told = names.length < 2 ? "Choose two or more." : different ? `${different} ${different === 1 ? "difference" : "differences"}` : "Nothing differs.";
+      body.append(...shown.map((row) => drawRow(row, names)));
+      const different = shown.filter(isDifferent).length;
+      const told = names.length < 2 ? "Choose two or more." : different ? `${different} ${different === 1 ? "setting differs" : "settings differ"}` : "Nothing differs.";
       const wrong = asked.filter(lost).map((name) => `${name} ${lost(name)}`);
-      table.replaceChildren(make("caption", told, { class: "quiet" }), ...(names.length && shown.length ? [head, body] : []));
+      find("examples").hidden = asked.length > 0;
+      table.replaceChildren(make("caption", asked.length ? told : ""), ...(names.length && shown.length ? [head, body] : []));
       say([...wrong, asked.length - wrong.length > names.length ? "loading" : asked.length ? told : ""].filter(Boolean).join("; "));
     };
     const load = () => {

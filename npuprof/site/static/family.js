@@ -2,7 +2,7 @@
 // The picture of who extends whom: colours, search, and the family of one preset drawn by itself, as wide as the window is.
 (() => {
   const { find, make, say, readFragment } = npuprof;
-  const WIDTH = 176, LINE = 24, PAD = 8, ACROSS = 16, DOWN = 44, TALL = 20;
+  const LETTER = 7.25, LINE = 24, PAD = 8, ACROSS = 16, DOWN = 44, TALL = 20, LONGEST = 64;
   const draw = (name, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -40,7 +40,7 @@
     };
 
     // Layers above as boxes of one name, below as well where a name is extended; all others of a layer share a box.
-    const arrange = (from, above, below, most) => {
+    const arrange = (from, above, below, most, width) => {
       const layers = [];
       const group = (far) => { const rows = []; for (const [one, step] of far) if (step) (rows[step] = rows[step] || []).push(one); return rows; };
       const byName = (one, other) => (names[one] < names[other] ? -1 : 1);
@@ -57,7 +57,7 @@
         const rows = [[]];
         for (const held of layer) {
           const columns = Math.min(most, Math.ceil(held.length / TALL)), box = { held, columns, rows: Math.ceil(held.length / columns) };
-          box.width = WIDTH * columns; box.height = PAD * 2 + LINE * box.rows;
+          box.width = width * columns; box.height = PAD * 2 + LINE * box.rows;
           const last = rows[rows.length - 1], used = last.reduce((sum, one) => sum + one.columns, 0);
           if (last.length && used + columns > most) rows.push([box]); else last.push(box);
         }
@@ -76,8 +76,9 @@
 
     const drawAround = (from) => {
       const above = measure(from, up), below = measure(from, down);
-      const most = Math.max(1, Math.min(6, Math.floor((region.clientWidth - PAD * 2 + ACROSS) / (WIDTH + ACROSS))));
-      const { boxes, width, height } = arrange(from, above, below, most);
+      const column = Math.min(LONGEST, Math.max(...[...above.keys(), ...below.keys()].map((one) => names[one].length))) * LETTER + PAD * 2;
+      const most = Math.max(1, Math.min(6, Math.floor((region.clientWidth - PAD * 2 + ACROSS) / (column + ACROSS))));
+      const { boxes, width, height } = arrange(from, above, below, most, column);
       const home = new Map(boxes.flatMap((box) => box.held.map((one) => [one, box])));
       const made = draw("svg", { class: "family around", role: "group", "aria-label": `The family of ${names[from]}`, width, height, viewBox: `0 0 ${width} ${height}` });
       made.id = "around";
@@ -97,7 +98,7 @@
         part.append(draw("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: 4 }));
         box.held.forEach((one, index) => {
           const link = links[one].cloneNode(true), text = link.querySelector("text");
-          text.setAttribute("x", box.x + PAD + WIDTH * Math.floor(index / box.rows));
+          text.setAttribute("x", box.x + PAD + column * Math.floor(index / box.rows));
           text.setAttribute("y", box.y + PAD + LINE * (index % box.rows) + 16);
           link.setAttribute("class", `${links[one].getAttribute("class").replace(/ (away|found)/g, "")}${one === from ? " found" : ""}`);
           part.append(link);
@@ -150,9 +151,25 @@
     npuprof.addButtons(field.form, null);
     npuprof.watchKeys(field, clear);
     window.addEventListener("hashchange", follow);
-    const below = down.map((found, above) => found.filter((one) => !second.has(`${above} ${one}`)));
-    const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, below).size - measure(one, below).size)[0];
-    if (greatest !== undefined) region.scrollLeft = Number(links[greatest].querySelector("text").getAttribute("x")) - region.clientWidth / 2;
+    // Opens as wide as the window; where letters would be too small for that, at the preset with most descendants.
+    const whole = Number(picture.getAttribute("width")), tall = Number(picture.getAttribute("height"));
+    let scale = 1;
+    const zoom = (wanted) => {
+      scale = Math.max(0.1, Math.min(2, wanted));
+      picture.setAttribute("width", Math.round(whole * scale));
+      picture.setAttribute("height", Math.round(tall * scale));
+    };
+    const fit = () => zoom(Math.min(1, region.clientWidth / whole));
+    find("smaller").addEventListener("click", () => zoom(scale / 1.25));
+    find("larger").addEventListener("click", () => zoom(scale * 1.25));
+    find("fit").addEventListener("click", fit);
+    fit();
+    if (scale < 0.25) {
+      zoom(1);
+      const below = down.map((found, above) => found.filter((one) => !second.has(`${above} ${one}`)));
+      const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, below).size - measure(one, below).size)[0];
+      region.scrollTop = Number(links[greatest].querySelector("text").getAttribute("y")) - region.clientHeight / 2;
+    }
     follow();
   }
 

@@ -64,73 +64,55 @@ const npuprof = (() => {
     field.form.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  // The parts of a cell that a filter offers: "1 error, 2 warnings" is of error and of warning.
-  const listParts = (cell) => cell.textContent.split(/[,:] /).map((part) => part.replace(/^\d+ (\w+?)s?$/, "$1").trim()).filter(Boolean);
-
-  function setUpColumns(rows) {
-    const parts = new Map();
-    for (const choice of document.querySelectorAll("select[data-column]")) {
-      const column = Number(choice.dataset.column);
-      parts.set(choice, rows.map((row) => listParts(row.cells[column])));
-      const found = [...new Set(parts.get(choice).flat())].sort();
-      choice.append(...found.map((one) => make("option", one)));
-      if (parts.get(choice).some((one) => !one.length)) choice.append(make("option", "none", { value: "-" }));
-      choice.parentElement.hidden = !found.length;
-    }
-    return parts;
-  }
-
   function setUpSearch() {
     const field = document.querySelector("input[data-for]");
     if (!field) return;
-    const rows = [...find(field.dataset.for).tBodies[0].rows];
+    const list = find(field.dataset.for), rows = [...list.querySelectorAll("tbody tr:not(.group), .rows > li")];
     const names = rows.map((row) => [...row.querySelectorAll(".names a")]);
-    const texts = rows.map((row, index) => (names[index].length ? [...row.cells].slice(1) : [row]).map((one) => one.textContent).join(" ").toLowerCase());
-    const every = names.reduce((sum, one) => sum + (one.length || 1), 0);
-    const columns = setUpColumns(rows), filters = [...document.querySelectorAll("select[data-filter], select[data-column]")];
-    const passes = (row, index) => filters.every((one) => {
+    const texts = rows.map((row, index) => (names[index].length ? [...row.children].slice(1) : [row]).map((one) => one.textContent).join(" ").toLowerCase());
+    const labels = names.map((links, index) => (links.length ? links.map((one) => one.textContent) : [index]));  // presets of two matrices are counted once
+    const every = new Set(labels.flat()).size;
+    const filters = [...document.querySelectorAll("select[data-filter]")];
+    const passes = (row) => filters.every((one) => {
       if (!one.value) return true;
-      if (columns.has(one)) { const held = columns.get(one)[index]; return one.value === "-" ? !held.length : held.includes(one.value); }
-      const held = row.dataset[one.dataset.filter] || "", parts = held.split(" ");
-      if (one.dataset.filter === "state") return held === one.value;
-      if (one.dataset.filter === "here") return (held || "not set") === one.value;
-      return parts.includes(one.value) || (one.dataset.filter === "release" && parts.includes("any")) || (one.dataset.filter === "product" && !held);
+      const name = one.dataset.filter, held = row.dataset[name] || "", parts = held.split("|");
+      if (name === "here") return (held || "not set") === one.value;
+      return parts.includes(one.value) || (name === "release" && parts.includes("any")) || (name === "product" && !held);
     });
     const apply = () => {
-      const words = split(field.value);
-      let left = 0;
+      const words = split(field.value), left = new Set();
       rows.forEach((row, index) => {
-        const missing = passes(row, index) ? words.filter((word) => !texts[index].includes(word)) : null;
-        let shown = missing !== null && !missing.length ? names[index].length || 1 : 0;
-        if (names[index].length) {
-          shown = 0;
-          for (const one of names[index]) {
-            one.hidden = missing === null || !missing.every((word) => one.textContent.toLowerCase().includes(word));
-            shown += !one.hidden;
-          }
-          const folded = row.querySelector("details");
-          if (folded) folded.open = words.length > 0 && shown > 0 && shown <= 40;
-        }
-        if (row.hidden === shown > 0) row.hidden = !shown;
-        left += shown;
+        const missing = passes(row) ? words.filter((word) => !texts[index].includes(word)) : null;
+        const hits = labels[index].filter((label, place) => {
+          const link = names[index][place], fits = missing !== null && missing.every((word) => link && link.textContent.toLowerCase().includes(word));
+          if (link) link.hidden = !fits;
+          return fits;
+        });
+        const folded = names[index].length && row.querySelector("details");
+        if (folded) folded.open = words.length > 0 && hits.length > 0 && hits.length <= 40;
+        if (row.hidden === hits.length > 0) row.hidden = !hits.length;
+        for (const one of hits) left.add(one);
       });
+      for (const group of list.querySelectorAll(".group")) group.hidden = [...group.parentElement.rows].every((row) => row === group || row.hidden);
       const chosen = words.length || filters.some((one) => one.value);
-      say(chosen ? `${left} of ${every}` : `${every}`);
+      say(chosen ? `${left.size} of ${every}` : `${every}`);
     };
     const choose = () => {
       apply();
       const others = [...readChoice()].filter(([name]) => document.querySelector(`select#${name}`));  // which releases are held against each other
-      writeChoice(new Map([["q", field.value.trim()], ...filters.map((one) => [one.dataset.filter || one.dataset.name, one.value]), ...others]));
+      writeChoice(new Map([["q", field.value.trim()], ...filters.map((one) => [one.dataset.filter, one.value]), ...others]));
     };
     const follow = () => {
       const choice = readChoice(), target = choice.size ? null : find(decode(location.hash.slice(1)));
       if (target && !rows.includes(target)) return;  // a place of the page, not of the list
       field.value = choice.get("q") || "";
-      for (const one of filters) { one.value = choice.get(one.dataset.filter || one.dataset.name) || ""; if (one.selectedIndex < 0) one.value = ""; }
+      for (const one of filters) { one.value = choice.get(one.dataset.filter) || ""; if (one.selectedIndex < 0) one.value = ""; }
       apply();
       if (target) target.scrollIntoView();
     };
     const clear = () => { field.value = ""; for (const one of filters) one.value = ""; choose(); };
+    const folded = document.querySelector(".filters");
+    if (folded && matchMedia("(max-width: 40rem)").matches) folded.open = false;
     field.addEventListener("input", choose);
     filters.forEach((one) => one.addEventListener("change", choose));
     addButtons(field.form, clear);
@@ -171,15 +153,54 @@ const npuprof = (() => {
     follow();
   }
 
+  // Texts that are folded without a script are tabs with one: arrows go from tab to tab, all are printed.
+  function setUpTabs() {
+    for (const group of document.querySelectorAll(".tabs")) {
+      const parts = [...group.querySelectorAll("details")];
+      if (!parts.length) continue;
+      const list = make("div", undefined, { role: "tablist", "aria-label": "Targets" });
+      const tabs = parts.map((part, place) => {
+        const tab = make("button", part.querySelector("summary").textContent, { type: "button", role: "tab", id: `tab${place}`, "aria-controls": `panel${place}` });
+        const panel = part.querySelector("div");
+        for (const [key, value] of Object.entries({ id: `panel${place}`, role: "tabpanel", "aria-labelledby": `tab${place}` })) panel.setAttribute(key, value);
+        tab.addEventListener("click", () => select(place));
+        return tab;
+      });
+      const select = (chosen) => tabs.forEach((tab, place) => {
+        tab.setAttribute("aria-selected", place === chosen);
+        tab.tabIndex = place === chosen ? 0 : -1;
+        parts[place].open = place === chosen;
+      });
+      list.addEventListener("keydown", (event) => {
+        const last = tabs.length - 1, now = tabs.indexOf(document.activeElement);
+        const next = { ArrowRight: now === last ? 0 : now + 1, ArrowLeft: now ? now - 1 : last, Home: 0, End: last }[event.key];
+        if (next === undefined) return;
+        event.preventDefault();
+        select(next);
+        tabs[next].focus();
+      });
+      list.append(...tabs);
+      group.prepend(list);
+      group.classList.add("tabbed");
+      select(0);
+    }
+  }
+
   function setUpCopying() {
     if (!navigator.clipboard) return;
+    const add = (place, label, text) => {
+      const button = make("button", "Copy", { type: "button", class: "copy", "aria-label": label });
+      button.addEventListener("click", () => copyText(button, text));
+      place.after(button);
+      return button;
+    };
     for (const text of document.querySelectorAll("pre")) {
-      const button = make("button", "Copy", { type: "button", class: "copy" });
-      const title = text.parentElement.querySelector("summary");
-      if (title) button.setAttribute("aria-label", `Copy ${title.textContent}`);
-      button.addEventListener("click", () => copyText(button, text.textContent));
-      text.before(button);
+      const title = text.closest("details") && text.closest("details").querySelector("summary"), frame = make("div", undefined, { class: "code" });
+      text.replaceWith(frame);
+      frame.append(text);
+      frame.prepend(add(text, title ? `Copy ${title.textContent}` : "Copy", text.textContent));
     }
+    for (const place of document.querySelectorAll("[data-copy]")) { add(place, "Copy digest", place.dataset.copy); place.after(" "); }
   }
 
   // The address of a page may be somebody's choice, which the link to the content would write over.
@@ -187,6 +208,6 @@ const npuprof = (() => {
     document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); find("main").focus(); find("main").scrollIntoView(); });
   }
 
-  document.addEventListener("DOMContentLoaded", () => { setUpSkipping(); setUpSearch(); setUpReleases(); setUpCopying(); });
+  document.addEventListener("DOMContentLoaded", () => { setUpSkipping(); setUpSearch(); setUpReleases(); setUpTabs(); setUpCopying(); });
   return { find, make, say, split, load, readFragment, readChoice, writeChoice, addButtons, watchKeys };
 })();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,11 +27,12 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 
 PAGES = (
     "index.html",
+    "compare.html",
     "search.html#q=hccl",
     "family.html",
     "family.html#base%2Fone",
     "compare.html#base/one&leaf3",
-    "boards.html",
+    "compatibility.html",
     "catalogue.html",
     "rules.html",
     "presets/leaf3.html",
@@ -56,6 +58,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build_store(folder / "profiles", presets)
     assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
     return folder / "public"
+
+
+@pytest.fixture(scope="module")
+def own_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the presets of this repository."""
+    from npuprof.__main__ import main
+
+    folder = tmp_path_factory.mktemp("own") / "public"
+    assert main(["site", str(folder), "--store", str(REPOSITORY / "profiles")]) == 0
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -120,11 +132,13 @@ def find_serious(page: Any, address: str, width: int = 1280, scheme: str = "ligh
 
 
 #: Each page in one of two ways to show it, which are as unlike as can be.
-ONCE = [(path, *((1280, "light"), (360, "dark"))[number % 2]) for number, path in enumerate(PAGES)]
+ONCE = [
+    (path, *((1280, "light"), (360, "dark"))[number % 2]) for number, path in enumerate(PAGES) if not path.startswith(("docs", "catalogue"))
+]
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
-@pytest.mark.parametrize(("path", "width", "scheme"), ONCE[::3])
+@pytest.mark.parametrize(("path", "width", "scheme"), ONCE)
 def test_axe_finds_nothing_serious(scripted_page: Any, site: Path, path: str, width: int, scheme: str) -> None:
     assert find_serious(scripted_page, f"file://{site}/{path}", width, scheme) == []
 
@@ -144,7 +158,7 @@ def test_search_leaves_what_holds_all_words(page: Any, site: Path, text: str, le
     open_page(page, site, "index.html")
     page.keyboard.press("/")
     page.keyboard.type(text)
-    assert page.locator("#presets tbody tr:visible").count() == left
+    assert page.locator("#presets tbody tr:not(.group):visible").count() == left
 
 
 def test_a_link_to_a_comparison_shows_only_what_differs(page: Any, site: Path) -> None:
@@ -152,7 +166,7 @@ def test_a_link_to_a_comparison_shows_only_what_differs(page: Any, site: Path) -
     rows = page.locator("#compared tbody tr")
     rows.first.wait_for()
     assert [row.split("\n")[0] for row in rows.all_inner_texts()] == ["hccl_timeout", "op_wait_timeout"]
-    page.get_by_label("what is the same as well").check()
+    page.get_by_label("equal settings too").check()
     assert rows.count() == 4  # with the scenario, which both have
 
 
@@ -182,16 +196,16 @@ COMPARED = {  # which two are held against each other, and the rows: setting, wh
         ("profile.scenario", "", "not set", '"training"'),
     ]),
     "what an override says": ("plain", "apart", [
-        ("deterministic", "only for product atlas-a3, cann >=9.0", "not set", "1"),
-        ("hccl_timeout", "only for product atlas-a3", "1836", "1904"),
-        ("hccl_timeout", "only for product atlas-a3, cann >=9.0", "1836", "2000"),
+        ("deterministic", "product atlas-a3, cann >=9.0", "not set", "1"),
+        ("hccl_timeout", "product atlas-a3", "1836", "1904"),
+        ("hccl_timeout", "product atlas-a3, cann >=9.0", "1836", "2000"),
     ]),
     "an override that makes the same of it": ("apart", "as-there", [
         ("deterministic", "", "not set", "1"),
         ("hccl_timeout", "", "1836", "1904"),
-        ("hccl_timeout", "only for product atlas-a3, cann >=9.0", "2000", "1904"),
+        ("hccl_timeout", "product atlas-a3, cann >=9.0", "2000", "1904"),
     ]),
-    "an override that clears": ("plain", "cleared", [("hccl_timeout", "only for product atlas-a2", "1836", "not set")]),
+    "an override that clears": ("plain", "cleared", [("hccl_timeout", "product atlas-a2", "1836", "not set")]),
     "products in another order": ("meant", "meant-too", []),
     "a text and the structure that it stands for": ("shapes", "shapes-as-text", []),
     "lists whose order means nothing": ("lists", "lists-turned", []),
@@ -210,12 +224,14 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_comparison(page: Any) -> list[tuple[str, ...]]:
     wait_until(page, "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)")
-    return [
-        tuple(row)
-        for row in page.evaluate("""[...document.querySelectorAll("#compared tbody tr")].map((row) => [row.cells[0].firstChild.textContent,
-            ([...row.cells[0].children].find((one) => /^only for/.test(one.textContent)) || { textContent: "" }).textContent,
-            ...[...row.cells].slice(1).map((cell) => cell.firstChild.textContent)])""")
-    ]
+    read = """[...document.querySelectorAll("#compared tbody tr")].flatMap((row) => {
+        const key = row.cells[0].firstChild.textContent, cells = [...row.cells].slice(1);
+        const lines = cells.map((cell) => [...cell.querySelectorAll(".elsewhere")]);
+        const read = (line, place) => [key, line.firstChild.textContent, ...lines.map((those) => those[place].children[1].textContent)];
+        return [[key, "", ...cells.map((cell) => cell.firstChild.textContent)], ...lines[0].map(read)];
+    })"""
+    # What is the same everywhere is there for what differs somewhere.
+    return [tuple(row) for row in page.evaluate(read) if row[1] or len(set(row[2:])) > 1]
 
 
 @pytest.mark.parametrize("title", COMPARED)
@@ -228,10 +244,23 @@ def test_a_comparison_tells_what_diff_tells(browser: Any, sides: Path, title: st
     page.goto(f"file://{sides}/compare.html#{one}&{other}")
     assert sorted(read_comparison(page)) == sorted(rows)
     told = page.locator("#count").inner_text()
-    assert told == ("Nothing differs." if not rows else f"{len(rows)} difference{'s' * (len(rows) > 1)}")
+    number = len({row[0] for row in rows})
+    assert told == ("Nothing differs." if not rows else f"{number} setting{' differs' if number == 1 else 's differ'}")
+    assert page.locator("#compared tbody tr").count() == number  # each setting once
     context.close()
     store = open_store(sides.parent / "profiles")
     assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {row[0] for row in rows if not row[1]}
+
+
+def test_what_puts_results_at_risk_stands_first_in_a_comparison(browser: Any, sides: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"file://{sides}/compare.html#plain&lists&as-there")
+    risks = {"deterministic": 0, "modify_mixlist.black-list.to-add": 0, "hccl_timeout": 1}
+    found = [risks[row[0]] for row in read_comparison(page)]
+    assert found == sorted(found)
+    assert len(found) == 3
+    context.close()
 
 
 def test_who_takes_sides_away_by_keyboard_keeps_the_place(page: Any, site: Path) -> None:
@@ -309,6 +338,15 @@ def test_boxes_of_one_family_do_not_overlap_and_fit_the_window(page: Any, site: 
                     assert x + wide <= left or left + across <= x or y + high <= top or top + down <= y
 
 
+def test_the_catalogue_is_filtered(page: Any, site: Path) -> None:
+    open_page(page, site, "catalogue.html")
+    every = page.locator("#catalogue tbody tr:visible").count()
+    page.get_by_label("Kind").select_option("flag")
+    flags = page.locator("#catalogue tbody tr:visible").count()
+    page.get_by_label("Search").fill("soc_version")
+    assert 0 < page.locator("#catalogue tbody tr:visible").count() < flags < every
+
+
 def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> None:
     from npuprof import catalog
     from npuprof.catalog import releases
@@ -328,15 +366,152 @@ def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     open_page(page, site, "presets/leaf3.html")
-    first = page.locator("details").first
-    first.locator("summary").click()
-    first.get_by_role("button").click()
-    page.locator("[role=status]", has_text="Copied").wait_for(state="attached")  # for who does not see the button
-    assert first.get_by_role("button").inner_text() == "Copied"
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == first.locator("pre").inner_text()
-    assert "op_wait_timeout" in copied
+    for label, text in (
+        ("Copy session", page.locator("pre").first.inner_text()),
+        ("Copy digest", page.locator("[data-copy]").get_attribute("title")),
+    ):
+        button = page.get_by_role("button", name=label, exact=True)
+        button.press("Enter")
+        wait_until(page, f"[...document.querySelectorAll('[aria-label={json.dumps(label)}]')].some((one) => one.textContent === 'Copied')")
+        page.locator("[role=status]", has_text="Copied").wait_for(state="attached")  # for who does not see the button
+        assert page.evaluate("navigator.clipboard.readText()") == text
+        assert "op_wait_timeout" in text or len(text) == 64
     context.close()
+
+
+def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(browser: Any, tmp_path: Path) -> None:
+    from npuprof.__main__ import main
+
+    build_store(tmp_path / "profiles", {"om": '[profile]\nscenario = "offline-inference"\n[options]\nop_debug_level = 1\n', **SIDES})
+    assert main(["site", str(tmp_path / "public"), "--store", str(tmp_path / "profiles")]) == 0
+    context = browser.new_context()
+    page = context.new_page()
+    for name, target in (("om", "atc"), ("plain", "session")):
+        page.goto(f"file://{tmp_path}/public/presets/{name}.html")
+        assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [target]
+    tabs = page.get_by_role("tab").all_inner_texts()
+    page.get_by_role("tab", name="session", exact=True).focus()
+    for key, place in (("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowLeft", -1), ("ArrowRight", 0), ("End", -1), ("Home", 0)):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == tabs[place]
+        assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [tabs[place]]
+        shown = page.locator("[role=tabpanel]:visible")
+        assert shown.count() == 1
+        assert shown.get_attribute("aria-labelledby") == page.evaluate("document.activeElement.id")
+    context.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"file://{tmp_path}/public/presets/om.html")
+    assert "--op_debug_level=1" in page.locator("pre:visible").inner_text()
+    page.locator("summary", has_text="json").first.click()
+    assert '"target": "json"' in page.locator("pre:visible").last.inner_text()
+    context.close()
+
+
+def test_presets_are_listed_by_kind_and_columns_that_nothing_fills_are_left_out(page: Any, site: Path, sides: Path) -> None:
+    open_page(page, site, "index.html")
+    assert page.locator("#presets h2").all_inner_texts() == ["Cannot be resolved", "Models"]
+    assert page.locator("#presets thead th").all_inner_texts() == ["preset", "for", "owner", "found"]
+    page.locator("#search").fill("leaf1")
+    assert page.locator("#presets h2:visible").all_inner_texts() == ["Models"]
+
+
+def test_kinds_and_frameworks_of_the_own_presets_are_badges(browser: Any, own_site: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"file://{own_site}/index.html")
+    assert page.locator("#presets h2").all_inner_texts() == ["Models", "Debugging", "Bases", "Mix-ins"]
+    badges = {
+        name: page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts()
+        for name in ("bert-training", "bert-offline", "torch-pretraining", "mixins/torch-low-memory")
+    }
+    assert badges == {
+        "bert-training": ["training", "TensorFlow"],
+        "bert-offline": ["offline-inference", "ATC"],
+        "torch-pretraining": ["training", "torch_npu"],
+        "mixins/torch-low-memory": ["torch_npu"],
+    }
+    page.get_by_label("Framework").select_option("torch_npu")
+    assert "torch-pretraining" in page.locator("#presets").inner_text()
+    assert "bert-training" not in page.locator("#presets").inner_text()
+    page.close()
+
+
+def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(browser: Any, own_site: Path) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    for path in ("index.html", "catalogue.html"):
+        page.goto(f"file://{own_site}/{path}")
+        assert not page.locator(".filters select").first.is_visible()
+        assert page.locator("tbody tr:not(.group)").first.bounding_box()["y"] < 500
+    page.goto(f"file://{own_site}/compatibility.html")
+    assert page.locator(".matrix:visible").count() == 0
+    assert (
+        page.locator(".rows li:visible", has_text="bert-offline")
+        .last.inner_text()
+        .split("\n")[1]
+        .startswith("not meant for ascend-950, atlas-a3")
+    )
+    page.goto(f"file://{own_site}/compare.html#bert-training&resnet50-training")
+    page.locator("#compared tbody tr").first.wait_for()
+    cells = (
+        page.locator("#compared tbody tr")
+        .first.locator("td")
+        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())")
+    )
+    assert len({cell["x"] for cell in cells}) == 1
+    assert cells[0]["bottom"] <= cells[1]["top"]
+    assert "resnet50-training" in page.locator("#compared td").nth(1).evaluate("(one) => getComputedStyle(one, '::before').content")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    cells = (
+        page.locator("#compared tbody tr")
+        .first.locator("td")
+        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())")
+    )
+    assert len({cell["y"] for cell in cells}) == 1
+    page.close()
+
+
+def test_an_empty_comparison_offers_examples(browser: Any, own_site: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"file://{own_site}/compare.html")
+    page.get_by_role("link", name="bert-training and bert-large-cluster-training").click()
+    page.locator("#compared tbody tr").first.wait_for()
+    assert not page.locator("#examples").is_visible()
+    assert page.locator("#compared thead th").all_inner_texts() == ["setting", "bert-training", "bert-large-cluster-training"]
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(browser: Any, own_site: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(f"file://{own_site}/family.html")
+    measured = "Number(document.getElementById('family').getAttribute('width'))"
+    room = page.locator(".picture").evaluate("(one) => one.clientWidth")
+    opened = page.evaluate(measured)
+    assert room * 0.8 < opened <= room
+    names = page.locator("#family a").evaluate_all("(all) => all.map((one) => [one.dataset.name, one.querySelector('text').textContent])")
+    assert all(name == text for name, text in names)
+    outside = """(all) => all.filter((one) => { const text = one.getBBox(), box = one.closest("g").querySelector("rect").getBBox();
+        return text.x < box.x || text.x + text.width > box.x + box.width; }).length"""
+    assert page.locator("#family text").evaluate_all(outside) == 0
+    page.get_by_role("button", name="Zoom in").press("Enter")
+    assert page.evaluate(measured) == pytest.approx(opened * 1.25, abs=1)
+    page.get_by_role("button", name="Zoom out").press("Enter")
+    page.get_by_role("button", name="Zoom out").press("Enter")
+    assert page.evaluate(measured) == pytest.approx(opened / 1.25, abs=1)
+    page.get_by_role("button", name="Fit").press("Enter")
+    assert page.evaluate(measured) == opened
+    page.close()
+
+
+def test_no_path_wraps_inside_a_name(browser: Any, own_site: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"file://{own_site}/presets/bert-large-cluster-training.html")
+    heights = page.locator("td .path > span").evaluate_all(
+        "(all) => all.map((one) => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight))"
+    )
+    assert len(heights) > 20
+    assert max(heights) < 1.5
+    page.close()
 
 
 def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(page: Any, site: Path) -> None:
@@ -401,7 +576,9 @@ def test_text_is_as_big_as_the_reader_wants_it(page: Any, site: Path, path: str)
     assert page.evaluate("document.documentElement.scrollWidth") <= 640
 
 
-@pytest.mark.parametrize("path", ["family.html", "family.html#base%2Fone", "boards.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"])
+@pytest.mark.parametrize(
+    "path", ["family.html", "family.html#base%2Fone", "compatibility.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"]
+)
 def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, path: str) -> None:
     page.set_viewport_size({"width": 1020, "height": 720})
     open_page(page, site, path)
@@ -409,15 +586,28 @@ def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, pat
     assert page.evaluate("document.documentElement.scrollWidth") <= 1020
 
 
+def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    seen = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.id"))
+    assert {"Graph", "Catalogue", "search", "base/one"} <= seen
+
+
 @pytest.mark.parametrize(
-    "path", ["index.html", "search.html#q=leaf", "family.html#leaf3", "compare.html#base/one&leaf3", "boards.html", "presets/leaf3.html"]
+    "path",
+    ["index.html", "search.html#q=leaf", "family.html#leaf3", "compare.html#base/one&leaf3", "compatibility.html", "presets/leaf3.html"],
 )
 def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(page: Any, site: Path, path: str) -> None:
     open_page(page, site, path)
     page.wait_for_timeout(200)
     usable = page.evaluate(
         """() => { const all = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
-          .filter((one) => one.checkVisibility()); all.forEach((one, place) => { one.dataset.place = place; }); return all.length; }"""
+          .filter((one) => one.checkVisibility() && one.tabIndex >= 0);
+          all.forEach((one, place) => { one.dataset.place = place; }); return all.length; }"""
     )
     seen, unmarked = set(), []
     for _ in range(usable + 12):
@@ -449,7 +639,7 @@ CHOICES = [
     ("index.html#q=nothing%20at%20all", 0, "0 of 24"),
     ("catalogue.html#kind=flag&q=soc_version", 2, ""),
     ("rules.html#severity=error&q=NP001", 1, ""),
-    ("boards.html#q=leaf3", 1, "1 of 24"),
+    ("compatibility.html#q=leaf3", 2, "1 of 23"),
     ("index.html#kind=nothing&q=%", 0, "0 of 24"),
 ]
 
@@ -457,7 +647,7 @@ CHOICES = [
 @pytest.mark.parametrize(("path", "rows", "said"), CHOICES)
 def test_what_is_chosen_on_a_list_stands_in_its_address(page: Any, site: Path, path: str, rows: int, said: str) -> None:
     open_page(page, site, path)
-    shown = page.locator("table[id] tbody tr:visible")
+    shown = page.locator("table tbody tr:not(.group):visible, #board .rows > li:visible")
     assert rows == 0 or shown.count() == rows
     assert not said or page.locator("#count").inner_text() == said
     page.locator("#search").fill("leaf7")
@@ -469,8 +659,8 @@ def test_what_is_chosen_on_a_list_stands_in_its_address(page: Any, site: Path, p
     assert "=" not in page.evaluate("location.hash")
 
 
-def test_a_group_of_presets_on_the_boards_opens_on_those_that_are_searched_for(page: Any, site: Path) -> None:
-    open_page(page, site, "boards.html")
+def test_a_group_of_presets_in_the_matrices_opens_on_those_that_are_searched_for(page: Any, site: Path) -> None:
+    open_page(page, site, "compatibility.html")
     group = page.locator("#board details").first
     assert not group.evaluate("(one) => one.open")
     page.locator("#search").fill("leaf13")
@@ -503,6 +693,23 @@ def test_one_search_answers_for_presets_values_settings_and_codes(page: Any, sit
     page.go_back()
     page.locator("#count:not(:empty)").wait_for(state="attached")
     assert page.locator("#count").inner_text() == told
+
+
+def test_the_family_is_walked_and_a_preset_opened_by_keyboard_alone(page: Any, site: Path) -> None:
+    open_page(page, site, "family.html")
+    page.get_by_label("Search").focus()
+    page.keyboard.type("leaf3")
+    assert page.locator("#count").inner_text() == "2 above, 0 below"
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.dataset.name || ''")
+        reached.add(name)
+        if name == "leaf3":
+            break
+    assert {"base/one", "base/two", "leaf3"} <= reached
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/presets/leaf3.html")
 
 
 @pytest.mark.parametrize("path", ["presets/hostile.html", "index.html", "compare.html#hostile&base%2Fone", "family.html"])

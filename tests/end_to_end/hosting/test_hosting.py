@@ -529,7 +529,7 @@ FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
 RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
     "a lock that came to the target": (
         {}, {"base": LOCKED}, {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None}, 1,
-        ("1 broken by the merge;", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
+        ("1 broken by the merge\n", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
     ),
     "a parent that was lost before": (
         {"lost": '[profile]\nextends = ["nowhere"]\n'}, {}, {}, 2,

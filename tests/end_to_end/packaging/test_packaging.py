@@ -97,7 +97,8 @@ def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(
     shown = said.partition("\n\n")[2]
     assert not re.search(r"\]\((?!https?://|#)", shown), "what leads into the repository leads nowhere from an index"
     written = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    words = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", written)
+    words = re.sub(r"!\[[^\]]*\]\([^)]*\)|<picture>.*?</picture>", "", written)
+    assert "<picture>" not in shown
     assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), "and all its words are there"
 
 
@@ -106,6 +107,10 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: 
     assert f"Project-URL: Homepage, {HOME}\n" in said
     assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in said
     shown = re.sub(r"(?ms)^```.*?^```|`[^`\n]*`", "", said.partition("\n\n")[2])
+    pictures = re.findall(r'src(?:set)?="([^"]+)"', shown)
+    assert len(pictures) == 4
+    for picture in pictures:
+        assert (REPOSITORY / picture.removeprefix(f"{HOME}/raw/abc123/")).is_file(), picture
     links = re.findall(r"\]\(([^)\s]+)\)", shown)
     assert len(links) > 2
     for link in links:

@@ -1,8 +1,8 @@
-"""Boards: where each preset works, and what moving to another release would do to it."""
+"""Compatibility matrices: on which releases and products each preset works, and what moving to another release would do to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -10,11 +10,14 @@ from npuprof.checks.scope import MEANT_CODES
 from npuprof.edit.migration import check_changed_defaults
 from npuprof.model import Context, Finding, Record
 from npuprof.report.isolating import isolate_faults
+from npuprof.report.text import format_count
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
-#: How many releases the board shows, the newest.
+#: How many releases the matrix shows, the newest.
 _RELEASES = 8
+#: The states of a cell, the gravest first.
+_ORDER = ("error", "warning", "quiet", "ok")
 
 
 class Cell(Record):
@@ -27,15 +30,31 @@ class Cell(Record):
 
     @property
     def state(self) -> str:
-        """``error``, ``warning`` or ``ok``."""
-        return "error" if self.errors else "warning" if self.warnings else "ok"
+        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset is not meant for the platform."""
+        return "quiet" if not self.meant else "error" if self.errors else "warning" if self.warnings else "ok"
 
     @property
     def text(self) -> str:
-        """The cell in a word."""
-        words = f"{self.errors} errors" if self.errors > 1 else "1 error" if self.errors else "ok"
-        words += f", {self.warnings} warning{'s' if self.warnings > 1 else ''}" if self.warnings and not self.errors else ""
-        return words if self.meant else f"({words})"
+        """The cell in words."""
+        if not self.meant:
+            return "not meant"
+        return format_count(self.errors, "error") if self.errors else format_count(self.warnings, "warning") if self.warnings else "ok"
+
+
+class Row(Record):
+    """Presets with the same cells, and what is not ``ok`` of them, each with its columns."""
+
+    names: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    others: tuple[tuple[Cell, tuple[str, ...]], ...]
+
+
+class Matrix(Record):
+    """Presets on platforms of one kind."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
 
 
 class Upgrade(Record):
@@ -47,38 +66,57 @@ class Upgrade(Record):
     deprecated: tuple[str, ...]
 
 
-def list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the releases and the products that boards show."""
+def _list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the releases and the products of the matrices."""
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return tuple(releases.load_releases()[-_RELEASES:]), tuple(families)
 
 
-def judge_everywhere(config: Config | None) -> tuple[Cell | None, ...]:
-    """Return the row of a preset on a board: what the checks find on each release and product; None is one that cannot be resolved."""
-    shown, families = list_columns()
+def judge_everywhere(config: Config) -> tuple[Cell | None, ...]:
+    """Return what the checks find in a preset on each release and product; None where it cannot be resolved or is abstract."""
+    shown, families = _list_columns()
     columns = [*(Context(cann=release) for release in shown), *(Context(product=name) for name in families)]
     return tuple(_judge_there(config, context) for context in columns)
 
 
-def group_rows(rows: Mapping[str, tuple[Cell | None, ...]]) -> list[tuple[list[str], tuple[Cell | None, ...]]]:
-    """Return the rows of a board, each once with the presets that it is about, in the order of their first presets."""
-    alike: dict[tuple[Cell | None, ...], list[str]] = {}
-    for name, row in rows.items():
-        alike.setdefault(row, []).append(name)
-    return [(names, row) for row, names in alike.items()]
+def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
+    """Return the matrices of releases and of products, from the cells of ``judge_everywhere`` by preset."""
+    shown, families = _list_columns()
+    count = len(shown)
+    return [
+        Matrix("On CANN releases", shown, _group_rows(shown, {name: row[:count] for name, row in cells.items()})),
+        Matrix("On products", families, _group_rows(families, {name: row[count:] for name, row in cells.items()})),
+    ]
 
 
-def _judge_there(config: Config | None, context: Context) -> Cell | None:
+def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, ...]]) -> tuple[Row, ...]:
+    """Return the rows of a matrix, those with faults first; presets with the same cells share a row, abstract ones have none."""
+    alike: dict[tuple[Cell, ...], list[str]] = {}
+    for name, row in cells.items():
+        if known := tuple(cell for cell in row if cell is not None):
+            alike.setdefault(known, []).append(name)
+    rows = []
+    for known, names in alike.items():
+        others: dict[Cell, list[str]] = {}
+        for cell, column in zip(known, columns, strict=False):
+            if cell.state != "ok":
+                others.setdefault(cell, []).append(column)
+        rows.append(Row(tuple(names), known, tuple((cell, tuple(there)) for cell, there in others.items())))
+    return tuple(sorted(rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)))
+
+
+def _judge_there(config: Config, context: Context) -> Cell | None:
     """Return the cell of a preset; None if it cannot be resolved or is only there to be extended."""
-    there = contexts.resolve_elsewhere(config, context) if config is not None and not config.abstract else None
+    there = contexts.resolve_elsewhere(config, context) if not config.abstract else None
     if there is None:
         return None
     findings = checks.check_config(there, notes=False)
-    others = [finding for finding in findings if finding.code not in MEANT_CODES]
-    errors = [finding for finding in others if finding.severity == "error"]
-    warnings = [finding for finding in others if finding.severity == "warning"]
+    if any(finding.code in MEANT_CODES for finding in findings):
+        return Cell(0, 0, (), False)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    warnings = [finding for finding in findings if finding.severity == "warning"]
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
-    return Cell(len(errors), len(warnings), codes, len(others) == len(findings))
+    return Cell(len(errors), len(warnings), codes)
 
 
 def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Finding]) -> list[Upgrade]:
