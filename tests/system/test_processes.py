@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -392,7 +393,10 @@ def test_what_a_process_takes_and_says_may_be_long() -> None:
 
 @pytest.fixture
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processors, and no threads but those that the test starts: other tests of this process may have left some."""
+    before, count_threads = threading.active_count(), threading.active_count
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr(threading, "active_count", lambda: count_threads() - before + 1)
 
 
 @pytest.mark.usefixtures("two_processors")

@@ -8,7 +8,9 @@ import shutil
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 
 from npuprof.store.sources.mirror import find_cache_folder, find_mirror_folder
 from support.repositories import ENVIRONMENT, Repo
-from support.running import Run, expect
+from support.running import Run
 from support.teams import BASE, HEIR, Team
 
 BACKEND = shutil.which("git-http-backend", path=subprocess.run(["git", "--exec-path"], capture_output=True, text=True).stdout.strip())
@@ -56,11 +58,23 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("WWW-Authenticate", 'Basic realm="team"')
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif way in ("500", "404"):
+            self.send_error(int(way))
         elif way == "plain":
             self.send_response(301)
             self.send_header("Location", f"http://localhost:{self.server.server_port}/git/{path}?{query}")  # type: ignore[attr-defined]
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif way == "hang":
+            time.sleep(1000)
+        elif way == "drip":
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+            self.end_headers()
+            with suppress(OSError):
+                for _ in range(3000):
+                    self.wfile.write(b"0")
+                    time.sleep(0.3)
         else:
             self.run_backend(path, query, body)
 
@@ -137,7 +151,8 @@ def test_a_source_is_added_updated_and_synced_over_https(server: str, app: Repo,
     assert run("check").code == 0
     locked = (app.folder / "npuprof.lock").read_text()
     team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
-    expect(run("source", "update", "--yes"), 0, "600 → 900")
+    done = run("source", "update", "--yes")
+    assert (done.code, "600 → 900" in done.out) == (0, True), done
     (app.folder / "npuprof.lock").write_text(locked)
     shutil.rmtree(find_cache_folder())
     assert run("source", "sync").code == 0
@@ -150,7 +165,8 @@ def test_a_password_comes_from_gits_own_helpers_and_stands_nowhere(
     server: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"{server}/auth/team.git"
-    expect(run("source", "add", "team", url), 2, "never prompts")
+    done = run("source", "add", "team", url)
+    assert (done.code, "never prompts" in done.err) == (2, True), done.err
     (tmp_path / "passwords").write_text(f"{server.replace('https://', 'https://ada:secret@')}\n")
     with (tmp_path / "gitconfig").open("a") as file:
         file.write(f"[credential]\n\thelper = store --file={tmp_path / 'passwords'}\n")
@@ -161,11 +177,30 @@ def test_a_password_comes_from_gits_own_helpers_and_stands_nowhere(
     assert not any(b"secret" in content for content in held)
 
 
+#: What the server does, and a word of what is said.
+FAULTS = {
+    "404": "not found",
+    "500": "error: 500",
+    "plain": "not supported",
+    "hang": "less than 10 bytes a second",
+    "drip": "less than 10 bytes a second",
+}
+
+
+@pytest.mark.parametrize("way", FAULTS)
+def test_a_server_in_trouble_ends_in_an_error_within_the_stated_time(
+    way: str, server: str, app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUPROF_TIMEOUT", "2")
+    done = run("source", "add", "team", f"{server}/{way}/team.git")
+    assert done.code == 2
+    assert "NP045" in done.err
+    assert FAULTS[way] in done.err, done.err
+    assert "the source 'team'" in done.err
+    assert not (app.folder / "npuprof.lock").exists()
+
+
 def test_a_certificate_that_nobody_has_vouched_for_is_refused(server: str, app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
     (tmp_path / "gitconfig").write_text("")
-    expect(run("source", "add", "team", f"{server}/git/team.git"), 2, "certificate")
-
-
-def test_a_server_that_leads_away_from_https_is_not_followed(server: str, app: Repo, team: Team, run: Run) -> None:
-    expect(run("source", "add", "team", f"{server}/plain/team.git"), 2, "NP045", "not supported", "the source 'team'")
-    assert not (app.folder / "npuprof.lock").exists()
+    done = run("source", "add", "team", f"{server}/git/team.git")
+    assert (done.code, "certificate" in done.err) == (2, True), done.err
