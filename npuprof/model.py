@@ -330,7 +330,7 @@ class Step:
         return self is other or (isinstance(other, Step) and _is_same_value(self.__reduce__()[1], other.__reduce__()[1]))
 
     def __hash__(self) -> int:
-        return _hash_value(self.__reduce__()[1])
+        return hash((self.op, self.key, self.path, self.tail))
 
     def __repr__(self) -> str:
         return f"Step{self.__reduce__()[1]!r}"

@@ -269,7 +269,7 @@ def test_notes_tell_changes_once_and_who_follows(repo: Repo, run: Run) -> None:
     )
     assert "\n\nRemoved: `alone`\n" in text
     assert (
-        "\n## Changes of several presets\n\n**`profiles/base.toml:5` → 4 presets**\n\n| | change | risk | cause |\n|---|---|---|---|\n"
+        "\n## Changes of several presets\n\n**`profiles/base.toml:5` → 4 presets**\n\n| | change | risk |\n|---|---|---|\n"
         "| `~` | `hccl_timeout 1836 → 1904 s` |" in text
     )
     assert text.count("| `~` | `hccl_timeout 1836") == 1, "which all four share"
