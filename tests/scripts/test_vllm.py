@@ -98,7 +98,7 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
-        ("a.sh", "vllm serve m --additional-config '{\"a\": 1,}'", (1, 43)),
+        ("a.sh", "vllm serve m --additional-config '{\"a\": 1 2}'", (1, 43)),
         ("a.sh", "vllm serve m --additional-config '{\n\"refresh\" true}'", (2, 11)),
         ("a.sh", "vllm serve m --additional-config 7", (1, 34)),
         ("a.sh", "vllm serve m --additional-config {refresh:true}", (1, 35)),
