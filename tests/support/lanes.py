@@ -28,6 +28,7 @@ MAY_BE_SKIPPED = {
     "the program is in none of the registries that CI reaches": ("pwsh is not installed", "pyright is not installed"),
     "CI is root, whom no rights stop": ("root may write everywhere", "root writes everywhere", "root reads everything"),
     "CI is not root": ("only root can give a folder away", "can be made by root only", "are started as root only", "can be mounted here"),
+    "CI reaches the package index by pip alone": ("no source distribution in reach",),
     "CI has a shallow clone": ("this checkout does not reach back to",),
     "the row of a product means nothing": ("there is no such class in that release",),
 }  # fmt: skip

@@ -53,7 +53,7 @@ def fetch_config_source(release: str) -> str:
         with urllib.request.urlopen(url, timeout=120) as answer:
             data = io.BytesIO(answer.read())
     except OSError as error:
-        pytest.skip(f"no package index in reach: {error}")
+        pytest.skip(f"no source distribution in reach: {error}")
     with tarfile.open(fileobj=data) as archive:
         file = archive.extractfile(f"{name}/vllm_ascend/ascend_config.py")
         assert file is not None
