@@ -438,7 +438,7 @@ def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, A
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
-    """Return the section and the name of the record of a key: in sections of frameworks, names have the parts below the key too."""
+    """Return the section and the name of a key's record; in a framework's section the name includes the path below the key."""
     section, name = keys.split_section_and_name(key)
     if section in FRAMEWORK_SECTIONS:
         names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))

@@ -65,7 +65,7 @@ def has_complete_prefix(name: str) -> bool:
 
 
 def list_option_calls() -> dict[str, tuple[str, str]]:
-    """Return the options that scripts export in vain: by name, what has the option, and the call that sets it."""
+    """Return, by name, the options that nothing reads as variables: what takes the option, and the call that sets it."""
     calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
     return calls
 

@@ -239,10 +239,12 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) 
 
     nested = {key for key, item in value.items() if isinstance(item, (dict, list))} if isinstance(value, dict) else set[str]()
     return [
-        Fault("NP203", f"env.{variable.name}: {what}", why, hint, path, severity=severity)
+        Fault(
+            "NP203", f"env.{variable.name}: {what}", why, hint, path,
+            severity="error" if variable.unknown == "fails" or not nested.isdisjoint(path) else "warning",
+        )
         for path, what, why, hint in find_pair_faults(variable, value)
-        for severity in ["error" if variable.unknown == "fails" or not nested.isdisjoint(path) else "warning"]
-    ]
+    ]  # fmt: skip
 
 
 def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:

@@ -181,7 +181,7 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield the options that a script exports as variables and does not read itself, and its reads of misspelt names that it lacks."""
+    """Yield options that a script exports as variables and does not read itself, and misspelt names that it reads but never sets."""
     for setting in imported.others:
         option = catalog.find_option(setting.name)
         read = rf"(?:\$\{{?|getenv\(\W|environ\.get\(\W){setting.name}\b"

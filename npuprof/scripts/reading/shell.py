@@ -73,12 +73,12 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
         problems.append(_build_open_quote(path, commands[-1][-1]))
-    left: object = None
+    unread: object = None
     if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
-        left = sourcing.left
+        unread = sourcing.left
     reading = _Reading(path, text, commands, plain)
     every = reading.collect_settings()
     if modules is not None and modules.locate_file is not None and any(setting.key == "vllm.config" for setting in every):
@@ -87,7 +87,7 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
-    remarks = (*reading.remarks, *(() if left else list_reads(path, commands)))  # what is not read may set them
+    remarks = (*reading.remarks, *(() if unread else list_reads(path, commands)))  # a file that is not read may set them
     followed = {(item.file, item.line): Followed(item.file, item.line, item.line, "") for item in every if item.place.call}
     return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed.values()))
 
