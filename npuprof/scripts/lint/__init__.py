@@ -25,6 +25,9 @@ from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment, VariableRead
 
+#: A name that a script reads as a variable, and one that it has otherwise, as in an assignment, or gives a default.
+_READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
+_OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
 #: Why a setting is in force nowhere, with what used its object and the line of that.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
 #: What is told of the age of a setting and is no matter of its surface: values of ATC are judged as flags, TF 2 has its own releases.
@@ -182,16 +185,16 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield options that a script exports as variables and does not read itself, and misspelt names that it reads but never sets."""
+    read = frozenset(_READ_NAME.findall(imported.text)) if imported.others else frozenset()
     for setting in imported.others:
         option = catalog.find_option(setting.name)
-        read = rf"(?:\$\{{?|getenv\(\W|environ\.get\(\W){setting.name}\b"
-        if not (setting.unused or (option and option.common_name) or re.search(read, imported.text)):
+        if not (setting.unused or (option and option.common_name) or setting.name in read):
             yield from (place_fault(fault, setting) for fault in find_option_faults(setting.name, OPTION_ADVICE))
-    for variable in imported.list_own_remarks(VariableRead):
-        name, why = variable.name, "The script reads it, but sets it nowhere."
-        faults = find_misspelt_variable(name)
-        if not re.search(rf"(?<![\w$])(?<!\$\{{)(?<!\$\{{[#!]){name}\b|\{{{name}:?=", imported.text):
-            yield from (place_fault(fault._replace(why=why, severity="warning"), variable) for fault in faults)
+    variables = imported.list_own_remarks(VariableRead)
+    named = {name for match in _OTHER_NAME.findall(imported.text) for name in match} if variables else set()
+    for variable in (variable for variable in variables if variable.name not in named):
+        faults, why = find_misspelt_variable(variable.name), "The script reads it, but sets it nowhere."
+        yield from (place_fault(fault._replace(why=why, severity="warning"), variable) for fault in faults)
 
 
 def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:

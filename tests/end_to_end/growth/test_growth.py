@@ -203,6 +203,7 @@ LONG_WORDS: dict[str, tuple[str, int, Callable[[int], str]]] = {
     "of a shell": ("a.sh", 100_000, lambda n: "export HCCL_ALGO=" + "\\\\" * n + "\n"),
     "in one line": ("a.py", 250, lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n"),
     "of calls": ("a.py", 1_000, lambda n: "c = NPURunConfig(precision_mode='x')\n" * n),
+    "of names that are read": ("a.sh", 1_000, lambda n: "".join(f"export FOO_X{i}=$HCCL_FOO{i}\n" for i in range(n))),
 }
 
 
