@@ -11,8 +11,6 @@ from npuprof.compare.pairs import Pair
 from npuprof.compare.spans import Faults, Page
 from npuprof.compare.survey import Survey
 from npuprof.model import Finding, Place
-from support.repositories import Repo
-from support.running import Run
 
 
 def build_broken(name: str, fault: str, code: str = "NP203") -> Pair:
@@ -90,31 +88,3 @@ def test_findings_from_elsewhere_have_room_of_their_own() -> None:
 def test_a_fault_is_told_with_what_to_try_where_that_has_room() -> None:
     page = format_survey_markdown(Survey("a", "b", (build_broken("one", "x `y`"),)))
     assert "- NP203 `` x `y` `` (`profiles/one.toml:3`): `one`  \n  try: `write another`\n" in page
-
-
-LIST = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = {}\n[options.modify_mixlist]\nblack-list.to-add = [\n{}]\n'
-ADDS = '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = ["{}"]\n'
-
-
-def test_an_edit_of_a_base_is_one_block_with_the_edited_lines_for_fifty_dependents(repo: Repo, run: Run) -> None:
-    layers = {f"mid/{n}": ADDS.format("base", f"Mid{n}") for n in range(5)} | {"mid/5": '[profile]\nextends = ["mid/0", "mid/1"]\n'}
-    jobs = {f"job/{n:02}": ADDS.format(f"mid/{n % 6}", f"Job{n}") if n % 3 else 'profile.extends = ["mid/5"]\n' for n in range(44)}
-    first = repo.commit({"base": LIST.format(1800, '  "MatMul",\n  "Cast",\n  "Softmax",\n'), **layers, **jobs})[:7]
-    last = repo.commit({"base": LIST.format(600, '  "MatMul",\n  "BatchMatMul",\n')})[:7]
-    key, risk, place = "modify_mixlist.black-list.to-add", "[numerics, performance]", "profiles/base.toml"
-    names = ["base", *jobs, *layers]
-    assert run("diff", "--rev", "HEAD~1...HEAD").out == (
-        f'- 51 presets: {key} "Cast"  {risk}  via {last}:{place}:6, before {first}:{place}:8\n'
-        f'- 51 presets: {key} "Softmax"  {risk}  via {last}:{place}:6, before {first}:{place}:9\n'
-        f'+ 51 presets: {key} "BatchMatMul"  {risk}  via {last}:{place}:8\n'
-        f"~ 51 presets: hccl_timeout 1800 → 600 s  [distributed]  via {last}:{place}:4, before {first}:{place}:4\n"
-        f"    in {', '.join(names)}\n\n51 presets differ, 0 do not\n"
-    )
-    page = run("diff", "--rev", "HEAD~1...HEAD", "--format", "markdown").out
-    assert page.count("51 presets**") == page.count("<details>") == page.count("`job/07`") == 1
-    assert [row.split(" | ")[1:] for row in page.splitlines() if row.startswith("| `")] == [
-        [f'`{key} "Cast"`', "numerics, performance", f"`{place}:6` |"],
-        [f'`{key} "Softmax"`', "numerics, performance", f"`{place}:6` |"],
-        [f'`{key} "BatchMatMul"`', "numerics, performance", f"`{place}:8` |"],
-        ["`hccl_timeout 1800 → 600 s`", "distributed", f"`{place}:4` |"],
-    ]

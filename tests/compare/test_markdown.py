@@ -7,8 +7,6 @@ import re
 import pytest
 
 from npuprof.compare.owners import match_owners, parse_owners
-from support.browsing import CHROMIUM
-from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run
 
@@ -42,32 +40,6 @@ def test_the_first_line_counts_presets_and_risks(page: str) -> None:
     first = page.splitlines()[0]
     assert first == "### Presets: 1 broken, 26 changed, 1 new, 1 removed, 1 renamed"
     assert "\nAt risk: numerics 27, distributed 27, memory 27, " in page
-
-
-NODE_MODULES = REPOSITORY / ".venv/node_modules"
-RENDERER, STYLE = NODE_MODULES / "marked/lib/marked.umd.js", NODE_MODULES / "github-markdown-css/github-markdown.css"
-
-
-@pytest.mark.skipif(CHROMIUM is None or not RENDERER.exists() or not STYLE.exists(), reason="no GFM renderer from npm, or no Chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_comment_as_github_renders_it_has_its_blocks_and_fits_the_window(browser, tmp_path, page: str, width: int, scheme: str) -> None:
-    shown = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    shown.set_content('<meta name="viewport" content="width=device-width"><body class="markdown-body"></body>')
-    shown.add_style_tag(path=str(STYLE))
-    shown.add_script_tag(path=str(RENDERER))
-    shown.evaluate("text => { document.body.innerHTML = marked.parse(text, { gfm: true, breaks: true }); }", page)
-    picture = shown.screenshot(path=str(tmp_path / "comment.png"), full_page=True)
-    assert int.from_bytes(picture[16:20]) == width
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    tops = [shown.locator(place).first.bounding_box()["y"] for place in ("h3", "p:has-text('Broken')", "li:has-text('NP203')", "table")]
-    assert tops == sorted(tops)
-    assert shown.locator("h3").all_inner_texts() == ["Presets: 1 broken, 26 changed, 1 new, 1 removed, 1 renamed"]
-    assert shown.locator("table:visible").first.locator("th").all_inner_texts() == ["", "change", "risk"]
-    assert shown.locator("details[open]").count() == 0
-    assert shown.locator("details").count() > 3
-    assert shown.locator("body").inner_text().count("|") == 0  # no table stayed text
-    shown.close()
 
 
 def test_a_cause_of_a_whole_block_is_in_its_title_only(repo: Repo, run: Run) -> None:
@@ -164,20 +136,6 @@ def test_each_service_has_its_own_form_of_links(address: str, link: str, repo: R
     )
 
 
-def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Repo, run: Run) -> None:
-    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 200}"\n' for number in range(300)}
-    repo.commit({**many, **{f"gone{number:02}": f"[options]\nhccl_timeout = {number + 1}\n" for number in range(40)}})
-    after = {name: text.replace("/x", "/y") for name, text in many.items()}
-    broken = {f"job/{number:03}": f'[options]\nprecision_mode_v2 = "fp6{number}"\n' for number in range(30)}
-    repo.commit({**after, **broken, **{f"gone{number:02}": None for number in range(40)}})
-    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
-    assert len(text) <= 60_000
-    assert text.splitlines()[0].startswith("### Presets: 30 broken, 300 changed, 40 removed")
-    assert all(f"`gone{number:02}`" in text for number in range(40))
-    assert all(f"fp6{number}" in text for number in range(30))
-    assert re.search(r"Left out: \d+ changes in \d+ parts", text)
-
-
 LONG = "/" + "x" * 3000
 
 
@@ -201,29 +159,6 @@ def test_a_long_value_is_cut_in_its_row(before: str | None, after: str, row: str
     text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
     assert row in text
     assert max(len(line) for line in text.splitlines() if line.startswith("|")) < 900
-
-
-@pytest.mark.parametrize("kind", ["own", "shared", "broken", "new"])
-def test_a_crowded_page_names_as_many_presets_as_fit_and_counts_the_rest(kind: str, repo: Repo, run: Run) -> None:
-    names = [f"team/{number % 7}/{'training-' * 6}{number:04}" for number in range(900)]
-    own = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/{}"\n'
-    base = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
-    repo.commit({"base": base.format(1), **({} if kind == "new" else {name: own.format(name) for name in names})})
-    after = {
-        "own": {name: own.format(f"{name}/b") for name in names},
-        "shared": {"base": base.format(2)},
-        "broken": {name: own.format(name) + f'precision_mode_v2 = "fp6{place}"\n' for place, name in enumerate(names)},
-        "new": {name: own.format(name) for name in names},
-    }
-    repo.commit(after[kind])
-    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
-    assert len(text) <= 60_000
-    named = {name for name in names if name in text}
-    assert 60 < len(named) < 900
-    counted = [
-        int(number) for number in re.findall(r"and (\d+) more\b|and (\d+) other faults|in (\d+) parts", text) for number in number if number
-    ]
-    assert any(len(named) + number in (900, 901) for number in counted), (len(named), counted)
 
 
 def test_the_head_says_once_what_is_compared(repo: Repo, run: Run) -> None:
@@ -282,17 +217,6 @@ def test_a_cause_in_another_commit_than_those_compared_is_told_with_it(repo: Rep
     repo.commit({"b": TIMEOUT.format(400)})
     live = run("diff", "--rev", "HEAD~1..HEAD", "live", "--format", "markdown").out
     assert "`profiles/b.toml:2`" in live
-
-
-def test_release_notes_tell_the_commit_of_a_cause_that_is_pinned(repo: Repo, run: Run) -> None:
-    repo.commit({"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0")})
-    repo.release("b", "1.0.0")
-    assert run("release", "one", "1.0.0").code == 0
-    repo.commit({"b": TIMEOUT.format(200)})
-    repo.release("b", "1.1.0")
-    pinned = repo.head[:7]
-    repo.commit({"one": PINNED.format("1.1.0")})
-    assert f"`{pinned}:profiles/b.toml:2`" in run("release", "one", "--dry-run", "--format", "markdown").out
 
 
 @pytest.mark.parametrize("lost", [None, "[profile\n", "[options]\nhccl_timeout = [\n"])

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 import re
-import tomllib
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from npuprof import store
 from npuprof.compare import renames, sides, survey
-from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store.gitstore import revisions
@@ -26,68 +20,24 @@ from support.running import Run
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 
-#: Names as they are and as they should not be; what cannot be a name must not hide one beside it.
-NAMES = ["a", "b/c", "team.x", "a@1.2.0", "x:a", "", "it's", 'q"t', "a]b", "[a", "a,b", "a = [", "#a", "é", "\\", "tab\there"]
-DECOYS = ['extends = ["decoy"]', "extends = [", "extends", '"extends" = ["decoy"', "]", "# extends", "it's", '"', "\\\\", "a\\u0062"]
+
+#: How many ways there are to write the key; the texts that look like parents, and what is found.
 ESCAPES = ["extends", '"extends"', "'extends'", '"\\u0065xtends"', '"extend\\U00000073"', '"ex\\u0074ends"']
+FOUND = {
+    "profile.extends = ['a', \"b/c\"]\n": ["a", "b/c"],
+    "[profile]\r\nextends = [\r\n'a', # it's \"x\"\r\n'é']\r\n": ["a", "x", "é"],
+    "profile = { description = 'extends = [\"', extends = ['a'] }\n": ['extends = ["', "a"],
+    "'profile'.'extends' = []\n[options]\ndump_path = 'x'\n": ["profile", "extends", "x"],
+    "[options]\ndump_path = '/x'\n": [],
+    '[profile]\n"\\u0065xtends" = ["a"]\n': None,
+    "profile.extends = ['''a''']\n": None,
+    'profile.extends = ["""a"""]\n': None,
+}
 
 
-@st.composite
-def elements(draw: st.DrawFn, name: str) -> str:
-    """Draw one of the ways to write a text."""
-    forms = [
-        quote_basic_string(name),
-        "".join(['"', *(f"\\u{ord(c):04x}" if draw(st.booleans()) else quote_basic_string(c)[1:-1] for c in name), '"']),
-    ]
-    if "'" not in name and "\t" not in name:
-        forms += [f"'{name}'", f"'''{name}'''"]
-    if '"' not in name and "\\" not in name:
-        forms.append(f'"""{name}"""')
-    return draw(st.sampled_from(forms))
-
-
-@st.composite
-def arrays(draw: st.DrawFn, names: list[str]) -> str:
-    """Draw one of the ways to write a list of texts: on one line or more, with comments between."""
-    blanks = st.sampled_from(["", "", " ", "\t", "\n", "\n  "]) | st.sampled_from(DECOYS).map(lambda decoy: f" # {decoy}\n")
-    text = "[" + draw(blanks)
-    for place, name in enumerate(names):
-        last = place == len(names) - 1 and draw(st.booleans())
-        text += draw(elements(name)) + draw(blanks) + ("" if last else "," + draw(blanks))
-    return f"{text}]"
-
-
-@st.composite
-def presets(draw: st.DrawFn) -> str:
-    """Draw the text of a preset that extends some names, with much around it that looks alike."""
-    key, gap = draw(st.sampled_from(ESCAPES)), draw(st.sampled_from(["", " ", "\t "]))
-    pair = f"{key}{gap}={gap}{draw(arrays(draw(st.lists(st.sampled_from(NAMES), max_size=4))))}"
-    decoy = draw(st.sampled_from(DECOYS))
-    told = draw(
-        st.sampled_from([f"description = {quote_basic_string(decoy)}", f"description = '''\n{decoy}'''", f"# {decoy}", "my-" + DECOYS[0]])
-    )
-    if told.startswith("description") and "\n" not in told and draw(st.booleans()):
-        both = [told, pair] if draw(st.booleans()) else [pair, told]
-        text = f"profile = {{ {', '.join(both)} }}\n"
-    else:
-        form = draw(
-            st.sampled_from(
-                ["[profile]\n{told}\n{pair}\n", "[profile]\n{pair}\n{told}\n", "profile.{pair}\n[x]\n{told}\n", "'profile' . {pair}\n"]
-            )
-        )
-        text = form.format(told=told, pair=pair)
-    text += draw(
-        st.sampled_from(["", f"[options]\ndump_path = {quote_basic_string(decoy)}\n", f"# {decoy}", "[options]\nextends = ['decoy']\n"])
-    )
-    return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
-
-
-@given(presets())
-@example('profile = { description = \'extends = [ "\', extends = [ "a" , "b" ] }')
-@example("[profile]\ndescription = 'extends = []'\n\"\\u0065xtends\" = ['a']\n")
-def test_parents_found_without_parsing_miss_none_of_the_parsed_ones(text: str) -> None:
-    found = sides.read_plain_parents(text.encode())
-    assert found is None or set(found) >= set(tomllib.loads(text)["profile"]["extends"]), text
+@pytest.mark.parametrize("text", FOUND)
+def test_parents_found_without_parsing_miss_none_and_leave_escapes_to_the_parser(text: str) -> None:
+    assert sides.read_plain_parents(text.encode()) == FOUND[text]
 
 
 # -- what a change reaches -----------------------------------------------------------------------------------------
@@ -98,53 +48,6 @@ def compare(repo: Repo, before: str, after: str | None, names: tuple[str, ...] =
     folder = store.Folder(str(repo.folder / "profiles"))
     later = revisions.load_revision(store.Folder(folder.root), after) if after else folder
     return survey.compare_store_states(revisions.load_revision(folder, before), later, ("before", "after"), Context(), names)
-
-
-def shown(found: survey.Survey) -> dict[str, tuple[Any, ...]]:
-    """Return what a survey says of each preset that differs."""
-    return {
-        pair.name: (pair.status, pair.was, repr(pair.changes), *(tuple(map(str, some)) for some in (pair.broken, pair.mended)))
-        for pair in found.touched_pairs
-    }
-
-
-def write_store(dice: random.Random, names: list[str]) -> dict[str, str]:
-    """Return random presets that extend one another, written in every way."""
-    texts = {}
-    for place, name in enumerate(names):
-        parents = [other for other in names[:place] if dice.random() < 0.4]
-        key = dice.choice(ESCAPES)
-        listed = dice.choice([", ", ",\n", ", # ]\n"]).join(
-            dice.choice([f'"{one}"', f"'{one}'", f'"\\u{ord(one[0]):04x}{one[1:]}"']) for one in parents
-        )
-        text = f"[profile]\n{key} = [{listed}\n]\n"
-        text += dice.choice(["", 'scenario = "training"\n', "description = 'extends = [\"p0\"]'\n"])
-        text += f"[options]\nhccl_timeout = {dice.randrange(3)}\n" if dice.random() < 0.5 else ""
-        text += '[env]\n"A.B" = 1\n' if dice.random() < 0.2 else ""
-        text += "[[override]]\nmatch.product = 'atlas-a3'\noptions.op_debug_level = 0\n" if dice.random() < 0.3 else ""
-        texts[name] = dice.choice([text, text.replace("\n", "\r\n"), "broken ="]) if dice.random() < 0.2 else text
-    return texts
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("committed", [True, False])
-def test_what_is_not_reached_is_as_it_was(repo: Repo, seed: int, committed: bool) -> None:
-    dice = random.Random(seed)
-    names = [f"p{number}" for number in range(8)]
-    first = repo.commit(write_store(dice, names))
-    for _ in range(4):
-        changes: dict[str, str | bytes | None] = dict(dice.sample(sorted(write_store(dice, names).items()), 2))
-        if dice.random() < 0.5:
-            changes["other/p9"] = (repo.folder / "profiles/p7.toml").read_text() if (repo.folder / "profiles/p7.toml").exists() else None
-        repo.write({name: text for name, text in changes.items() if text is not None})
-        later = repo.commit() if committed else None
-        quick = compare(repo, first, later)
-        renamed = {pair.was for pair in quick.pairs}
-        plain = compare(repo, first, later, tuple(pair.name for pair in quick.pairs))
-        assert shown(quick) == shown(plain)
-        assert len(quick.pairs) == len(plain.pairs)
-        assert not renamed & {pair.name for pair in quick.pairs} - {""}
-        first = repo.commit() if not committed else later or first
 
 
 def test_an_heir_is_reached_through_any_spelling_and_plain_ones_are_not_parsed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
