@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import __main__, catalog
-from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys, parse_document
 from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.family import Family, build_family, find_needed_releases
 from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.topics import find_topic, join_topics
 from support.importing import HEAD, write
-from support.zoo import write_zoo
 
 MIXED = {"precision_mode": "allow_mix_precision", "use_off_line": True}
 OVERFLOW = {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "all"}
@@ -92,8 +90,6 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
     "what they do besides": ({"a/train.py": MIXED, "b/train.py": MIXED, "c/train.py": {**MIXED,
         "precision_mode": "allow_mix_precision_fp16"}, "d/train.py": {**MIXED, "precision_mode": "allow_mix_precision_fp16"}}, {
         "mixed-precision-on-device": ["a/train.py", "b/train.py"], "mixed-precision-on-device-2": ["c/train.py", "d/train.py"]}),
-    "a scenario": ({"a/train.py": {"graph_run_mode": 1}, "b/train.py": {"graph_run_mode": 1}, "b/test.py": {"graph_run_mode": 0}}, {
-        "training": ["a/train.py", "b/train.py"], "b-test": ["b/test.py"]}),
     "the base alone": ({f"m{number}/a.py": {**MIXED, "deterministic": 1,
         **({"hccl_timeout": number} if number > 1 else {})} for number in range(7)}, {"mixed-precision-on-device": ["m0/a.py", "m1/a.py"],
         **{f"m{number}-a": [f"m{number}/a.py"] for number in range(2, 7)}}),
@@ -101,7 +97,6 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         **{f"{name}/a.py": {**MIXED, "dynamic_input": True} for name in "bc"},
         **{f"{name}/a.py": {"dynamic_input": True} for name in "de"}}, {**{f"m{number}-a": [f"m{number}/a.py"] for number in range(7)},
         "dynamic-shape-mixed-precision": ["b/a.py", "c/a.py"], "dynamic-shape": ["d/a.py", "e/a.py"]}),
-    "a reserved name": ({"base.py": MIXED, "mixins.py": OVERFLOW}, {"base-2": ["base.py"], "mixins-2": ["mixins.py"]}),
 }  # fmt: skip
 
 
@@ -223,22 +218,6 @@ def test_a_random_family_is_what_went_in_whatever_its_order(made: list[tuple[str
     assert not any("unset" in text for text in grown.files.values())
     again = [draft(path, files[path]) for path in rng.sample(list(files), len(files))]
     assert build_family(again).files == grown.files
-
-
-def test_a_zoo_becomes_a_store_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    distinct = write_zoo(tmp_path / "zoo", 90, 40)
-    assert __main__.main(["import", str(tmp_path / "zoo"), "--base", "auto", "-o", str(tmp_path / "profiles")]) == 0
-    told = capsys.readouterr().err
-    assert f"npuprof: {distinct} leaves for 90 scripts, no base" in told
-    assert "every leaf resolves to the settings of its scripts" in told
-    store = npuprof.open_store(tmp_path / "profiles")
-    sound = 0
-    for name in store.names():
-        config = store.resolve(name)
-        faults = {finding.code for finding in npuprof.check(config) if finding.severity == "error"}
-        of_values = {fault.code for key, value in config.items() for fault in judge_value_alone(key, value) if fault.severity == "error"}
-        sound += not faults - of_values
-    assert sound >= 0.8 * len(list(store.names()))  # a few of a zoo contradict themselves, as they did before
 
 
 @pytest.mark.parametrize(("out", "parent"), [("profiles", "base"), ("profiles/zoo/tf", "zoo/tf/base"), ("elsewhere", "base")])

@@ -140,14 +140,8 @@ def test_such_a_flag_is_judged_like_any_other(words: str) -> None:
 
 
 #: In api/atc/atc_flags.cc of hicann/ge the default of these is the empty text; cmd_flag_info.cc compares ``STOPPING`` with a table.
-EMPTY = ("output_type", "input_shape", "out_nodes", "insert_op_conf", "allow_hf32", "host_env_os")
-STOPPING = (
-    "precision_mode",
-    "op_select_implmode",
-    "buffer_optimize",
-    "framework",
-    "op_debug_level",
-)
+EMPTY = ("output_type", "input_shape", "host_env_os")
+STOPPING = ("precision_mode", "op_select_implmode", "framework")
 
 
 @pytest.mark.parametrize("line", ["--{}=", '--{} ""', "--{}=''"])

@@ -10,7 +10,6 @@ import pytest
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
-from support.growth import measure_growth
 from support.importing import HEAD, write
 
 if TYPE_CHECKING:
@@ -263,30 +262,6 @@ def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path:
     imported = import_script(str(tmp_path / "train.py"), (tmp_path / "train.py").read_bytes(), modules=modules)
     told = "get_config() is not looked into: the script calls more functions that set something than are followed"
     assert [(one.code, one.message, one.line) for one in imported.problems] == [("NP801", told, 202)]
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        lambda size: {f"s{n}.py": f"from u{n} import get_config\nget_config('{n}')\n" for n in range(size)} | {f"u{n}.py": f"from u{n + 1} import *\n{MAKE}" for n in range(size)},
-        lambda size: {"s.py": f"import u\n{HEAD}" + "".join(f"custom_op.parameter_map['o{n}'].s = u.V{n}\n" for n in range(size)), "u.py": "".join(f"V{n} = 'x'\n" for n in range(size))},
-    ],
-)  # fmt: skip
-def test_following_costs_what_the_files_cost(files: Any, tmp_path: Path) -> None:
-    def read(size: int) -> Any:
-        folder = tmp_path / str(size)
-        write(folder, files(size))
-
-        def read_all() -> None:
-            modules = open_modules([str(folder)])
-            for path in sorted(folder.glob("s*.py")):
-                data = path.read_bytes()
-                assert may_call_settings(str(path), data, modules) or may_hold_settings(str(path), data)
-                assert import_script(str(path), data, modules=modules).found
-
-        return read_all
-
-    assert measure_growth(read, 12) < 1.5
 
 
 def test_a_parameter_that_its_function_changes_is_not_what_the_call_gives(tmp_path: Path) -> None:

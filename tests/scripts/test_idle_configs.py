@@ -71,9 +71,3 @@ def test_a_configuration_that_may_get_somewhere_is_not_told(end: str, tmp_path: 
 def test_a_configuration_that_another_file_names_is_not_told(tmp_path: Path, run: Run) -> None:
     write(tmp_path, {"train.py": BEGIN + SESSION, "other.py": "from train import lost\n"})
     assert "NP823" not in run("scan", "train.py").out
-
-
-def test_a_name_of_the_function_around_is_followed(tmp_path: Path, run: Run) -> None:
-    body = "def work():\n    config = None\n    def begin():\n        nonlocal config\n        config = lost\n    begin()\n"
-    write(tmp_path, {"train.py": f"{BEGIN}{SESSION}{body}    return tf.Session(config=config)\nwork()\n"})
-    assert "NP823" not in run("scan", "train.py").out

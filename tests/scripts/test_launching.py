@@ -17,9 +17,7 @@ FILES = {
     "kubectl set env (kubectl reference)": ("a.sh", "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n", (1, 26)),
     "ray job submit (Ray documentation, runtime environments)": ("a.sh",
         f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35)),
-    "ray job submit, one word": ("a.sh", f"ray job submit --runtime-env-json='{ENVIRONMENT}' -- x\n", (1, 35)),
     "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
-    "horovodrun -x": ("a.sh", "horovodrun -np 8 -x TASK_QUEUE_ENABLE=on python t.py\n", (1, 21)),
     "eval of a text": ("a.sh", 'eval "export TASK_QUEUE_ENABLE=on"\n', (1, 14)),
     "a default that is assigned (POSIX, parameter expansion)": ("a.sh", ': "${TASK_QUEUE_ENABLE:=on}"\nexport TASK_QUEUE_ENABLE\n', (1, 3)),
     "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
@@ -27,7 +25,6 @@ FILES = {
     "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
     "runtimeEnvYAML of KubeRay (RayJob reference)": ("a.yaml",
         "kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: \"on\"\n", (5, 7)),
-    "runtimeEnvYAML in quotes": ("a.yaml", "spec:\n  runtimeEnvYAML: 'env_vars: {TASK_QUEUE_ENABLE: \"on\"}'\n", (2, 12)),
     "LeaderWorkerSet": ("a.yaml",
         "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
         "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3)),
@@ -36,8 +33,6 @@ FILES = {
         (6, 9)),
     "a block of a README": ("README.md", "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n", (4, 8)),
     "a console block with prompts": ("README.md", "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n", (2, 10)),
-    "a block in a list": ("README.md", "1. run\n   ```shell\n   export TASK_QUEUE_ENABLE=on\n   ```\n", (3, 11)),
-    "a quoted block": ("README.md", "> ```sh\n> export TASK_QUEUE_ENABLE=on\n> ```\n", (2, 10)),
     "a block behind one with an open quote": ("README.md", "```sh\necho \"x\n```\n```sh\nexport TASK_QUEUE_ENABLE=on\n```\n", (5, 8)),
 }  # fmt: skip
 
@@ -207,11 +202,8 @@ def test_a_broken_launch_file_ends_no_scan(run: Run, tmp_path: Path, name: str, 
 READS = [
     # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are read
     ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"),
-    ("a.sh", "ids=${#RANKK_ID}\nexport RANK_ID=$ids", "1:5 RANK_ID"),
     ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
-    ("a.sh", 'export RANK_SIZE=8\necho "ids:\n $ASCEND_RT_VISIBLE_DEVICE"', "3:2 ASCEND_RT_VISIBLE_DEVICES"),
     ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
-    ("a.sh", "docker run -e RANK_ID=$RANKK_ID image", "1:23 RANK_ID"),
     ("a.sh", "bash -c 'export RANK_ID=$RANKK_ID; python a.py'", "1:25 RANK_ID"),
     ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
     ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"), ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""),
@@ -231,11 +223,6 @@ def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(r
     assert all(item["hint"] == f"did you mean {meant!r}?" for item in findings)
 
 
-def test_a_misspelt_name_that_is_read_often_is_found_once(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.sh").write_text('export RANK_ID=$RANKK_ID\nexport DEVICE_ID=$RANKK_ID\nbash -c "echo \\"a\\" $RANKK_ID"\n')
-    assert run("scan", tmp_path / "a.sh").out.count("NP206") == 1
-
-
 SET_OPTION = 'write torch.npu.set_option({"ACL_PRECISION_MODE": ...}) in the script'
 IN_SESSION = "precision_mode is a session option: set it where the script makes its session"
 #: A file that exports an option, and the hint of what is found. torch_npu has no variable for the precision mode (EnvVariables.cpp of
@@ -252,17 +239,11 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("below", [False, True])
 @pytest.mark.parametrize(("name", "text", "hint"), OPTIONS)
 def test_an_option_that_is_exported_as_a_variable_is_found_with_where_it_goes(
-    run: Run, tmp_path: Path, name: str, text: str, hint: str, below: bool
+    run: Run, tmp_path: Path, name: str, text: str, hint: str
 ) -> None:
     (tmp_path / name).write_text(f"{text}\n")
-    answer = run("scan", tmp_path if below else tmp_path / name, "--docs", "--format", "json")
+    answer = run("scan", tmp_path, "--docs", "--format", "json")
     findings = [item for item in json.loads(answer.out)["findings"] if item["code"] == "NP206"]
     assert [(item["severity"], item["hint"]) for item in findings] == ([("warning", hint)] if hint else [])
-
-
-def test_a_script_that_exports_only_unknown_variables_is_not_without_settings(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.sh").write_text("export FOO_X=1\n")
-    assert "no findings; 1 setting: 0 checked, 1 unknown (FOO_X)" in run("scan", tmp_path / "a.sh").err

@@ -59,6 +59,8 @@ def test_a_release_in_which_the_field_was_right_says_nothing() -> None:
         f'{P}["enable_dump"].b = FLAGS.dump\n', f'{P}["precision_mode"].s = tf.compat.as_bytes("force_fp16")\n',
         f'{P}["session_device_id"].i = 0\n', f'{P}[name].s = tf.compat.as_bytes("x")\n', 'other["precison_mode"].s = b"x"\n',
         'os.environ["ASCEND_HOME"] = "/x"\nos.environ["ASCEND_GLOBAL_LOG_LEVEL"] = "3"\nos.environ["MY_HCCL"] = "1"\n',
+        f'{P}["enable_dump"].b = True\n{P}[name].s = b"/d"\n',
+        "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True, **more))\n",
     ],
 )  # fmt: skip
 def test_what_may_be_right_is_passed_over(lines: str) -> None:
@@ -103,31 +105,6 @@ def test_options_of_tf_2_are_judged_together(lines: str, code: str) -> None:
 )
 def test_options_of_tf_2_that_may_be_right_together_are_passed_over(lines: str) -> None:
     assert [finding for finding in findings(f"{TF2}{lines}\n") if finding.severity != "info"] == []
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        f'{P}["enable_dump"].b = True\n{P}[name].s = b"/d"\n',
-        "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True, **more))\n",
-        "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True), **more)\n",
-    ],
-)
-def test_a_setting_that_nobody_can_name_may_be_the_one_that_is_missing(lines: str) -> None:
-    assert told(lines) == []
-
-
-@pytest.mark.parametrize(
-    ("flags", "codes"),
-    [
-        ("--modify_mixlist=a.json", ["NP303"]), ("--modify_mixlist=a.json $MORE", []), ('--dynamic_dims="1;2" $MORE', []),
-        ("--deterministic_level=$LEVEL", []),
-        ("--optypelist_for_implmode=Pooling", ["NP311", "NP501"]), ("--precision_mode=fp16", ["NP203"]),
-    ],
-)  # fmt: skip
-def test_the_flags_of_a_command_line_are_judged_together(flags: str, codes: list[str]) -> None:
-    line = f"atc --model=a.pb --framework=3 --output=o --soc_version=Ascend310 {flags}\n"
-    assert [finding.code for finding in findings(line, "x.sh") if finding.severity != "info"] == codes
 
 
 @pytest.mark.parametrize(
@@ -375,7 +352,8 @@ def test_entries_of_two_branches_are_not_two_of_one_run() -> None:
         ("export RANK_ID=$i RANK_SIZE=8 JOB_ID=10087", []), ("export DEVICE_ID=$i ASCEND_DEVICE_ID=$i", []),
         ("export ASCEND_HOME=/usr/local/Ascend ASCEND_INSTALL_PATH=/x PATH=$PATH:/x", []),
         ("atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=force_fp16 --precision_mode_v2=fp16", ["NP912"]),
-        ("echo atc --modle=x.pb", []),
+        ("echo atc --modle=x.pb", []), ("atc --model=a --framework=3 --output=o --soc_version=$S --modify_mixlist=a.json", ["NP303"]),
+        ("atc --model=a --framework=3 --output=o --soc_version=$S --modify_mixlist=a.json $MORE", []),
     ],
 )  # fmt: skip
 def test_shell_scripts_are_checked(line: str, codes: list[str]) -> None:
@@ -480,13 +458,6 @@ def test_one_broken_file_never_stops_the_run(tmp_path: Path, capsys: pytest.Capt
     assert scan(capsys, str(tmp_path / "none.py"), str(tmp_path / "c"))[0] == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path, {"a.py": "x"})
-    (tmp_path / "a.py").chmod(0)
-    assert [f["code"] for f in scan(capsys, str(tmp_path))[1]] == ["NP801"]
-
-
 def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     bad = f'{HEAD}{P}["precison_mode"].s = b"x"\n'
@@ -498,23 +469,6 @@ def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = {str(f["path"]) for f in scan(capsys, str(tmp_path))[1]}
     assert found == {str(tmp_path / "a.py"), str(tmp_path / "sub/new.py")}
     assert {str(f["path"]) for f in scan(capsys, str(tmp_path / "build/b.py"))[1]} == {str(tmp_path / "build/b.py")}
-
-
-@pytest.mark.parametrize(
-    "format_",
-    [
-        "text",
-        "sarif",
-    ],
-)
-def test_two_runs_give_the_same_bytes(format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path, {f"{n}.py": f'{HEAD}{P}["precison_mode"].s = b"x"\n' for n in range(5)})
-    answers = []
-    for _ in range(2):
-        assert __main__.main(["scan", str(tmp_path), "--format", format_]) == 1
-        answers.append(capsys.readouterr().out)
-    assert answers[0] == answers[1]
-    assert "NP201" in answers[0]
 
 
 def test_clean_scripts_leave_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -535,12 +489,7 @@ def test_entries_of_other_optimizers_are_none_of_ours() -> None:
     assert findings(text) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "RANK_IDS", "HCCL_MY_OWN", "DEVICE_IP", "DEVICE_IDD", "TUNE_BANK_PATH_2",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["RANK_IDS", "HCCL_MY_OWN", "TUNE_BANK_PATH_2"])
 def test_a_variable_of_the_script_itself_is_passed_over(name: str) -> None:
     assert findings(f"export {name}=3\n", "x.sh") == []
 
@@ -555,9 +504,7 @@ def test_a_doubtful_value_is_not_among_those_advised() -> None:
     assert [f.hint for f in found if f.code == "NP205"] == ['not in doubt are "high_precision", "high_performance"']
 
 
-@pytest.mark.parametrize(
-    "words", [["scan"], *(["scan", "--format", form] for form in ("json", "sarif", "gitlab")), ["import"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [["scan"], ["scan", "--format", "sarif"], ["import"]], ids=" ".join)
 def test_a_file_name_that_is_no_text_stops_nothing(words: list[str], tmp_path: Path, run: Run) -> None:
     (tmp_path / os.fsdecode(b"\xff.py")).write_text(f'{HEAD}{P}["precison_mode"].s = b"x"\n{P}["hcom_parallel"].b = True\n{TAIL}')
     done = run(words[0], ".", *words[1:])
@@ -617,10 +564,6 @@ def test_what_is_longer_than_is_followed_is_told(tmp_path: Path, run: Run) -> No
     done = run("scan", "a.py")
     assert (done.code, "warning NP801: f() is not looked into" in done.out) == (2, True), done.out
     assert "f() is not looked into" in run("import", "a.py", "--format", "json").out
-
-
-def test_a_flag_may_have_any_name() -> None:
-    assert findings(f'DEFINE_x(0x{"f" * 4000}, 1)\nop.parameter_map["precision_mode"].s = FLAGS.x\n') == []
 
 
 SET = 'custom_op.parameter_map["hccl_timeout"].i = 1800\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +80,3 @@ def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
     assert done.out.count("cell 2, line 1") == 2
     assert "NP802" not in done.out
     assert "1 accepted" in done.err
-
-
-def test_import_says_line_and_cell(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, {"x.ipynb": notebook(HEAD, SET, "if FLAGS.x:\n    %env HCCL_ALGO=1\n")})
-    done = run("import", tmp_path / "x.ipynb")
-    assert done.code == 0
-    assert 'precision_mode = "force_fp16"' in done.out
-    lines = (tmp_path / "x.ipynb").read_text().split("\n")
-    first, second = (next(number for number, line in enumerate(lines, 1) if word in line) for word in ("precision_mode", "HCCL_ALGO"))
-    assert f"x.ipynb:{second} (cell 3, line 2): env.HCCL_ALGO" in done.out
-    told = run("import", tmp_path / "x.ipynb", "--format", "text").out
-    assert f'  {first} (cell 2, line 1): precision_mode = "force_fp16"\n' in told
-    parts = [one.get("part") for one in json.loads(run("import", tmp_path / "x.ipynb", "--format", "json").out)["settings"]]
-    assert parts == ["cell 2, line 1", "cell 3, line 2"]

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from npuprof.scripts.import_resolution import open_modules
-from npuprof.scripts.reading import import_script
-from support.growth import measure_growth
 from support.importing import write
 from support.running import Run
 
@@ -94,20 +91,3 @@ def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(tmp_path: Pa
         answer = run("scan", *words)
         assert (answer.code, "1 finding accepted" in answer.err or "1 accepted" in answer.err) == (0, True), answer.err
         assert scan(run, *words) == []
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        lambda size: {"s.py": "from u import options\n" + "options.jit_compile = 'auto'\n" * size, "u.py": f"{HEAD}options = npu.global_options()\n"},
-        lambda size: {"s.py": f"{HEAD}class A:\n    def __init__(self):\n        self.o = npu.global_options()\n" + "".join(f"    def f{n}(self):\n        self.o.jit_compile = 'auto'\n" for n in range(size))},
-    ],
-)  # fmt: skip
-def test_shared_options_cost_what_the_files_cost(files: Any, tmp_path: Path) -> None:
-    def read(size: int) -> Any:
-        folder = tmp_path / str(size)
-        write(folder, files(size))
-        path = str(folder / "s.py")
-        return lambda: import_script(path, (folder / "s.py").read_bytes(), modules=open_modules([str(folder)]))
-
-    assert measure_growth(read, 30) < 1.6

@@ -48,7 +48,6 @@ BOTH = {**MIX, "hccl_timeout": 600}
 #: A script, and the settings of each of the presets that it makes, by their names.
 DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "two that differ": (session("train", MIXED) + session("_Evaluate", FP16), {"x-train": MIX, "x-evaluate": FP}),
-    "two that could be one": (session("train", MIXED) + session("evaluate", LOOPS), {"x-train": MIX, "x-evaluate": {"hccl_timeout": 600}}),
     "one with more than the other": (session("train", MIXED, LOOPS) + session("evaluate", MIXED), {"x-train": BOTH, "x-evaluate": MIX}),
     "two that are equal": (session("train", MIXED, LOOPS) + session("evaluate", LOOPS, MIXED), {"x": BOTH}),
     "one of the module": (textwrap.dedent(session("f", MIXED).partition("\n")[2]) + session("evaluate", FP16), {
@@ -56,11 +55,6 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "two of one function": (session("main", MIXED, config="train_config") + session("main", FP16, config="eval_config").partition("\n")[2],
         {"x-main-train-config": MIX, "x-main-eval-config": FP}),
     "two that nothing tells apart": (session("main", MIXED) + session("main", FP16).partition("\n")[2], {"x-main": MIX, "x-main-2": FP}),
-    "two of one function under conditions": (
-        f"def main():\n  if FLAGS.is_training:\n    op = {ENTRY}\n    {MIXED}\n  else:\n    op = {ENTRY}\n    {FP16}\n", {
-        "x-main": MIX, "x-main-2": FP}),
-    "an entry that another function makes": (session("make_entry", MIXED,
-        "return op") + f"def main():\n    op = make_entry()\n    {LOOPS}\n", {"x-make-entry": MIX, "x-main": {"hccl_timeout": 600}}),
     "what is exported belongs to each": ("os.environ['HCCL_ALGO'] = 'level0:NA'\n" + session("train", MIXED) + session("evaluate", FP16), {
         "x-train": {**MIX, "env.HCCL_ALGO": "level0:NA"}, "x-evaluate": {**FP, "env.HCCL_ALGO": "level0:NA"}}),
     "the session config of a run config": (session("train", LOOPS, f"run = {RUN_CONFIG.format('config')}"), {
@@ -71,16 +65,12 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "a run config beside a session of another function": (
         session("train", LOOPS, f"run = {RUN_CONFIG.format('config')}") + session("evaluate", FP16),
         {"x-train": {**BOTH, "estimator.save_checkpoints_steps": 100}, "x-evaluate": FP}),
-    "a session beside a run config": (session("evaluate", LOOPS) + f"def main():\n    run = {RUN_CONFIG.format('None')}\n", {
-        "x-evaluate": {"hccl_timeout": 600}, "x-main": {**MIX, "estimator.save_checkpoints_steps": 100}}),
     "an argument that overrules its session config": (session("train", FP16, f"run = {RUN_CONFIG.format('config')}"), {
         "x": {**MIX, "estimator.save_checkpoints_steps": 100}}),
     "an attribute in two methods": (CLASS, {"x": {"use_off_line": True, "hccl_timeout": 600}}),
     "an entry by its number": (session("train", MIXED,
         'config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["hccl_timeout"].i = 600'), {
         "x-train-config": MIX, "x-train": {"hccl_timeout": 600}}),
-    "helpers for an entry of others": (f"def set_precision(op):\n    {MIXED}\n\ndef set_timeout(op):\n    {LOOPS}\n", {
-        "x-set-precision": MIX, "x-set-timeout": {"hccl_timeout": 600}}),
     "a file that is called as its function": (session("x", MIXED) + session("evaluate", FP16), {"x": MIX, "x-evaluate": FP}),
 }  # fmt: skip
 
@@ -134,10 +124,8 @@ MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optim
 #: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
 FOREIGN = {
     "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig does not take it",
-    f"{MEMORY}=GraphMemoryOptimizeConfig(grapph_slice='auto')))": "GraphMemoryOptimizeConfig does not take it",
     f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is no option",
     "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig does not take it",
-    "npu.global_options().dump_config.nosuch = 3": "global_options() does not take it",
     "npu.global_options().experimental.nosuch.deeper = 3": "global_options() does not take it",
 }
 #: What a script writes, and what a preset holds of it or why it holds nothing.
@@ -175,10 +163,6 @@ def test_a_value_is_carried_over_as_a_preset_holds_it_or_left_out_with_the_reaso
     assert resolves_as_before(text)
     (draft,) = build_drafts(imported(text))
     assert [*draft.settings.values(), *(note.why for note in draft.notes)] == [WRITTEN[written]]
-
-
-def test_a_mode_of_the_graph_that_is_no_number_says_nothing_of_the_scenario() -> None:
-    assert resolves_as_before("from npu_bridge.npu_init import *\nNPURunConfig(graph_run_mode=[1])\n")
 
 
 def test_half_a_character_in_a_file_of_data_is_left_out_with_the_reason() -> None:

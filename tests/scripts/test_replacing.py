@@ -78,24 +78,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a line between two sessions": (f'{HEAD}{ENTRY}{MIXED}{OFF}{RUN}{ON}{RUN}', "it calls Session()"),
     "a line behind an import that may fail": (
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    {ON}except ImportError:\n    pass\n{RUN}', "the code may end"),
-    "an error in a function that is called in a try": (
-        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    {ON}{ENTRY}try:\n    fill(custom_op)\n{indent(RUN)}except ValueError:\n    pass\n',
-        "it calls int()"),
-    "an error that is suppressed between": (
-        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    {ON}{indent(RUN)}',
-        "it calls int()"),
     "a name that is something else": (
         f'{HEAD}def make(config, tf=None):\n    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n    custom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
         "tf is not known where the block would stand"),
     "a call that sees everything between": (f'{HEAD}{ENTRY}{MIXED}exec("pass")\n{ON}{OFF}{RUN}', "it calls exec()"),
-    "a function of the script with a quiet name between": (
-        f'{HEAD}{ENTRY}def get(name):\n    return tf.Session()\n{MIXED}get("x")\n{ON}{OFF}{RUN}', "it calls get()"),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
         f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}', "no plain assignment of one option"),
-    "several at once": (
-        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b, custom_op.parameter_map["mix_compile_mode"].b = True, False\n{OFF}{RUN}',
-        "no plain assignment of one option"),
     "a group of the options of TF 2": (
         "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
         "has no name that a block could use"),
@@ -103,33 +92,16 @@ REFUSED: dict[str, tuple[str, str]] = {
         "in a line of its own"),
     "lines that do not always run together": (f'{HEAD}{ENTRY}{MIXED}{OFF}for i in range(int(FLAGS.a)):\n    {ON}{indent(RUN)}',
         "does not always run together with line 6"),
-    "what may make a session between": (f'{HEAD}{ENTRY}{MIXED}sess = train(config)\n{ON}{OFF}{RUN}', "Line 7 stands between them"),
-    "a function that uses the entry between": (f'{HEAD}{ENTRY}def go():\n    return train(config)\n{MIXED}go()\n{ON}{OFF}{RUN}',
-        "it calls go()"),
     "an early end between": (
         f'{HEAD}def make():\n{indent(ENTRY + MIXED)}    if FLAGS.a:\n        return None\n    {ON}    return config\ntf.Session(config=make())\n',
         "the code may end"),
     "a condition that a later line overrules": (
         f'{HEAD}{ENTRY}{ON}if FLAGS.a:\n    custom_op.parameter_map["precision_mode"].s = b"force_fp32"\n{MIXED}{OFF}{RUN}',
         "precision_mode of custom_op would not be what it was"),
-    "a function that sets what it is given": (
-        f'{HEAD}{ENTRY}def put(key, value):\n    custom_op.parameter_map[key].s = tf.compat.as_bytes(value)\nput("precision_mode", "force_fp16")\nput("dump_path", "/d")\n{OFF}{RUN}',
-        "no plain assignment of one option"),
-    "lines of two bodies": (
-        f"{HEAD}{ENTRY}custom_op.parameter_map['use_off_line'].b = True\nwith open('/dev/null'):\n{indent(MIXED)}{OFF}{RUN}",
-        "does not always run together"),
     "an argument by position": (f'{HEAD}NPURunConfig(10, precision_mode="force_fp16")\n', "by position"),
     "arguments from a table": (f'{HEAD}given = {{"precision_mode": "force_fp16"}}\nNPURunConfig(**given)\n', "made elsewhere"),
     "half of an object": (f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",
         "dump_path of NPURunConfig would not be what it was"),
-    "an error that somebody takes between": (
-        f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    {ON}{indent(RUN)}except KeyError:\n    pass\n',
-        "it calls int()"),
-    "a question about the map between": (f'{HEAD}{ENTRY}{MIXED}assert "use_off_line" not in custom_op.parameter_map\n{ON}{RUN}',
-        "it uses what the lines work on"),
-    "what may open the device between": (
-        'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\ntrain()\nnpu.global_options().hcom_parallel = True\nnpu.open()\n',
-        "it calls train()"),
     "a property of the object between": (
         f"{HEAD}class Net:\n    @property\n    def session(self):\n        return tf.Session(config=self.config)\n    def __init__(self):\n        self.config = tf.ConfigProto()\n"
         f"        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()\n        self.op.parameter_map['use_off_line'].b = True\n"
@@ -139,9 +111,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "import tensorflow\nfrom npu_bridge.npu_init import *\ndef late():\n    import tensorflow as tf\nconfig = tensorflow.ConfigProto()\n"
         'custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\ncustom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
         "import tensorflow as tf first"),
-    "a map that a function is given": (
-        f'{HEAD}def fill(parameter_map):\n    parameter_map["use_off_line"].b = True\n{ENTRY}fill(custom_op.parameter_map)\n{OFF}{RUN}',
-        "has no name that a block could use"),
 }  # fmt: skip
 
 
@@ -170,9 +139,7 @@ def test_a_preset_that_sets_something_else_is_refused_with_the_differences(here:
     ("words", "why"),
     [
         (("--all",), "--replace needs a preset, and goes without --all"),
-        (("p", "--check"), "--replace needs a preset, and goes without --check"),
         (("p", "--line", "3"), "--replace needs a preset, and goes without --line"),
-        (("p", "--to", "session"), "--replace needs a preset, and goes without --to"),
         ((), "--replace needs a preset"),
     ],
 )
@@ -227,7 +194,6 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
     "lines in a row": (f"#!/bin/bash\n{EXPORTS}record\n", "record"),
     "quoted, with comments": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT='600' # ten minutes\nexport ASCEND_GLOBAL_LOG_LEVEL=\"3\"\nrecord\n", "# ten minutes"),
-    "two in a line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n", "record"),
     "facts of the process between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport RANK_ID=0 # one card\nexport DEVICE_ID=$1\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
         "export RANK_ID=0 # one card"),
@@ -237,9 +203,7 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
     "commands that read no variable, in a substitution": (
         '#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport PYTHONPATH=`pwd`:$PYTHONPATH\nhere=$(cd "$(dirname $0)"; pwd)\nrm -f $here/none\n'
         "export ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n", "here="),
-    "a constant of the script": ("#!/bin/bash\nT=600\nexport HCCL_CONNECT_TIMEOUT=$T\nrecord $T\n", "T=600"),
     "exported later": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nrecord\n", "export HCCL_CONNECT_TIMEOUT\n"),
-    "in a function": (f"#!/bin/bash\nsetup() {{\n{indent(EXPORTS)}}}\nsetup\nrecord\n", "setup\nrecord"),
     "a value that looks like a comment": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport HCCL_SOCKET_IFNAME='=eth0 #b'\nrecord\n",
         "record"),
 }  # fmt: skip
@@ -250,13 +214,10 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a program between": (f"{BEFORE}record\n{AFTER}", "it has the command record"),
     "a substitution between": (f"{BEFORE}x=$(record)\n{AFTER}", "it has the command record"),
-    "a program behind do": (f"{BEFORE}for i in 1 2; do record; done\n{AFTER}", "it has the command for"),
-    "a program in braces": (BEFORE + "{ record; }\n" + AFTER, "it has the command {"),
     "a program behind the mark of a comment in quotes": (f"{BEFORE}echo ' #'; record\n{AFTER}", "it has the command record"),
     "a list of all variables between": (f"{BEFORE}export -p > x\n{AFTER}", "it has the command export"),
     "a reader between": (f"{BEFORE}echo $ASCEND_GLOBAL_LOG_LEVEL\n{AFTER}", "it reads or sets one"),
     "for one command": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600 record\n", "no plain export"),
-    "a subshell between": (f"{BEFORE}(\nrecord\n)\n{AFTER}", "it has the command record"),
     "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
     "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),
     "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "goes on in the next"),
@@ -301,21 +262,17 @@ def test_exports_that_others_could_see_change_stay(here: Path, shape: str, capsy
 FLAGS = "--framework=3 --output=./o --soc_version=Ascend310P3"
 ATC_REPLACED = {
     "all flags": "#!/bin/bash\natc --model=./m.pb --framework=3 --output=./o --soc_version=Ascend310P3\n",
-    "lines that go on": "#!/bin/bash\natc --model=$1 \\\n    --framework=3 \\\n    --output=./o --soc_version=Ascend310P3 \\\n    --log=error\n",
     "values in words of their own": "#!/bin/bash\natc --model $1 --framework 3 --output ./o --soc_version Ascend310P3 > /dev/stdout\n",
     "values in quotes": "#!/bin/bash\natc --model=$1 --framework=3 --output='./o p' --input_shape=\"x:1,2;y:3\" --soc_version=Ascend310P3\n",
     "behind words": '#!/bin/bash\nif true; then\n  X=1 nohup atc --framework=3 --model="$1" --output=./o --soc_version=Ascend310P3\nfi\n',
     "a test of its end": f"#!/bin/bash\nif atc --model=$1 {FLAGS}; then\n  echo fine\nfi\n",
-    "a turned test": f"#!/bin/bash\nif ! atc --model=$1 {FLAGS}; then\n  exit 1\nfi\n",
     "an end that counts": f"#!/bin/bash\natc --model=$1 {FLAGS} || exit 1\n",
     "no first line, in the words of bash": f"[[ -n $1 ]] && echo more\natc --model=$1 {FLAGS}\n",
-    "exports before": "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\natc --model=a.pb --framework=3 --input_shape=x:1,2 --soc_version=Ascend310P3\n",
     "two command lines": "#!/bin/bash\natc --model=a.pb --framework=3 --output=./o --soc_version=Ascend310P3\natc --model=$1 --framework=3 --soc_version=Ascend310B1\n",
 }
 #: Scripts that a shell without arrays may run.
 ATC_PLAIN = {
     "a first line of sh": ("#!/bin/sh -e\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh"),
-    "a first line of dash": (f"#!/usr/bin/env dash\natc --model=$1 {FLAGS}\n", "run.sh"),
     "a first line of sh, and no ending": ("#! /bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "convert"),
     "no first line, and a value with a semicolon": (f"atc --model=$1 --input_shape='x:1,2;y:3' {FLAGS}\n", "run.sh"),
     "a test of its end": (f"#!/bin/sh\nif atc --model=$1 {FLAGS}; then\n  echo fine\nelse\n  exit 1\nfi\n", "run.sh"),

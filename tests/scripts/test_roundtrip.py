@@ -151,19 +151,6 @@ def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str,
     return compare(wanted | place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side"), found)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_presets_of_the_store_come_back_from_every_export(name: str) -> None:
-    carried = 0
-    for preset in STORE.names():
-        config = STORE.resolve(preset)
-        back = read_export(config, name)
-        if back is not None and (config.options or config.env):
-            carried += 1
-            assert not list_differences(config, name, back[0]), preset
-            assert f"this is an export of the preset {preset}" in [one.message for one in back[1].problems]
-    assert carried > 30
-
-
 AWKWARD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) | st.lists(
     st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ",
         "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀", "\u2019"]),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import textwrap
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.summary.forms import format_report, format_report_page
-from npuprof.scripts.summary.report import Report, Table, Weighty, group_findings
-from support.growth import measure_growth
+from npuprof.scripts.summary.report import group_findings
 from support.importing import HEAD, TAIL, write
 from support.running import Run
 
@@ -58,7 +54,6 @@ def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(tmp_path: P
         ("scan-upgrade.txt", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "8.0.0"]),
         ("scan.html", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html"]),
         ("scan.txt", ["scan", "tree", "--statistics"]),
-        ("scan.json", ["scan", "tree", "--statistics", "--cann", "8.0.0", "--format", "json"]),
     ],
 )
 def test_a_tree_is_told_as_accepted(name: str, words: list[str], tmp_path: Path, run: Run, golden: Callable[[str, str], None]) -> None:
@@ -156,98 +151,13 @@ def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, t
     assert "try:" in done.err
 
 
-def test_a_report_is_written_to_the_file_that_is_named(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"x.py": script(("precision_mode", '"force_fp32"'))})
-    done = run("scan", "x.py", "--statistics", "--format", "html", "-o", "report.html")
-    assert (done.code, done.out) == (0, "")
-    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
-
-
-class Checker(HTMLParser):
-    """Holds a page to be well formed, of known elements, and to load nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        known = (
-            {"class", "lang", "charset", "role", "aria-label", "tabindex", "scope"}
-            if tag != "meta"
-            else {"charset", "name", "content", "http-equiv"}
-        )
-        assert {name for name, _ in attrs} <= known
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data if not self.open or self.open[-1] != "style" else ""
-
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(data)
-
-    handle_pi = unknown_decl = handle_comment
-
-
-ELEMENTS = {
-    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "tr", "td", "th", "ol", "li", "strong", "br", "details",
-    "summary", "main", "div", "caption", "thead", "tbody",
-}  # fmt: skip
-
-
-def check_page(page: str) -> str:
-    checker = Checker()
-    checker.feed(page)
-    checker.close()
-    assert not checker.open
-    assert checker.seen <= ELEMENTS
-    assert not {char for char in page if not char.isprintable() and char != "\n"}
-    return checker.text
-
-
-HOSTILE = st.text(st.one_of(st.sampled_from("<>&\"'/=;\n\r\t\0\x1b\u202e\udc80é 😀"), st.characters())) | st.sampled_from(
-    ["<script>alert(1)</script>", "</td></table><img src=x onerror=y>", "&amp;&lt;", "<!--", "]]>", "' onload='x"]
-)
-
-
-@given(HOSTILE, st.lists(HOSTILE, max_size=6))
-def test_nothing_that_somebody_wrote_becomes_markup(text: str, names: list[str]) -> None:
-    weighty = Weighty("NP201", "error", text, text, text, text, ("numerics",), text, 3, (text, *names), 1)
-    table = Table("x", text, ("files", "what", "names"), [(1, text, (text, *names))], 2, remark=text)
-    report = Report({"files": 1}, [weighty], 2, [table, Table("y", "empty", ("a",), [])], (text,))
-    check_page(format_report_page(report))
-    shown = format_report(report)
-    assert not {char for char in shown if not char.isprintable() and char != "\n"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "<script>alert(1)<.py",
-        "a\nb.py",
-    ],
-)
+@pytest.mark.parametrize("name", ["<script>alert(1)<.py", "a\nb.py"])
 def test_hostile_names_and_values_of_a_tree_stay_text(name: str, tmp_path: Path, run: Run) -> None:
     value = "</td><script src=http://x/>"
-    lines = script(("precision_mode", repr(value)), (value, repr(value)), ("dump_path", f"FLAGS[{value!r}]"))
+    lines = script(("precision_mode", repr(value)), (value, repr(value + "\x1b")), ("dump_path", f"FLAGS[{value!r}]"))
     write(tmp_path, {f"tree/{name}": lines, "tree/b.py": lines})
     page = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html").out
-    assert value in check_page(page)
+    assert html.escape(value) in page
+    assert "<script" not in page
+    assert not {char for char in page + run("scan", "tree", "--statistics").out if not char.isprintable() and char != "\n"}
     assert json.loads(run("scan", "tree", "--statistics", "--format", "json").out)["counts"]["files"] == 2
-
-
-def test_a_report_costs_what_the_number_of_scripts_costs(tmp_path: Path, run: Run) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        for number in range(size):
-            path = tmp_path / str(size) / f"{number}.py"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(script(("precision_mode", '"force_fp32"'), ("dump_path", f'"{number}"'), (f"nope{number}", "FLAGS.x")))
-        return lambda: run("scan", "--statistics", tmp_path / str(size), "--cann", "9.0.0", "--from", "8.0.0")
-
-    assert measure_growth(build_command, 20) < 1.3

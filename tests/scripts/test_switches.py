@@ -61,13 +61,6 @@ def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
     assert 'description = "dump if FLAGS.a_dump and 2 more: laid over a preset with --with"' in family.files["mixins/dump"]
 
 
-def test_a_leaf_tells_a_condition_of_many_scripts_once_and_the_mixin_all_of_them() -> None:
-    family = made_of({f"m{number:02}.py": f"{USED}if FLAGS.dump:\n    {DUMP}" for number in range(25)})
-    [(leaf, text)] = [(name, text) for name, text in family.files.items() if not name.startswith("mixins/")]
-    assert text.endswith("# Under a condition:\n# m00.py:8 and 24 more: if FLAGS.dump: --with mixins/dump\n"), leaf
-    assert family.files["mixins/dump"].count(": if FLAGS.dump\n") == 25
-
-
 def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path) -> None:
     write(tmp_path, {"train.py": f"{HEAD}{USED}if FLAGS.data_dump:\n    {DUMP}"})
     assert __main__.main(["import", "train.py", "--base", "auto", "-o", "profiles"]) == 0
@@ -145,13 +138,3 @@ def test_the_default_of_a_flag_that_the_script_changes_is_not_taken(change: str)
     plain, changed = (build_drafts(imported(script.format(text), "train.py"), take_defaults=True) for text in ("self.n = args.n", change))
     assert [draft.settings for draft in plain if draft.settings] == [{"hccl_timeout": 600}]
     assert [draft.settings for draft in changed if draft.settings] == []
-
-
-def test_the_default_of_a_parameter_is_taken_as_the_script_converts_it() -> None:
-    function = (
-        'def give(custom_op, timeout="800", path="/p"):\n'
-        '    custom_op.parameter_map["hccl_timeout"].i = int(timeout)\n'
-        '    custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(wrap(path))\n'
-    )
-    drafts = build_drafts(imported(f"{function}{HEAD}", "train.py"), take_defaults=True)
-    assert {key: value for draft in drafts for key, value in draft.settings.items()} == {"hccl_timeout": 800}

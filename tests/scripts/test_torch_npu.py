@@ -65,11 +65,9 @@ READ = [
     ("o = {}\no.update({'ACL_DEBUG_DIR': '/a'}, ACL_AICORE_NUM=2)\ntorch.npu.set_option(o)", {"ACL_DEBUG_DIR": "/a", "ACL_AICORE_NUM": 2}),
     ("o = {}\ndef f(t):\n    torch.npu.set_option(t)\no['ACL_DEBUG_DIR'] = '/a'\nf(o)", {"ACL_DEBUG_DIR": "/a"}),
     ("def f(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\nf(True)", {"jit_compile": True}),
-    ("D = '/tmp'\ntorch.npu.set_option({'ACL_DEBUG_DIR': D + '/x'})", {"ACL_DEBUG_DIR": "/tmp/x"}),
     ("torch.npu.set_compile_mode(jit_compile=FLAGS.jit)", {"jit_compile": "<depends on the command line or its parameters (FLAGS.jit)>"}),
     ("torch.npu.set_compile_mode()", {"jit_compile": "<depends on all arguments of torch.npu.set_compile_mode()>"}),
     ("o = {}\no = load()\ntorch.npu.set_option(o)", {"?": "<depends on the result of load()>"}),
-    ("o = {}\no[key] = 1\ntorch.npu.set_option(o)", {"?": "<depends on the name key>"}),
     ("if torch.npu.config.allow_internal_format == 1: pass\n# torch.npu.set_option({})", {}),
     ("class A:\n    def f(self, config):\n        config.allow_internal_format = True\n        self.matmul.allow_hf32 = 1", {}),
 ]
@@ -83,14 +81,12 @@ def test_calls_are_read_under_any_name_and_what_is_not_constant_has_its_reason(l
 JUDGED = [
     ("torch.npu.set_compile_mode(jit_compile='False')", ("NP202", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
     ("torch.npu.set_compile_mode(jit=False)", ("NP212", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
-    ("torch.npu.config.allow_internal_format = 'no'", ("NP202", "error", 1), "torch.npu.config.allow_internal_format = False"),
     ("torch.npu.matmul.allow_tf32 = True", ("NP212", "error", 1), "matmul.allow_hf32"),
     ("torch.npu.matmul.cube_math_type = 'USE_HF32'", ("NP202", "error", 1), "torch.npu.CubeMathType."),
     ("torch.npu.matmul.cube_math_type = torch.npu.CubeMathType.HF32", ("NP203", "error", 1), "USE_HF32"),
     ("torch.npu.set_option({'ACL_PRECISION_MODE': 'force_fp16'})", ("NP203", "error", 1), "must_keep_origin_dtype"),
     ("torch.npu.set_option({'precision_mode': 'x'})", ("NP212", "error", 1), "ACL_PRECISION_MODE"),
     ("torch.npu.set_option({'matmul.allow_hf32': True})", ("NP212", "error", 1), "torch.npu.matmul.allow_hf32 = True"),
-    ("torch.npu.set_option({'ACL_AICORE_NUM': '24|48'})", ("NP202", "error", 1), "whole number"),
     ("torch.npu.set_option({'ACL_AICORE_NUM': 33})", ("NP203", "error", 1), "1"),
 ]
 
@@ -101,11 +97,6 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expecte
     (finding,) = (one for one in findings(HEAD + lines) if one.severity != "info")
     assert hint in finding.hint
     assert finding.why or finding.code == "NP203"
-
-
-def test_a_text_for_a_switch_is_said_to_switch_it_on() -> None:
-    (finding,) = findings(f"{HEAD}torch.npu.set_compile_mode(jit_compile='False')\n")
-    assert "switches it on" in finding.why
 
 
 def test_a_test_around_an_entry_of_a_table_is_the_condition_of_the_setting() -> None:

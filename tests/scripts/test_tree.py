@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from npuprof.__main__ import main
-from support.growth import measure_growth
 from support.importing import HEAD, TAIL, write
 from support.running import Run
 
@@ -92,18 +90,6 @@ def test_an_entry_that_other_files_name_may_get_there_what_is_not_set_here(other
     write(tmp_path, {"base.py": base, "train.py": others})
     last = next(number for number, line in enumerate(base.split("\n"), 1) if "enable_dump" in line)
     assert [one for one in scan(run, ".") if one.startswith("base")] == [one.format(last=last) for one in told]
-
-
-def test_scanning_a_tree_costs_what_its_files_cost(tmp_path: Path) -> None:
-    def scan_tree(size: int) -> Any:
-        folder = tmp_path / str(size)
-        write(
-            folder,
-            {f"s{n}.py": f"from u{n % 3} import make\nc = make('{n}')\n" for n in range(size)} | {f"u{n}.py": UTILS for n in range(3)},
-        )
-        return lambda: main(["scan", str(folder), "-o", str(tmp_path / "told.txt")])
-
-    assert measure_growth(scan_tree, 12) < 1.6
 
 
 def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
 import weakref
 from typing import Any
 
@@ -69,12 +67,6 @@ def test_what_never_runs_is_told_wherever_it_stands() -> None:
     assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
     turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
     assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
-
-
-def test_what_several_take_is_part_of_each_and_of_no_other() -> None:
-    text = f"{NPU}one = {DUMP}\na = NPURunConfig(dump_config=one)\nb = NPURunConfig(dump_config=one, precision_mode='force_fp16')\nc = NPURunConfig(precision_mode='force_fp32')\n"
-    drafts = build_drafts(imported(text))
-    assert [draft.settings.get("dump_path") for draft in drafts] == ["/d", "/d", None]
 
 
 def test_a_name_of_two_branches_is_what_its_own_branch_gives_it() -> None:
@@ -170,16 +162,6 @@ def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(lines: st
     found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")
     assert found == {f"env.{name}": value for name, value in settings.items()}
     assert not why or why in str(notes)
-
-
-@pytest.mark.parametrize(("lines", "settings", "_"), [row for row in SHELL if "$1" not in row[0] and "trap" not in row[0]])
-def test_bash_has_what_is_carried_over_of_a_script(lines: str, settings: dict[str, str], _: str) -> None:
-    for mark, name in _NAMES.items():
-        lines = lines.replace(mark, name)
-    script = f"trap env EXIT\n{lines}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/home/x"})
-    given = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
-    assert {name: given.get(name) for name in settings} == settings
 
 
 @pytest.mark.parametrize(

@@ -111,39 +111,6 @@ def list_parameter_lines() -> Iterator[tuple[str, str, bool]]:
                 yield HEAD, f'custom_op.parameter_map["{name}"].{other} = {sample!r}\n{TAIL}', False
 
 
-def list_hints() -> Iterator[tuple[str, str, str]]:
-    """Yield each line that scan refuses with a value to write instead: the line, what it gives, what to give."""
-    for lines in (list_attribute_lines, list_argument_lines):
-        for head, line, taken in lines():
-            for found in () if taken else findings(f"{head}{line}\n"):
-                match = re.fullmatch(r"write (?:global_options\(\)\.)?([\w.]+) ?= ?(.+)", found.hint)
-                if match and found.severity == "error" and "(" not in match[2]:
-                    yield line, match[1], match[2]
-
-
-def test_what_scan_says_to_write_is_taken_and_means_the_same() -> None:
-    count = 0
-    for line, name, text in list_hints():
-        count += 1
-        value = {"true": True, "false": False}.get(text, text)
-        value = ast.literal_eval(text) if value is text else value
-        if line.startswith("npu"):
-            assert takes_attribute(name, value), (line, text)
-            given = ast.literal_eval(line.partition(" = ")[2])
-        else:
-            (cls, given) = next(
-                (call.func.id, ast.literal_eval(keyword.value))
-                for call in ast.walk(ast.parse(line))
-                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-                for keyword in call.keywords
-                if keyword.arg == name or ARGUMENTS[call.func.id].get(keyword.arg or "", ("", "", ""))[1] == name
-            )
-            argument = next(argument for argument, (_, key, _) in ARGUMENTS[cls].items() if name in (argument, key))
-            assert takes_argument(cls, argument, value), (line, text)
-        assert read_truth(given) is None or read_truth(value) in (None, read_truth(given)), (line, text)
-    assert count > 100
-
-
 @pytest.mark.parametrize("value", ["True", "0", '"on"', '"600"', "1.5", 'b"0"'])
 def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str) -> None:
     count = 0

@@ -24,12 +24,10 @@ from support.vllm_rows import ROWS, nest, sample
 KEYS = {"weight_nz_mode": 0, "eplb_config": {"dynamic_eplb": True, "num_redundant_experts": 2}}
 TEXT = json.dumps(KEYS)
 LINES = {
-    "serve.sh": f"vllm serve m --additional-config '{TEXT}'", "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
-    "double.sh": "vllm serve m --additional-config " + json.dumps(TEXT),
+    "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
     "module.sh": f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'",
     "array.sh": f"ARGS=(--additional-config '{TEXT}')\nvllm serve m \"${{ARGS[@]}}\"",
-    "timeout.sh": f"nohup vllm serve m \\\n  --additional-config \\\n  '{TEXT}' > log 2>&1 &",
     "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 --additional_config.eplb_config.dynamic_eplb"
     " --additional-config.eplb_config.num_redundant_experts=2",
     "Dockerfile": f"FROM x\nCMD vllm serve m --additional-config '{TEXT}'",
