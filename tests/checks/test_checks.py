@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import npuprof
@@ -90,38 +87,11 @@ def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path:
     assert [str(finding) for finding in good if finding.severity == "error"] == [], "the good example has other errors"
 
 
-def test_no_finding_repeats_the_severity_of_its_page() -> None:
-    judged = 0
-    for path in sorted((REPOSITORY / "npuprof").rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Name)
-                and call.func.id in ("Finding", "Fault")
-                and len(call.args) > 1
-            ):
-                code, second = (getattr(arg, "value", None) for arg in call.args[:2])
-                said = [word.value.value for word in call.keywords if word.arg == "severity" and isinstance(word.value, ast.Constant)]
-                assert second not in SEVERITIES, f"{path}:{call.lineno}: a severity goes last, and only where the page says another"
-                assert code not in PAGES or said != [PAGES[code].severity], f"{path}:{call.lineno}: the page of {code} says so"
-                if code in PAGES and call.func.id == "Finding" and all(word.arg != "severity" for word in call.keywords):
-                    assert PAGES[code].severity == "error", f"{path}:{call.lineno}: build_finding takes it from the page of {code}"
-                    judged += 1
-    assert judged > 350
-
-
 def test_a_finding_is_as_severe_as_its_page_unless_it_says_so() -> None:
     assert [catalog.build_finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
     assert catalog.build_finding("NP201", "", severity="info").severity == "info"
     assert Finding("NP201", "")._replace(severity="info") == Finding("NP201", "", severity="info") != Finding("NP201", "")
     assert Finding("TEAM-1", "").severity == "error"
-
-
-def test_below_the_catalogue_every_finding_is_an_error() -> None:
-    assert {PAGES[code].severity for code in used_in("document/*.py")} == {"error"}
-    program = "from npuprof.document import parse_document\ntry: parse_document('a', 'a', '[')\nexcept Exception as error: print(error)"
-    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=True)
-    assert "error NP001" in done.stdout
 
 
 def test_no_code_names_two_rules() -> None:
@@ -151,41 +121,22 @@ def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | N
     assert judged >= 17
 
 
-# -- what no text can show ----------------------------------------------------------------------------------------
-
-
-def test_bytes_that_are_no_utf8_are_placed(tmp_path: Path) -> None:
-    build_store(
-        tmp_path, {"a": "# ä\n[options]\nx = 'ä'\n".encode("latin-1").replace(b"# \xe4", "# ä".encode()), "b": "x".encode("utf-16")}
-    )
-    found = run(tmp_path, {}, {})
-    assert [(finding.code, finding.line, finding.column) for finding in found] == [("NP002", 3, 6), ("NP002", 1, 1)]
-
-
-def test_a_link_out_of_the_store_is_refused_and_one_inside_is_fine(tmp_path: Path) -> None:
-    (tmp_path / "outside.toml").write_text("[options]\nhcom_parallel = true\n")
-    folder = build_store(tmp_path / "profiles", {"a": "[options]\nhcom_parallel = true\n"})
-    os.symlink(tmp_path / "outside.toml", folder / "b.toml")
-    os.symlink("a.toml", folder / "c.toml")
-    assert [(finding.code, finding.profiles) for finding in run(folder, {}, {})] == [("NP005", ("b",))]
-
-
 # -- the adapter's own behaviour ----------------------------------------------------------------------------------
 
 
+LOUDNESS = {"error": 2, "warning": 1, "info": 0}
+
+
 @pytest.mark.parametrize("name", catalog.record_names())
-@examples(20)
+@examples(8)
 @given(st.data())
 def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
     option = catalog.find_option(name)
     assert option is not None
     value = data.draw(adapter.values(option))
     fate = adapter.alone(name, value)
-    loud = [finding for finding in found_for(name, value) if finding.severity != "info"]
-    if fate is adapter.REFUSED:
-        assert any(finding.severity == "error" for finding in loud), f"{name} = {value!r} kills the job, and nothing says so"
-    elif fate is adapter.CHANGED:
-        assert loud, f"{name} = {value!r} is read as something else, and nothing says so"
+    loudest = max(LOUDNESS[finding.severity] for finding in (*found_for(name, value), Finding("", "", severity="info")))
+    assert loudest >= {adapter.REFUSED: 2, adapter.CHANGED: 1, adapter.TAKEN: 0}[fate], f"{name} = {value!r} is {fate}, and nothing says so"
 
 
 def found_for(name: str, value: Any) -> list[Finding]:
@@ -202,9 +153,8 @@ def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
 @given(adapter.combinations())
 def test_what_the_adapter_refuses_together_is_found(chosen: dict[str, Any]) -> None:
     reason = adapter.together(chosen)
-    if reason is not None:
-        found = [finding for finding in checks.check_config(options(**chosen)) if finding.severity == "error"]
-        assert found, f"{chosen}: {reason}"
+    assume(reason is not None)
+    assert "error" in [finding.severity for finding in checks.check_config(options(**chosen))], f"{chosen}: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -336,11 +286,6 @@ def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path)
     assert (finding.code, finding.profiles) == ("NP201", ("base", "a", "b"))
     assert finding.hint == "did you mean 'hcom_parallel'?"
     assert (finding.line, finding.column) == (2, 1)
-
-
-def test_a_fault_in_a_list_element_is_placed_at_the_element() -> None:
-    (finding,) = findings('[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = [ 1,\n  "9-3" ]\n')
-    assert (finding.code, finding.line, finding.column, finding.key) == ("NP204", 5, 3, "dump_step[1]")
 
 
 @pytest.mark.parametrize("value", ['"fast|step"', '"fast1|loss"', '"fast|loss|"', '["fast", "step"]'])

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-import tomllib
-from collections.abc import Iterator
-from itertools import product as combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +9,10 @@ import pytest
 
 import npuprof
 from npuprof import checks
-from npuprof.catalog import pages, products, releases
-from npuprof.document import parse_document
-from npuprof.document.profile import Profile
-from npuprof.model import SCENARIOS, Context, NpuprofError
-from npuprof.resolve import Resolver, contexts
-from support.building import build_store, config, findings, toml
+from npuprof.model import Context, NpuprofError
+from npuprof.resolve import contexts
+from support.building import build_store, config, findings
 
-SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "30")))
 A2, A3 = "atlas-a2", "atlas-a3"
 
 # -- the forms that a clash takes -----------------------------------------------------------------------------------
@@ -141,110 +132,6 @@ def test_a_lock_holds_in_every_context(tmp_path: Path) -> None:
     assert [(finding.code, finding.message.rpartition(" on ")[2], str(finding.origin).rpartition("/")[2]) for finding in found] == [
         ("NP105", A3, "leaf.toml:5")
     ]
-
-
-# -- against every single context ------------------------------------------------------------------------------------
-
-#: The examples of the rules that take one preset: what breaks them, and what is next to that.
-EXAMPLES = [
-    [*page.bad.values(), *page.good.values()]
-    for code, page in pages.load_pages().items()
-    if code.startswith("NP3") and len(page.bad) == len(page.good) == 1
-]
-MATCHES = {
-    "product": [A2, A3, "atlas-training", "atlas-a2-training"], "cann": ["<8.0", ">=8.0", ">=8.0,<9.0", ">=9.0", "8.5.0"],
-    "target": ["session", "keras", "estimator"], "scenario": list(SCENARIOS[:2]),
-}  # fmt: skip
-
-
-def write_preset(dice: random.Random) -> str:
-    """Return what one or two rules forbid, strewn over the values and the overrides of a preset."""
-    settings: list[tuple[str, str, Any]] = []
-    for texts in dice.sample(EXAMPLES, dice.choice([1, 2])):
-        for text in dice.sample(texts, dice.choice([1, 2])):
-            for section, block in tomllib.loads(text).items():
-                if section in ("options", "env", "estimator", "atc"):
-                    settings += [(section, name, value) for name, value in block.items()]
-    document: dict[str, Any] = {"profile": {}}
-    claims = {
-        "products": dice.sample(MATCHES["product"][:3], dice.choice([1, 2])), "cann": dice.choice(MATCHES["cann"][1:3]),
-        "scenario": dice.choice(MATCHES["scenario"]),
-    }  # fmt: skip
-    document["profile"] |= {name: value for name, value in claims.items() if dice.random() < 0.7}
-    blocks = [{"match": {word: dice.choice(MATCHES[word]) for word in dice.sample([*MATCHES], dice.choice([1, 1, 2]))}} for _ in range(3)]
-    for section, name, value in settings:
-        place: Any = dice.choice([document, *blocks])
-        place.setdefault(section, {})[name] = value
-    for block in blocks:
-        if dice.random() < 0.2 and (there := [name for section, name, _ in settings if section == "options"]):
-            block["unset"] = [dice.choice(there)]
-    document["override"] = blocks
-    return toml(document)
-
-
-def list_single_contexts(whole: Any) -> Iterator[tuple[Context, str | None]]:
-    """Yield each product, release, target and scenario that a preset is for, or that its overrides name where it does not say."""
-    overrides = [override for profile in whole.lineage for override in profile.overrides]
-
-    def named(word: str) -> list[str]:
-        return [text for override in overrides for text in override.match.get(word, ())]
-
-    families: list[str | None] = [None]
-    for name in [*products.product_names()]:
-        meant = any(products.is_product_covered(claim, name) for claim in whole.products) if whole.products else True
-        if meant and (name in whole.products or name in named("product")):
-            families.append(name)
-    spans: list[str | None] = [None]
-    if whole.cann:
-        spans += releases.find_releases_in_range(whole.cann) or ()
-    elif named("cann"):
-        wanted = [set(releases.find_releases_in_range(spec) or ()) for spec in named("cann")]
-        newest = {tuple(name in span for span in wanted): name for name in releases.load_releases()}
-        spans += [name for mark, name in newest.items() if any(mark)]
-    for family, release, target in combinations(families, spans, [None, *dict.fromkeys(named("target"))]):
-        for scenario in [whole.scenario] if whole.scenario else [None, *dict.fromkeys(named("scenario"))]:
-            yield Context(release, family, target), scenario
-
-
-def find_nothing(reference: str, *_: object) -> Profile:
-    raise AssertionError(reference)
-
-
-def judge_singly(text: str) -> set[tuple[str, str]]:
-    """Return code and key of what is wrong with the settings of a preset in any context, judged as a preset without overrides."""
-    whole, found = config(text), set()
-    document = tomllib.loads(text)
-    for context, scenario in list_single_contexts(whole):
-        profile = {**document.get("profile", {}), **({"scenario": scenario} if scenario else {})}
-        there = Resolver(find_nothing, context).resolve_profile(Profile(parse_document("x", "x", toml({**document, "profile": profile}))))
-        narrowed = {name: value for name, value in profile.items() if name not in ("products", "cann")}
-        if context.product:
-            narrowed["products"] = [context.product]
-        if context.cann:
-            narrowed["cann"] = context.cann
-        sections = {section: dict(there.section(section)) for section in ("options", "env", "estimator", "atc")}
-        for finding in checks.check_config(config(toml({"profile": narrowed, **sections})), notes=False):
-            found.add((finding.code, finding.message))
-    return {(code, message) for code, message in found if code.startswith("NP3")}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_found_is_what_is_wrong_in_some_single_context(seed: int) -> None:
-    dice = random.Random(seed)
-    for _ in range(5):
-        text = write_preset(dice)
-        try:
-            found = findings(text)
-        except NpuprofError:
-            continue
-        expected = judge_singly(text)
-        rules = [finding for finding in found if finding.code.startswith("NP3") and finding.severity != "info"]
-        missed = {code for code, _ in expected} - {finding.code for finding in rules}
-        # What a preset is not said to be for, and overrides name, counts only where they decide.
-        profile = tomllib.loads(text).get("profile", {})
-        assert not missed or not {"products", "cann", "scenario"}.issubset(profile), text
-        for finding in rules:
-            assert any(finding.code == code and finding.message.startswith(said.split(" on ")[0]) for code, said in expected), text
 
 
 # -- the chip of a conversion decides for which product the rest is judged ---------------------------------------------

@@ -14,7 +14,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context
 from npuprof.resolve import Resolver
-from support.building import findings, toml
+from support.building import toml
 
 SHAPE = {"input_shape": "a:-1,2"}
 
@@ -128,20 +128,6 @@ def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() ->
         assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
 
 
-def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
-    pairs = flags.list_flag_reads()
-    assert frozenset(("precision_mode", "precision_mode_v2")) in pairs
-    assert frozenset(("atc.dynamic_batch_size", "atc.dynamic_image_size")) in pairs
-    assert frozenset(("external_weight", "atc.external_weight")) in pairs
-    assert frozenset(("atc.deterministic_level", "deterministic", "atc.deterministic")) in pairs
-
-
-def test_a_wrong_shape_beside_a_flag_that_counts_it_is_told_once() -> None:
-    for shape in ("[1, 2]", "{ a = 1 }", "{ a = [[]] }", "3"):
-        text = f'[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = {shape}\n[atc]\ndynamic_batch_size = "1,2"\n'
-        assert {finding.code for finding in findings(text)} & {"NP202", "NP204"}, shape
-
-
 @pytest.mark.parametrize(
     ("key", "value", "scenario", "target", "doubted"),
     [
@@ -173,4 +159,4 @@ def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag(
                 config = npuprof.loads(toml({"profile": {"scenario": "offline-inference"}, "options": {option.name: value}}))
                 found.append((option.name, value))
                 assert [one for one in npuprof.check(config) if one.severity == "error" and one.key == option.name], (option.name, value)
-    assert found
+    assert len(found) > 1

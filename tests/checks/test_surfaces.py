@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import npuprof
-from npuprof import catalog
-from npuprof.catalog import releases
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.store import spec
-from support.building import REPOSITORY, build_store, findings
+from support.building import findings
+from support.running import Run, Store
 
 TF2 = "global-options"
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
@@ -72,27 +67,11 @@ def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more:
     assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
-def test_each_release_of_each_option_is_known_for_tf_2() -> None:
-    known = releases.load_releases()
-    apart = 0
-    for name in catalog.record_names():
-        option = catalog.find_option(name)
-        assert option is not None
-        states = option.surface_states.get("global_options", option.states)
-        assert len(states) == len(known)
-        assert "global_options" in option.spelling or not option.surface_states
-        if "global_options" in option.spelling:
-            assert states[: known.index("5.0.2")] == "...", "there was no TF 2 adapter"
-            apart += sum(mine == "Y" and theirs == "." for mine, theirs in zip(option.states, states, strict=True))
-    assert apart == 118
-
-
 @pytest.mark.parametrize(("release", "code"), [("6.0.RC1", 2), ("6.0.1", 0)])
-def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code: int, tmp_path: Path) -> None:
-    build_store(tmp_path, {"it": "[options]\natomic_clean_policy = 1\n"})
-    words = ["render", "it", "--to", TF2, "--cann", release, "--store", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-m", "npuprof", *words], capture_output=True, text=True, cwd=REPOSITORY, check=False)
-    assert (done.returncode, "NP404" in done.stderr) == (code, code == 2)
+def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code: int, store: Store, run: Run) -> None:
+    store({"it": "[options]\natomic_clean_policy = 1\n"})
+    done = run("render", "it", "--to", TF2, "--cann", release)
+    assert (done.code, "NP404" in done.err) == (code, code == 2)
 
 
 @pytest.mark.parametrize(
