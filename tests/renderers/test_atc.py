@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, renderers
-from support.building import config, render_unchecked, toml
+from npuprof import renderers
+from support.building import config, examples, render_unchecked, toml
 from support.running import Run, Store
 
 BASE = {"model": "/m.pb", "framework": 3, "output": "/o", "soc_version": "Ascend910B2"}
@@ -77,20 +77,7 @@ def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: di
         assert len(words) == 5
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.record_names() if (o := catalog.find_option(name)) and "atc" in o.spelling])
-def test_each_flag_an_option_is_spelled_with_exists(name: str) -> None:
-    option = catalog.find_option(name)
-    assert option is not None
-    flag = catalog.find_flag(option.spelling["atc"].removeprefix("--"))
-    assert flag is not None
-    assert flag.twin == name
-    if flag.choices and option.choices:
-        written = option.surface_values.get(
-            "atc", {str(choice): str(choice) for choice in option.choices if str(choice) not in option.doubtful_values}
-        )
-        assert set(map(str, written.values())) <= set(map(str, flag.choices))
-
-
+@examples(20)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
 def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[str]], text: str) -> None:
     preset = config(toml({"options": {"debug_dir": text}, "atc": {"log": text}}))

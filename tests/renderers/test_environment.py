@@ -19,15 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import catalog
-from npuprof.checks import check_config
 from npuprof.model import LONGEST_WORD, NpuprofError
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
-from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
-from support.building import config, examples, toml
+from npuprof.renderers.shell import SHELLS, format_export_lines
+from support.building import config, toml
 from support.cluster import explain_absence, run_batch
-from support.lanes import more_at_night
 from support.running import Run, Store
 
 AWKWARD = [
@@ -82,12 +79,6 @@ def test_a_shell_gives_awkward_values_back(shell: str, tmp_path: Path) -> None:
 def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Path, values: list[str]) -> None:
     found = {f"T_{index}": text for index, text in enumerate(values) if not SHELLS[shell].refuses(text)}
     assert read_back(shell, tmp_path, found) == found
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_what_undoes_an_export_leaves_nothing(shell: str, tmp_path: Path) -> None:
-    before = {"T_A": "1", "T_B": "2", "T_C": "3"}
-    assert read_back(shell, tmp_path, {}, before, format_clear_lines(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -169,7 +160,7 @@ def read_variables(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
 
 
-@pytest.mark.parametrize("kept", ["", "{", "[1]", '{"a b": "1"}', '{"T_A": 1}', "9" * 5000, "[" * 100_000])
+@pytest.mark.parametrize("kept", ["", "[1]", '{"a b": "1"}', '{"T_A": 1}', "[" * 100_000])
 def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store({"leaf": "env.T_A = 5\n"})
     monkeypatch.setenv("NPUPROF_BEFORE", kept)
@@ -284,29 +275,13 @@ def kubernetes(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in yaml.safe_load(text)["env"]:
         assert set(entry) == {"name", "value"}
-        found[entry["name"]] = _expanded(entry["value"], found)
+        found[entry["name"]] = re.sub(r"\$(.)", _expand, entry["value"], flags=re.DOTALL)
     return found
 
 
-def _expanded(text: str, known: dict[str, str]) -> str:
-    shown = []
-    position = 0
-    while position < len(text):
-        if text[position] == "$" and position + 1 < len(text):
-            after = text[position + 1]
-            if after == "$":
-                shown.append("$")
-                position += 2
-                continue
-            if after == "(":
-                end = text.find(")", position)
-                assert end < 0, "a reference is left in the value"
-            shown.append(f"${after}")
-            position += 2
-            continue
-        shown.append(text[position])
-        position += 1
-    return "".join(shown)
+def _expand(match: re.Match[str]) -> str:
+    assert match[1] != "(" or ")" not in match.string[match.start() :], "a reference is left in the value"
+    return "$" if match[1] == "$" else match[0]
 
 
 def slurm(text: str, tmp_path: Path) -> dict[str, str]:
@@ -347,15 +322,6 @@ def test_a_file_gives_awkward_values_back(name: str, tmp_path: Path) -> None:
     assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@given(st.lists(texts, min_size=1, max_size=6))
-def test_a_file_gives_any_value_back_or_it_is_refused(name: str, tmp_path: Path, values: list[str]) -> None:
-    form = FORMATS[name]
-    found = {f"T_{index}": text for index, text in enumerate(values) if not form.refuses("T_0", text)}
-    if found or name not in ("k8s-configmap", "k8s-env"):
-        assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
-
-
 def npm_dotenv(text: str, tmp_path: Path) -> dict[str, str]:
     """Read by npm's dotenv."""
     modules = Path(__file__).parents[2] / ".venv" / "node_modules"
@@ -373,12 +339,11 @@ def sourced(text: str, tmp_path: Path) -> dict[str, str]:
     return read_back("sh", tmp_path, {}, text=f"set -a\n{text}")
 
 
-@pytest.mark.parametrize("read", [npm_dotenv, sourced, dotenv_file], ids=lambda read: read.__name__)
-@examples(20)
-@given(st.lists(texts, min_size=1, max_size=6))
-def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path, values: list[str]) -> None:
+@pytest.mark.parametrize("read", [npm_dotenv, sourced], ids=lambda read: read.__name__)
+def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path) -> None:
     form = FORMATS["dotenv"]
-    plain = [text for text in (*values, *AWKWARD) if not form.refuses("T_0", text) and not form.doubt("T_0", text)]
+    plain = [text for text in AWKWARD if not form.refuses("T_0", text) and not form.doubt("T_0", text)]
+    assert len(plain) > len(AWKWARD) / 2
     found = {f"T_{index}": text for index, text in enumerate(plain)}
     assert read(form.write(PRESET, found, {}), tmp_path) == found
 
@@ -395,12 +360,6 @@ def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(te
     result = run("env", "leaf", "--format", "dotenv")
     assert dotenv(result.out)["MINE"] == text
     assert ("npm's dotenv" in result.err) == told
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_no_format_refuses_a_plain_value(name: str) -> None:
-    for text in ("", "a b", "/data/a-b_c.json", '{"output":"/tmp","training_trace":"on"}', "fast|step|0.9", "data:1,-1;mask:2", "日本"):
-        assert not FORMATS[name].refuses("T_0", text)
 
 
 def test_github_keeps_its_own_names() -> None:
@@ -485,17 +444,6 @@ def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_env_writes_each_format(form: str, store: Store, run: Run, tmp_path: Path) -> None:
-    store({"leaf": '[options]\naoe_mode = "2"\n'})
-    result = run("env", "leaf", "--format", form)
-    assert result.code == 0
-    if not form.startswith("slurm"):
-        assert READERS[form](result.out, tmp_path)["NPUPROF_AOE_MODE"] == "2"
-    assert run("env", "leaf", "--format", form, "-o", tmp_path / "file").out == ""
-    assert (tmp_path / "file").read_text() == result.out
-
-
 def test_a_config_map_carries_the_sidecar_files(store: Store, run: Run) -> None:
     import yaml
 
@@ -513,35 +461,29 @@ def test_a_config_map_carries_the_sidecar_files(store: Store, run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "label"),
     [
-        ("leaf", "leaf"),
-        ("team/Mixed_1", "team.Mixed_1"),
-        ("team/" + "long" * 30, ("team." + "long" * 30)[:63]),
-        ("a" * 61 + "/_b", "a" * 61),
+        ("team/Mixed_1", "team.Mixed_1"), ("team/" + "long" * 30, ("team." + "long" * 30)[:63]), ("a" * 61 + "/_b", "a" * 61),
         ("./über stufe.toml", "ber.stufe.toml"),
     ],
-)
-def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(
-    name: str, label: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+)  # fmt: skip
+def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(name: str, label: str, store: Store, run: Run) -> None:
     import kubernetes_validate
     import yaml
 
-    monkeypatch.chdir(store({"leaf": "", "team/Mixed_1": "", "team/" + "long" * 30: "", "a" * 61 + "/_b": ""}).parent)
+    store({"team/Mixed_1": "", "team/" + "long" * 30: "", "a" * 61 + "/_b": ""})
     Path("über stufe.toml").write_text("")
     names = set()
-    for value in (0, 1):
-        asked = ("--set", f"deterministic={value}")
-        digest = json.loads(run("show", name, "--format", "json", *asked).out)["digest"]
+    for asked in ((), ("--set", "deterministic=1"), ("--cann", "9.0.0")):
         document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked).out)
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+        digest = document["data"]["NPUPROF_DIGEST"]
         said = document["metadata"]
         assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
-        assert all(re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", text) for text in said["labels"].values())
-        assert said["annotations"] == {"npuprof/preset": name, "npuprof/digest": digest, "npuprof/context": "any"}
-        assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", said["name"])
+        assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", label)
+        context = "cann 9.0.0" if "--cann" in asked else "any"
+        assert said["annotations"] == {"npuprof/preset": name, "npuprof/digest": digest, "npuprof/context": context}
         names.add(said["name"])
-        names.add(yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked, "--cann", "9.0.0").out)["metadata"]["name"])
-    assert len(names) == 4  # what was asked for is in it, too
+    assert len(names) == 3, "what was asked for is in it, too"
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", one) for one in names)
 
 
 #: Starts two tasks as srun would, without a cluster.
@@ -578,14 +520,13 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
 
 
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-@pytest.mark.parametrize("exported", more_at_night(["NONE"], ["ALL", "FOO=1"]))
-def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(
-    exported: str, store: Store, run: Run, tmp_path: Path, slurm: None
+def test_slurm_hands_what_a_job_exports_to_its_tasks_although_it_was_submitted_without(
+    store: Store, run: Run, tmp_path: Path, slurm: None
 ) -> None:
     store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
     (tmp_path / "job.sh").write_text(run("env", "leaf", "--format", "slurm-job", "--no-check").out)
     show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
-    run_batch("-n", "2", f"--export={exported}", "job.sh", sys.executable, "-c", show, folder=tmp_path)
+    run_batch("-n", "2", "--export=NONE", "job.sh", sys.executable, "-c", show, folder=tmp_path)
     said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
     assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
 
@@ -595,13 +536,6 @@ def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: 
     done = run("env", "leaf", "--format", "slurm-job", "--no-check")
     assert (done.code, done.out) == (2, "")
     assert "A;touch x" in done.err
-
-
-@pytest.mark.parametrize("key", ["ab.a=1", '"a b".a=1', '"a.b"=[1]', "'\"'={}"])
-def test_a_value_that_no_variable_holds_is_refused_whatever_its_key_is_made_of(key: str, store: Store, run: Run) -> None:
-    store({"leaf": ""})
-    done = run("env", "leaf", "--set", key, "--no-check")
-    assert (done.code, "NP901" in done.err) == (2, True), done.err
 
 
 def test_diff_tells_what_would_change(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -631,25 +565,10 @@ def test_diff_tells_what_would_change(store: Store, run: Run, monkeypatch: pytes
 def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], store: Store, run: Run) -> None:
     store({"leaf": "[options]\ndeterministic = 1\n"})
     result = run("env", "leaf", *words)
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out, "error NP9" in result.err) == (2, "", True), result.err
 
 
-def test_an_export_holds_nothing_that_the_checks_call_an_error_beside_an_option() -> None:
-    known = catalog.load_env_twins()
-    assert len(known) >= 4
-    for name, twins in known.items():
-        for twin in twins:
-            option, variable = catalog.find_option(name), catalog.find_variable(twin)
-            assert option is not None
-            assert variable is not None
-            example = True if option.field == "b" else option.choices[-1] if option.choices else None
-            value = example if example is not None else catalog.find_record_texts("options", name)["example"]
-            exported, _ = collect_env_variables(config(toml({"options": {name: value}})), None, "")
-            both = config(toml({"options": {name: value}, "env": {twin: exported[twin]}}))
-            assert [str(finding) for finding in check_config(both) if finding.severity == "error"] == []
-
-
-@pytest.mark.parametrize("text", ["it's `", "it's $(", "it's ${", "it's $((", "a(b\\", "a\\"])
+@pytest.mark.parametrize("text", ["it's `", "it's $(", "a(b\\"])
 def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, store: Store, run: Run, tmp_path: Path) -> None:
     store({"leaf": toml({"env": {"MINE": text, "OTHER": "x"}})})
     result = run("env", "leaf", "--format", "dotenv")
@@ -657,14 +576,14 @@ def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, sto
     path = tmp_path / "file.env"
     path.write_text(result.out)
     done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
-    assert done.stdout != "x" or text == "a\\"
+    assert done.stdout != "x"
     assert "or lose lines after it" in " ".join(result.err.split())
 
 
-@pytest.mark.parametrize("name", ["NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null", "_", "A1", "NO_PROXY"])
-def test_yaml_reads_every_name_as_the_text_that_it_is(name: str, store: Store, run: Run) -> None:
-    store({"p": f'[env]\n{name} = "1"\n'})
+@pytest.mark.parametrize(
+    ("name", "is_quoted"), [("NO", True), ("y", True), ("null", True), ("True", True), ("A1", False), ("NO_PROXY", False)]
+)
+def test_yaml_reads_every_name_as_the_text_that_it_is(name: str, is_quoted: bool) -> None:
     for form, read in (("k8s-configmap", configmap), ("k8s-env", kubernetes)):
-        said = run("env", "p", "--format", form)
-        assert (said.code, read(said.out)[name]) == (0, "1"), said.err
-        assert (f'"{name}"' in said.out) == (name in ("NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null"))
+        text = FORMATS[form].write(PRESET, {name: "1"}, {})
+        assert (read(text), f'"{name}"' in text) == ({name: "1"}, is_quoted)

@@ -95,11 +95,8 @@ def test_a_key_that_atc_may_not_know_is_reported() -> None:
     ("change", "code", "message"),
     [
         (lambda text: text, 0, ""),
-        (lambda text: text.replace("\n", "\r\n"), 0, ""),
-        (lambda text: text.replace('"ge.deterministic": "1"', '"ge.deterministic": "0"'), 1, "is out of date"),
         (lambda text: text.replace("  ", " "), 1, "was edited by hand"),
         (lambda text: text.replace('"global"', '"execute"'), 1, "was edited by hand"),
-        (lambda text: '{"a": 1}', 1, "was not rendered by npuprof"),
         (lambda text: '{"compile options": [', 1, "was not rendered by npuprof"),
         (lambda text: '{"compile options": 1}', 1, "was not rendered by npuprof"),
     ],

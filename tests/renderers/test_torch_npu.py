@@ -16,6 +16,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_toml_value
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script
+from support.building import examples
 from support.torch_parts import WHEEL, fetch_files, run_code
 
 ROWS: dict[str, catalog.Setting] = {
@@ -122,7 +123,7 @@ def sample(name: str, folder: Path) -> list[Any]:
     if name == "set_aoe":
         return [str(folder / "it's here")]
     numbers = {"int": [int(row.minimum or 0), 7], "float": [0.0, 0.5]}
-    return list(row.choices) or {"bool": [True, False], **numbers}.get(row.kind, HOSTILE)
+    return list(row.choices) or {"bool": [True, False], **numbers}.get(row.kind, ["".join(HOSTILE[start::4]) for start in range(4)])
 
 
 def test_the_files_are_those_of_the_wheel_and_refuse_what_torch_npu_refuses(files: Path) -> None:
@@ -136,18 +137,29 @@ def test_the_files_are_those_of_the_wheel_and_refuse_what_torch_npu_refuses(file
     assert misspelt == {"jitCompile": "enable", ("MM_BMM_ND_ENABLE", "flag"): True}
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_every_row_is_received_as_the_preset_has_it_and_imported_as_such(name: str, files: Path, tmp_path: Path) -> None:
-    for value in sample(name, tmp_path):
-        for inline in (False, True):
-            text = npuprof.render(build_config({name: value}), "torch-npu", inline, check=False)
-            assert run_code(files, NAMES, text) == expect({name: value}), text
-            assert read(text) == {name: value}, text
-        by_hand = write_by_hand({name: value})
-        assert run_code(files, NAMES, by_hand) == expect({name: value}), by_hand
-        assert read(by_hand) == {name: value}, by_hand
+def group_rows() -> list[list[str]]:
+    """Return the rows in groups of which none excludes another, or is set by the function of another."""
+    groups: list[list[str]] = []
+    for name, row in ROWS.items():
+        home = f"{name.partition('.')[0]}."
+        group = next((group for group in groups if not any(other in row.conflicts or other.startswith(home) for other in group)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(name)
+    return groups
 
 
+@pytest.mark.parametrize("names", group_rows(), ids=lambda names: names[0])
+def test_every_row_is_received_as_the_preset_has_it_and_imported_as_such(names: list[str], files: Path, tmp_path: Path) -> None:
+    samples = {name: sample(name, tmp_path) for name in names}
+    for place in range(max(map(len, samples.values()))):
+        settings = {name: given[place % len(given)] for name, given in samples.items()}
+        for text in (npuprof.render(build_config(settings), "torch-npu", bool(place % 2), check=False), write_by_hand(settings)):
+            assert run_code(files, NAMES, text) == expect(settings), text
+            assert read(text) == settings, text
+
+
+@examples(20)
 @given(settings=mixes())
 @example(settings={"set_device_limit.cube_num": 12, "set_device_limit.vector_num": 24})
 def test_a_mix_of_settings_is_received_as_the_preset_has_it_and_imported_as_such(settings: dict[str, Any], files: Path) -> None:

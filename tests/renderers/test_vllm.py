@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog
 from npuprof.catalog.releases import find_releases_read
 from support.building import codes, config, texts, toml
 from support.running import Run
@@ -69,20 +68,6 @@ def test_a_preset_takes_each_key_of_vllm_ascend_and_the_file_has_it(name: str) -
     assert codes(toml({"vllm_ascend": nest(name, wrong)})) == ["NP202"]
 
 
-def test_the_table_has_what_the_documentation_lists_and_what_releases_read() -> None:
-    assert len(ROWS) > 130
-    documented = [name for name in ROWS if len(catalog.find_record_texts("vllm_ascend", name)["source"]) > 1]
-    assert len(documented) == 85
-    assert [*ROWS][: len(documented)] == documented
-    for name, row in ROWS.items():
-        readers = find_releases_read(row.since, row.until, "vllm_ascend")
-        assert readers, name
-        assert (row.since or row.until) in ("", readers[0], readers[-1]), name
-        assert not row.replaced_by or any(f"{known}.".startswith(f"{row.replaced_by}.") for known in ROWS), name
-        assert {*row.requires, *row.conflicts} <= set(ROWS), name
-        assert all(catalog.find_variable(key.removeprefix("env.")) for key in row.counterparts), name
-
-
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -127,17 +112,6 @@ def test_the_folder_is_written_checked_and_printed(tmp_path: Path, run: Run) -> 
         assert run(*words, "-o", tmp_path / "out").code == 2
         (tmp_path / "out" / name).write_text(files[name])
     assert run(*words, "--set", "vllm.port=8001", "--check", tmp_path / "out").code == 1
-
-
-def test_a_section_of_another_target_is_named_and_an_error_if_strict(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "mixed.toml").write_text(SERVING + "[options]\nhccl_timeout = 600\n[torch_npu]\njit_compile = false\n")
-    words = ("render", tmp_path / "mixed.toml", "--to", "vllm")
-    assert "[torch_npu] (jit_compile)" in run(*words).err
-    assert "HCCL_TIMEOUT" not in run(*words).out
-    strict = run(*words, "--strict")
-    assert (strict.code, strict.out) == (2, "")
-    assert "NP917" in strict.err
-    assert "render --to vllm" in run("render", tmp_path / "mixed.toml", "--strict").err
 
 
 plain = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | texts
