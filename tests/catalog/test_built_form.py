@@ -21,22 +21,10 @@ def leave_alone(catalogue: Path) -> None:
     """Change nothing."""
 
 
-def leave_old_modules(catalogue: Path) -> None:
-    """Leave what another version has built there, as modules."""
-    shutil.rmtree(catalogue / "_built")
-    build.write_parts(catalogue / "_built")
-
-
 def cut_kept_files(catalogue: Path) -> None:
     """Leave files that a process has not written to the end."""
     for path in (catalogue / "_built").iterdir():
         path.write_bytes(path.read_bytes()[:-10])
-
-
-def fill_kept_files(catalogue: Path) -> None:
-    """Leave files that hold something else."""
-    for path in (catalogue / "_built").iterdir():
-        path.write_bytes(b"\xff" * 100)
 
 
 def refuse_writing(catalogue: Path) -> None:
@@ -45,7 +33,7 @@ def refuse_writing(catalogue: Path) -> None:
     (catalogue / "_built").write_text("")
 
 
-@pytest.mark.parametrize("leave", [leave_alone, leave_old_modules, cut_kept_files, fill_kept_files, refuse_writing])
+@pytest.mark.parametrize("leave", [leave_alone, cut_kept_files, refuse_writing])
 def test_a_checkout_shows_its_records_as_they_are_now(checkout: Checkout, leave: Callable[[Path], None]) -> None:
     assert "a_new_option" not in checkout.run("options")
     leave(checkout.catalogue)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import marshal
 import re
 import tomllib
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog
-from npuprof.catalog import build, condition, find_unit_and_risk, products, releases
+from npuprof.catalog import build, condition, products, releases, written_condition
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.releases import parse_release_version
 from npuprof.catalog.sidecars import SIDECARS
@@ -41,13 +40,6 @@ def toml(name: str) -> dict[str, Any]:
     return tomllib.loads((SOURCE / name).read_text())
 
 
-def test_the_catalogue_is_as_large_as_the_adapter() -> None:
-    assert len(OPTIONS) >= 110
-    assert len([name for name in OPTIONS if option(name).field]) >= 106
-    assert len(catalog.record_names("env")) > 80
-    assert len(catalog.record_names("atc")) > 60
-
-
 def test_every_page_is_listed_and_no_name_stands_twice() -> None:
     assert {path.stem for path in (SOURCE / "options").glob("*.toml")} == set(build.PAGES)
     seen = Counter(name for page in build.PAGES for name in toml(f"options/{page}.toml"))
@@ -59,49 +51,6 @@ def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
     for page in build.PAGES:
         for name, record in toml(f"options/{page}.toml").items():
             assert not dated & record.keys(), f"{name}: it belongs into releases.toml"
-
-
-#: The settings that code is about, room by room: they are counted, read as what they are, or change the text around them.
-NAMED = {
-    "catalog": {
-        *(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config", "fp_point", "bp_point", "input_format",
-        "device_id",
-    },
-    "checks": {
-        "dynamic_dims", "dynamic_node_type", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps",
-        "enable_data_pre_proc",
-    },
-    "commands": {"modify_mixlist"},
-    "edit": {"optypelist_for_implmode", "iterations_per_loop"},
-    "runs": {
-        "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH",
-        "ASCEND_SLOG_PRINT_TO_STDOUT", "CM_CHIEF_DEVICE", "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_WORKER_SIZE", "PROFILING_MODE",
-        "RANK_TABLE_FILE", "TF_CPP_MIN_LOG_LEVEL", "TORCH_NPU_LOGS",
-        "compile_dynamic_mode", "dynamic_dims", "dynamic_graph_execute_mode", "dynamic_input",
-        "env.ASCEND_GLOBAL_LOG_LEVEL", "env.ASCEND_LOG_PRINT_TO_STDOUT", "env.ASCEND_MODULE_LOG_LEVEL", "env.ASCEND_PROCESS_LOG_PATH",
-        "graph_max_parallel_model_num", "graph_run_mode", "input_shape", "iterations_per_loop", "jit_compile", "job", "mix_compile_mode",
-        "shape_generalization_mode",
-    },
-    "renderers": {
-        "experimental_accelerate_train_mode", "iterations_per_loop", "op_select_implmode", "optypelist_for_implmode", "soc_version",
-        "RANK_TABLE_FILE", "atc.model",
-    },
-    "scripts": {
-        "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",
-        "ASCEND_SLOG_PRINT_TO_STDOUT", "atc.output", "atc.model",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("room", sorted(path.parent.name for path in SOURCE.parent.glob("*/__init__.py")))
-def test_code_names_no_option_for_which_a_field_would_do(room: str) -> None:
-    known = {name if section == "options" else f"{section}.{name}" for section, name in ROWS}
-    known |= {name for _, name in ROWS if re.search("[A-Z]|_", name)}
-    for path in (SOURCE.parent / room).rglob("*.py"):
-        if "_built" not in path.parts:
-            tree = ast.parse(path.read_text())
-            words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-            assert words & known <= NAMED.get(room, set()), path
 
 
 #: What a value can be, by section.
@@ -220,7 +169,12 @@ def test_what_an_option_names_on_other_surfaces_exists(name: str) -> None:
     if flag := record.spelling.get("atc"):
         assert flag.startswith("--")
         found = catalog.find_flag(flag[2:])
-        assert found is None or found.twin in ("", name), f"{flag} is the twin of {found.twin}"
+        assert found is not None
+        assert found.twin == name, f"{flag} is the twin of {found.twin}"
+        written = record.surface_values.get(
+            "atc", {value: value for value in map(str, record.choices) if value not in record.doubtful_values}
+        )
+        assert not found.choices or set(map(str, written.values())) <= set(map(str, found.choices))
     for variable in record.env:
         assert catalog.find_variable(variable), f"unknown variable {variable}"
     for twin in catalog.load_env_twins().get(name, ()):
@@ -341,16 +295,6 @@ def test_a_chip_belongs_to_one_family(chip: str, family: str | None) -> None:
 RULES = toml("rules.toml")
 
 
-def known(path: tuple[str, ...]) -> bool:
-    """Return whether a name in a condition stands for something."""
-    if path in (("product",), ("scenario",), ("cann",)):
-        return True
-    if path[0] in ("env", "estimator", "atc"):
-        return len(path) == 2 and SECTIONS[path[0]](path[1]) is not None
-    record = catalog.find_option(path[0])
-    return record is not None and (len(path) == 1 or bool(record.structure))
-
-
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["code"]) for rule in RULES["rule"]])
 def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert re.fullmatch(r"NP3\d{2,3}", rule["code"])
@@ -358,36 +302,11 @@ def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert rule["severity"] in ("error", "warning", "info")
     assert rule["source"]
     assert rule["enforced"] in ("adapter", "estimator", "docs")
-    for condition_text in (rule["when"], rule.get("needs", "true == true")):
-        tree = condition.parse_condition(condition_text)
-        assert [path for path in condition.collect_condition_paths(tree) if not known(path)] == []
-        for word in compared(tree):
-            check_constant(*word)
+    for text in filter(None, (rule["when"], rule.get("needs"))):
+        assert written_condition.find_unknown_names(condition.parse_condition(text)) in ([], ["product"])
     for name in rule["options"]:
         assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
     assert rule["bad"] != rule["good"]
-
-
-def compared(tree: Any) -> list[tuple[tuple[str, ...], Any]]:
-    """Return every name with each constant a condition compares it to."""
-    if tree[0] in ("and", "or", "not"):
-        return [pair for child in tree[1:] for pair in compared(child)]
-    if tree[0] in ("==", "!=", "in", "not in") and tree[1][0] == "value" and tree[2][0] == "const":
-        constants = tree[2][1] if tree[0].endswith("in") else (tree[2][1],)
-        return [(tree[1][1], constant) for constant in constants]
-    return []
-
-
-def check_constant(path: tuple[str, ...], constant: Any) -> None:
-    """Assert that a condition compares a setting to a value it can have."""
-    if path == ("product",):
-        assert constant in FAMILIES
-    elif path == ("scenario",):
-        assert constant in (*SCENARIOS, "none")
-    elif len(path) == 1 and (record := catalog.find_option(path[0])):
-        assert record.field is None or type(constant) is TYPES[record.field], (path, constant)
-        if record.choices:
-            assert constant in (*record.choices, *record.tolerated) or str(constant) in record.doubtful_values, (path, constant)
 
 
 @pytest.mark.parametrize("number", range(len(RULES.get("advice", ()))))
@@ -398,7 +317,7 @@ def test_advice_is_whole(number: int) -> None:
     for name in advice["options"]:
         assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
     if "when" in advice:
-        assert [path for path in condition.collect_condition_paths(condition.parse_condition(advice["when"])) if not known(path)] == []
+        assert written_condition.find_unknown_names(condition.parse_condition(advice["when"])) == []
 
 
 @pytest.mark.parametrize(
@@ -438,17 +357,3 @@ def test_a_variable_with_a_format_has_an_example_of_it(name: str) -> None:
     variable = catalog.find_variable(name)
     assert variable is not None
     assert re.fullmatch(variable.pattern, catalog.find_record_texts("env", name)["example"])
-
-
-#: What no change of may alter anything, by what the manuals say.
-WITHOUT_RISK = {"atc.output", "atc.help"}
-
-
-def test_every_variable_and_flag_says_what_a_change_of_it_puts_at_risk_or_is_named_as_one_without() -> None:
-    known = {risk for name in catalog.record_names() if (option := catalog.find_option(name)) for risk in option.risk}
-    names = [f"{section}.{name}" for section in ("env", "atc") for name in catalog.record_positions(section)]
-    risks = {name: find_unit_and_risk(name)[1] for name in names}
-    left = {f"env.{name}" for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and record.freeze != "ok"}
-    assert {name for name, risk in risks.items() if not risk} - left == WITHOUT_RISK, "what no preset sets is compared in no diff"
-    assert {risk for found in risks.values() for risk in found} <= known
-    assert all(len(set(found)) == len(found) for found in risks.values())

@@ -129,8 +129,8 @@ def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("garbage_collection_threshold:" + "1" * 200_000 + "x", "is not accepted"), ("k" * 200_000 + ":1", "unknown key"),
-        ("roundup_power2_divisions:" + "[" * 200_000 + ",k:1", "unknown key"), ("," * 400_000 + "k:1", "unknown key"),
+        ("garbage_collection_threshold:" + "1" * 200_000 + "x", "is not accepted"),
+        ("roundup_power2_divisions:" + "[" * 200_000 + ",k:1", "unknown key"),
     ],
 )  # fmt: skip
 def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> None:
@@ -195,17 +195,3 @@ def test_a_script_that_sets_both_of_two_like_names_is_not_told_that_one_is_missp
     (tmp_path / "both.sh").write_text(f"{lines}export HCCL_DETERMINISTIC=true\n")
     assert "NP206" in run("scan", tmp_path / "one.sh").out
     assert "NP206" not in run("scan", tmp_path / "both.sh").out
-
-
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        ("export TASK_QUEUE_ENABLE=on", "error NP203"), ("export ASCEND_LAUNCH_BLOCKING=true", "error NP203"),
-        ("export HCCL-BUFFSIZE=200", "error NP813"), ("export HCCL_DETERMINISITIC=true", "warning NP206"),
-        ("export ASCEND_RT_VISIBLE_DEVICE=0,1", "warning NP206"), ("export VLLM_ASCEND_ENABLE_MLAP=1", "error NP206"),
-        ("export PTCOPY_ENABLE=1", "warning NP502"),
-    ],
-)  # fmt: skip
-def test_a_silent_fault_of_a_launch_script_is_found(run: Run, tmp_path: Any, line: str, code: str) -> None:
-    (tmp_path / "launch.sh").write_text(f"#!/bin/bash\n{line}\nvllm serve model\n")
-    assert f"launch.sh:2:8: {code}" in run("scan", tmp_path / "launch.sh").out

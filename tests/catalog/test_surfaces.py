@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npuprof import catalog
-from npuprof.catalog import releases, surfaces
+from npuprof.catalog import surfaces
 from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED
 
 CLASSES = catalog.load_config_classes()
@@ -29,14 +29,6 @@ def test_a_class_takes_its_arguments_in_the_order_of_its_signature(name: str) ->
 def test_an_object_is_taken_where_its_class_says() -> None:
     taken = {made.taken_as: made.name for made in CLASSES.values() if made.argument and not made.until}
     assert taken == NESTED
-
-
-def test_the_releases_of_the_histories_exist() -> None:
-    history = catalog.load_attributes()
-    named = [*history["since"].values(), *history["until"].values()]
-    named += [one[key] for one in history["before"].values() for key in ("until", "sure") if key in one]
-    named += [release for made in CLASSES.values() for release in (*made.since.values(), *made.formerly.values())]
-    assert [release for release in named if release not in releases.load_releases()] == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +75,3 @@ def test_what_is_written_for_an_option_is_taken_and_read_back() -> None:
 )  # fmt: skip
 def test_an_attribute_is_there_from_its_release_on(path: str, release: str, state: str) -> None:
     assert surfaces.find_attribute_release(path, release) == state
-
-
-def test_every_attribute_is_there_today() -> None:
-    assert {surfaces.find_attribute_release(path, releases.load_releases()[-1]) for path in surfaces.list_attribute_paths()} == {"Y"}

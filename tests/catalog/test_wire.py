@@ -35,15 +35,6 @@ def test_what_proves_an_option_is_there() -> None:
         assert there[row.proves], name
 
 
-def test_the_stages_of_keys_are_those_that_the_option_belongs_to() -> None:
-    for name, row in load_wires().items():
-        option = catalog.find_option(name)
-        assert option is not None
-        stages = {stage for stage in STAGES if row.keys(stage)}
-        if option.level in ("init", "session", "graph", "init+session"):
-            assert stages <= {*option.level.split("+"), "graph"}, name
-
-
 def test_names_of_other_rows_are_rows_and_keys_are_of_one_option() -> None:
     owners: dict[tuple[str, str], str] = {}
     for name, row in load_wires().items():
