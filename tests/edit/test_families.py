@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import npuprof
 from npuprof.edit.families import plan_renames
 from npuprof.edit.migration_steps import load_migration_steps
-from support.building import build_store
 from support.growth import measure_growth
 from support.repositories import Repo
 from support.running import Run, Store
@@ -21,7 +18,6 @@ from support.running import Run, Store
 BASE = '[options]\nprecision_mode = "allow_mix_precision"\n'
 HEIR = '[profile]\nextends = ["b"]\n'
 OLD, NEW = "precision_mode", "precision_mode_v2"
-NEW_WORDS = {"allow_mix_precision": "mixed_float16", "force_fp32": "cube_fp16in_fp32out", "must_keep_origin_dtype": "origin"}
 
 
 def read_texts(folder: Path) -> dict[str, str]:
@@ -82,56 +78,6 @@ def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, sto
         assert (said.code, "npuprof migrate --all --cann 9.0.0" in said.err, read_texts(folder)) == (2, True, texts)
     assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
     assert NEW in read_texts(folder)["b"]
-
-
-def _build_store(dice: random.Random) -> dict[str, str]:
-    """Return presets that name the key in every way there is, most of them in ways that can follow."""
-    texts: dict[str, str] = {}
-    words = [*NEW_WORDS, *(["allow_fp32_to_fp16"] if dice.random() < 0.3 else [])]
-    for number in range(dice.randint(2, 7)):
-        parents = dice.sample([*texts], min(len(texts), dice.randint(0, 2)))
-        head = [f"extends = {sorted(parents)}".replace("'", '"')] if parents else []
-        head += [f'unset = ["{OLD}"]'] if dice.random() < 0.25 else []
-        body = [f'[options]\n{OLD} = "{dice.choice(words)}"'] if dice.random() < 0.5 else []
-        if dice.random() < 0.1:
-            body = [f'[options]\n{NEW} = "origin"']
-        for product in ("atlas-a2", "atlas-a3"):
-            if dice.random() < 0.3:
-                does = f'unset = ["{OLD}"]' if dice.random() < 0.5 else f'options = {{ {OLD} = "{dice.choice(words)}" }}'
-                body.append(f'[[override]]\nmatch = {{ product = "{product}" }}\n{does}')
-        texts[f"p{number}"] = "\n".join(["[profile]", *head, "", *body, ""])
-    return texts
-
-
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_every_preset_resolves_to_the_same_settings_after_its_store_was_moved(first: int, tmp_path: Path, run: Run) -> None:
-    contexts: list[dict[str, str]] = [{}, {"product": "atlas-a2"}, {"product": "atlas-a3"}]
-
-    def resolve_all(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
-        found = {}
-        home = npuprof.open_store(folder)
-        for name in read_texts(folder):
-            for number, context in enumerate(contexts):
-                try:
-                    found[name, number] = dict(home.resolve(name, **context))
-                except npuprof.NpuprofError:
-                    found[name, number] = {"broken": True}
-        return found
-
-    changed = 0
-    for seed in range(first, first + 20):
-        folder = build_store(tmp_path / f"{seed}/profiles", _build_store(random.Random(seed)))
-        before = resolve_all(folder)
-        done = run("migrate", "--all", "--cann", "9.0.0", "--store", folder)
-        after = resolve_all(folder)
-        if done.code == 2:  # no valid order: nothing is moved
-            assert after == before
-        for place, was in before.items():
-            changed += after[place] != was
-            moved = {NEW: NEW_WORDS[was[OLD]]} if was.get(OLD) in NEW_WORDS else {NEW: None}
-            told = {key: value for key, value in was.items() if key != OLD} | moved  # a key of both names means the overruling one
-            assert after[place] in (was, {key: value for key, value in told.items() if value is not None}), (seed, place, done.out)
-    assert changed > 50
 
 
 def test_the_plan_for_a_store_grows_no_faster_than_its_presets(tmp_path: Path) -> None:

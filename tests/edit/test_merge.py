@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.catalog import values
 from npuprof.edit.merge import format_conflicts, merge_ordered_lists, merge_texts, merge_unordered_lists, split_conflicts
-from npuprof.edit.paths import MISSING, find_at_path, is_same_document
+from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.edit.statements import collect_comments
 from support import building, commented, layouts
 from support.growth import measure_growth
-from support.lanes import more_at_night, rest_at_night
 
 BASE = """\
 [profile]
@@ -178,55 +176,7 @@ def test_markers_and_sides_are_each_others_inverse() -> None:
     assert split_conflicts("<<<<<<< ours\na\n") is None
 
 
-def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
-    if isinstance(data, dict) and data:
-        for name, item in data.items():
-            yield from leaves(item, (*path, name))
-    else:
-        yield path, data
-
-
-@pytest.mark.parametrize("seed", more_at_night(range(0, 500, 250), range(500, 3000, 250)))
-def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
-    clashed = 0
-    for number in range(seed, seed + 250):
-        dice = random.Random(number)
-        base = layouts.profile(dice)
-        ours, theirs = layouts.changed(dice, base), layouts.changed(dice, base)
-        if dice.random() < 0.1:
-            base = ""
-        result = merge_texts(base, ours, theirs)
-        picked = split_conflicts(result.text) or (result.text, result.text)
-        clashed += bool(result.conflicts)
-        outcome = [tomllib.loads(side) for side in picked]
-        before, mine, other = (tomllib.loads(text) for text in (base, ours, theirs))
-        for side, rival in ((mine, other), (other, mine)):
-            for path, held in leaves(side):
-                if not path or path[0] == "override" or held in ({}, []):
-                    continue
-                was, there = find_at_path(before, path), find_at_path(rival, path)
-                found = [find_at_path(data, path) for data in outcome]
-                if isinstance(held, list):
-                    kept = [item for data in found if isinstance(data, list) for item in data]
-                    new = [
-                        item
-                        for item in held
-                        if not any(values.is_same_typed_value(item, old) for old in (was if isinstance(was, list) else []))
-                    ]
-                    assert all(any(values.is_same_typed_value(item, one) for one in kept) for item in new), (number, path)
-                elif was is MISSING or not values.is_same_typed_value(held, was):
-                    assert any(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
-                elif there is not MISSING and values.is_same_typed_value(there, was):
-                    assert all(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
-        for side in (mine, other):
-            for block in side.get("override", []):
-                merged_blocks = [one for data in outcome for one in data.get("override", [])]
-                if not any(values.is_same_typed_value(block, old) for old in before.get("override", [])):
-                    assert any(values.is_same_typed_value(one.get("match"), block.get("match")) for one in merged_blocks), number
-    assert 10 < clashed < 240, "both kinds of outcome are tried"
-
-
-@pytest.mark.parametrize("seed", range(0, 1000, 250))
+@pytest.mark.parametrize("seed", range(0, 500, 250))
 def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> None:
     for number in range(seed, seed + 250):
         dice = random.Random(number)
@@ -349,7 +299,6 @@ KEY = "# about {0}\nk{0} = 1 # beside\n"
 BLOCK = '# about {0}\n[[override]]\nmatch = {{ product = "p{0}" }}\nenv = {{ A = 1 }}\n\n'
 MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
     "keys added by both": lambda n: write_sides("[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
-    "overrides added by both": lambda n: write_sides("", BLOCK, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
     "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
     "elements of a list": lambda n: write_sides("[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"),
     "comments of theirs": lambda n: (
@@ -359,7 +308,7 @@ MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", rest_at_night(2, MANY))
+@pytest.mark.parametrize("name", MANY)
 def test_the_work_of_a_merge_grows_no_faster_than_the_files(name: str) -> None:
     def merge(size: int) -> Callable[[], object]:
         texts = MANY[name](size)
