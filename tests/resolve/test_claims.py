@@ -82,15 +82,3 @@ def test_what_is_left_is_what_both_cover(tmp_path: Path, left: str, right: str, 
     assert {product for product in products.product_names() if any(products.is_product_covered(n, product) for n in config.products)} == (
         covered[0] & covered[1]
     )
-
-
-def test_every_shipped_mixin_can_be_laid_over_whatever_it_fits() -> None:
-    store = npuprof.open_store(Path(npuprof.__file__).parent.parent / "profiles")
-    refused = []
-    for overlay in store.names():
-        for model in ("bert-training", "resnet-inference-fp16") if overlay.startswith("mixins/") else ():
-            try:
-                assert store.resolve(f"{model}+{overlay}").scenario == store.resolve(model).scenario
-            except npuprof.NpuprofError as error:
-                refused += [(model, overlay, finding.code) for finding in error.findings]
-    assert refused == []

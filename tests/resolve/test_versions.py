@@ -9,20 +9,13 @@ from typing import Any
 import pytest
 
 import npuprof
-from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.releases import find_release, find_releases_in_range, parse_framework_version
-from npuprof.catalog.schema import build_profile_schema
-from npuprof.checks.scope import find_scope_faults
-from npuprof.checks.view import Scope
 from npuprof.store import spec
 from support.building import REPOSITORY, build_store
 from support.running import Run
 
 SOURCE = tomllib.loads((REPOSITORY / "npuprof/catalog/frameworks.toml").read_text())
-DATED = [
-    (name, record) for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and (record.since or record.until)
-]
 
 
 @pytest.mark.parametrize("name", SOURCE)
@@ -36,27 +29,6 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     assert all(find_release(text, name) == release for release, names in packages.items() for text in names)
     assert not packages or list(packages) == listed
     assert {"title", "releases", "source"} <= SOURCE[name].keys() <= {"title", "releases", "source", "packages", "documented"}
-
-
-@pytest.mark.parametrize(("name", "record"), DATED, ids=[name for name, _ in DATED])
-def test_a_variable_is_reported_exactly_for_the_releases_that_do_not_read_it(name: str, record: catalog.Variable) -> None:
-    known = releases.load_releases(record.framework)
-    code = "NP405" if SOURCE[record.framework].get("documented") else "NP404"
-    since, until = parse_framework_version(record.since or "0"), parse_framework_version(record.until or "999")
-    assert since is not None
-    assert until is not None
-    assert since <= until
-    assert not record.until or record.until in known
-    for release in known:
-        version = parse_framework_version(release)
-        assert version is not None
-        faults = list(find_scope_faults(Scope(None, (), (), "", ((record.framework, (release,)),)), f"env.{name}", "1"))
-        assert [fault.code for fault in faults if fault.code in ("NP404", "NP405", "NP502")] == [] if since <= version <= until else [code]
-        assert not find_scope_faults_of_release(name) or record.dead
-
-
-def find_scope_faults_of_release(name: str) -> list[str]:
-    return [fault.code for fault in find_scope_faults(Scope(None, (), ()), f"env.{name}", "1") if fault.code in ("NP404", "NP405", "NP502")]
 
 
 @pytest.mark.parametrize(
@@ -219,78 +191,6 @@ def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that
     assert plain.preset_digest != dated.preset_digest
     assert "versions" not in npuprof.render(plain, "json") + npuprof.render(plain, "toml")
     assert 'versions = { torch_npu = ">=7.1" }' in npuprof.render(dated, "toml")
-
-
-def test_many_overrides_on_releases_do_not_multiply_the_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuprof.resolve.contexts import ContextMap
-
-    names = ("torch_npu", "vllm_ascend", "mindspore")
-    blocks = [BLOCK.format(f'{name} = ">={release}"', f"env.{name.upper()}_X = {place}")
-              for name in names for place, release in enumerate(releases.load_releases(name)[::4])]  # fmt: skip
-    here = ContextMap(npuprof.loads("".join(blocks)))
-    assert [len(here.find_regions([f"env.{name.upper()}_X"])) for name in names] == [
-        len(releases.load_releases(name)[::4]) + 1 for name in names
-    ]  # fmt: skip
-
-
-#: The example of a preset file, without what it inherits.
-EXAMPLE = """
-[profile]
-description = "BERT-large pre-training, mixed precision, 8 devices"
-scenario = "training"
-cann = ">=8.0,<10"
-products = ["atlas-a2-training", "atlas-a3"]
-owner = "nlp-team"
-locked = ["iterations_per_loop"]
-
-[options]
-precision_mode_v2 = "mixed_float16"
-iterations_per_loop = 100
-profiling_options = { output = "/tmp/profiling", training_trace = "on" }
-
-[env]
-HCCL_EXEC_TIMEOUT = 1800
-RANK_ID = { launcher = "rank" }
-
-[estimator]
-save_checkpoints_steps = 1000
-
-[profile.versions]
-torch_npu = ">=7.1"
-
-[[override]]
-match = { product = "atlas-a3" }
-options = { precision_mode_v2 = "mixed_bfloat16" }
-
-[[override]]
-match = { torch_npu = ">=7.3" }
-env = { PER_STREAM_QUEUE = 1 }
-"""
-
-
-def test_the_example_of_a_preset_has_no_errors_and_resolves_for_a_release() -> None:
-    assert [str(finding) for finding in npuprof.check(npuprof.loads(EXAMPLE)) if finding.severity == "error"] == []
-    config = npuprof.loads(EXAMPLE, cann="9.0.0", product="atlas-a3", versions={"torch_npu": "7.3"})
-    assert (config["precision_mode_v2"], config["env.PER_STREAM_QUEUE"]) == ("mixed_bfloat16", 1)
-    assert config.context.describe() == "cann 9.0.0, product atlas-a3, torch_npu 7.3.0"
-
-
-@pytest.mark.parametrize(
-    ("head", "is_valid"),
-    [
-        ({"versions": {"torch_npu": ">=7.1,<26", "vllm_ascend": "0.9.1rc2", "cann": ">=8.0"}}, True),
-        ({"versions": {"torch_npu": "2.7.1.post8", "mindspore": "v2.5.0"}}, True),
-        ({"versions": {"torch_npu": "7.x"}}, False),
-        ({"versions": {"torch_npu": 7.1}}, False),
-        ({"versions": ">=7.1"}, False),
-    ],
-)
-def test_editors_know_the_releases_of_frameworks(head: dict[str, Any], is_valid: bool) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.Draft7Validator(build_profile_schema())
-    match = {name: spec for name, spec in head["versions"].items() if name != "cann"} if isinstance(head["versions"], dict) else {"cann": 8}
-    assert validator.is_valid({"profile": head}) is is_valid
-    assert validator.is_valid({"override": [{"match": match}]}) is is_valid
 
 
 @pytest.mark.parametrize(
