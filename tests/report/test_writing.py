@@ -74,10 +74,8 @@ def content(folder: Path) -> dict[str, str]:
 CALLS = ("open", "fsync", "fchmod", "link", "replace", "unlink")
 RENAMING = ("link", "replace")
 VERBS = {
-    "set": ["set", "good", "hccl_timeout=3604"], "unset": ["unset", "good", "hccl_timeout"], "new": ["new", "fresh"],
-    "inject": ["inject", "run.sh", "good"], "inject --all": ["inject", ".", "--all"], "render -o": ["render", "lists", "-o", "out"],
-    "-o": ["show", "good", "-o", "shown.toml"], "import -o": ["import", "env.sh", "-o", "made.toml"], "init": ["init", "made"],
-    "migrate": ["migrate", "old", "--cann", "9.0.0"],
+    "set": ["set", "good", "hccl_timeout=3604"], "inject --all": ["inject", ".", "--all"], "render -o": ["render", "lists", "-o", "out"],
+    "import -o": ["import", "env.sh", "-o", "made.toml"], "init": ["init", "made"], "migrate": ["migrate", "old", "--cann", "9.0.0"],
 }  # fmt: skip
 
 
@@ -101,23 +99,22 @@ def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(
         found = {name: text for name, text in content(tmp_path).items() if ".npuprof-" not in name}
         assert all(text in (before.get(name), after.get(name)) for name, text in found.items()), number
         assert set(before) <= set(found), number
-        if verb not in ("init", "new", "import -o"):  # those refuse what a killed run has made
+        if verb not in ("init", "import -o"):  # those refuse what a killed run has made
             fail_at(0, "kill", names, *VERBS[verb])
             assert content(tmp_path) == after, number
             assert leftovers(tmp_path) == [], number
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("step", more_at_night([4], [1]))
-def test_a_full_disk_leaves_everything_as_it_was(step: int, verb: str, tmp_path: Path, store: Store) -> None:
-    """The disk is full at one in ``step`` of the calls of a run, the first and the last among them."""
+def test_a_full_disk_leaves_everything_as_it_was(verb: str, tmp_path: Path, store: Store) -> None:
+    """The disk is full at one in four of the calls of a run, the first and the last among them."""
     names = ("fsync", "fchmod", "link", "replace", "mkdir")
     lay_out(tmp_path, store)
     whole = fail_at(0, "full", names, *VERBS[verb])
     assert whole.stderr is not None
     count = int(whole.stderr.read().rpartition(b"calls ")[2])
     after, refused = content(tmp_path), 0
-    for number in sorted({1, *range(count, 0, -step)}):
+    for number in sorted({1, *range(count, 0, -4)}):
         lay_out(tmp_path, store)
         before = content(tmp_path)
         done = fail_at(number, "full", names, *VERBS[verb])
@@ -145,7 +142,7 @@ def lay_out(folder: Path, store: Store) -> None:
     (folder / "shown.toml").write_text("old")
 
 
-@pytest.mark.parametrize(("verb", "number"), [("set", 24), ("inject", 24), ("new", 8)])
+@pytest.mark.parametrize(("verb", "number"), [("set", 12), ("inject", 12), ("new", 6)])
 def test_writers_at_once_lose_nothing(verb: str, number: int, tmp_path: Path, store: Store) -> None:
     store({"all": "[options]\n", **{f"p{index}": PRESET for index in range(number)}})
     marks = "".join(f"# >>> npuprof p{index} >>>\n# <<< npuprof <<<\n" for index in range(number))
@@ -329,15 +326,6 @@ def test_what_a_shell_appends_to_is_appended_to(path: str, store: Store) -> None
     with open("log", "ab") as log:
         subprocess.run([sys.executable, "-m", "npuprof", "show", "good", "-o", path], check=True, env=environ, stdout=log)
     assert Path("log").read_text().startswith("before\n[profile]\n")
-
-
-def test_a_path_of_more_folders_than_can_be_is_told(run: Run, store: Store) -> None:
-    store({"good": PRESET})
-    for words in (("render", "good", "-o"), ("import", "profiles", "-o"), ("init",)):
-        said = run(*words, "/".join(["deep"] * 3000) + "/")
-        assert said.code == 2
-        assert "error NP" in said.err
-    assert not Path("deep").exists()
 
 
 def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(run: Run, store: Store) -> None:
