@@ -9,16 +9,13 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import npuprof
 from npuprof.site.family import draw_family
 from npuprof.site.settings import build_compared_rows, build_setting_rows
-from support.building import REPOSITORY, examples
+from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run
 
@@ -39,13 +36,13 @@ hccl_timeout = 1904
 precision_mode_v2 = "mixed_float16"
 """,
     "other": """profile.extends = ["base/training"]
+profile.description = "é\\u2028</script>"
 [options]
 precision_mode = "allow_mix_precision"
 precision_mode_v2 = "mixed_float16"
 """,
     "broken": 'profile.extends = ["nowhere"]\n[options]\ndeterministic = 1\n',
 }
-HOSTILE = '<script>alert("x")</script>\'"&amp;\u202e<img src=x onerror=alert(1)>'
 
 
 class Page(HTMLParser):
@@ -102,7 +99,7 @@ def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_
     page = Page(site / "presets/job.html").text
     for said in ("team-a", "training", "hccl_timeout", "1904", "1836", "profiles/base/training.toml:6", "profiles/job.toml:4", "one"):
         assert said in page, said
-    assert "NP301" in Page(site / "presets/other.html").text or "error" in Page(site / "presets/other.html").text
+    assert "NP301" in Page(site / "presets/other.html").text
     broken = Page(site / "presets/broken.html").text
     assert "cannot be resolved" in broken
     assert "nowhere" in broken
@@ -204,42 +201,6 @@ def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run:
     text = Page(tmp_path / "public/presets/job.html").text
     for said in told:
         assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
-
-
-@pytest.mark.parametrize("stop", ["first file", "middle", "removal"])
-def test_a_run_that_was_stopped_halfway_is_finished_by_the_next(
-    store: Callable[..., Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
-) -> None:
-    from npuprof.site import folder
-
-    store(PRESETS)
-    if stop == "removal":
-        (tmp_path / "profiles/old.toml").write_text("[options]\ndeterministic = 1\n")
-        assert run("site", "public").code == 0
-        (tmp_path / "profiles/old.toml").unlink()
-    written = folder.write_wanted_files
-
-    def write_some(files: list[Any]) -> None:
-        is_mark = files and files[0].path.endswith(folder.MARK)
-        if is_mark or stop == "removal":
-            written(files)
-        else:
-            (tmp_path / "public/data").mkdir(exist_ok=True)
-            (tmp_path / f"public/data/.npuprof-{'0' * 16}.new").write_text("begun")
-            written(files[: 0 if stop == "first file" else len(files) // 2])
-            raise KeyboardInterrupt
-
-    def refuse(path: str, **more: int) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as changed:
-        changed.setattr(folder, "write_wanted_files", write_some)
-        changed.setattr(folder.os, "unlink", refuse if stop == "removal" else os.unlink)
-        with pytest.raises(KeyboardInterrupt):
-            folder.write_site(str(tmp_path / "public"), {"index.html": b"x", "presets/a.html": b"y", "data/a.js": b"z"})
-    assert run("site", "public").code == 0
-    assert run("site", "fresh").code == 0
-    assert read_files(tmp_path / "public") == read_files(tmp_path / "fresh")
 
 
 def test_a_folder_may_be_reached_through_a_link_and_no_page_is_written_through_one_that_leads_out(
@@ -471,45 +432,12 @@ def test_a_store_outside_of_git_has_pages_without_a_history(store: Callable[...,
     assert "History" not in Page(tmp_path / "public/presets/job.html").text
 
 
-@examples(12)
-@given(st.text(max_size=40))
-def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
-    import tempfile
-
-    from npuprof.__main__ import main
-    from npuprof.document.keys import format_key_segment, format_toml_value
-
-    with tempfile.TemporaryDirectory() as folder:
-        written = format_toml_value(f"{HOSTILE}{text}".encode(errors="ignore").decode())
-        (Path(folder) / "profiles").mkdir()
-        (Path(folder) / "profiles/job.toml").write_text(
-            f"# {HOSTILE}\n[profile]\ndescription = {written}\nowner = {written}\n"
-            f"[options]\nop_debug_config = {written}\n[env]\nX = {written}\n"
-        )
-        (Path(folder) / "profiles/broken.toml").write_text(f"[profile]\nextends = [{written}]\ndescription = {written}\n")
-        (Path(folder) / "profiles/key.toml").write_text(f"[options]\n{format_key_segment(text)} = {written}\n")
-        assert main(["site", f"{folder}/public", "--store", f"{folder}/profiles"]) == 0
-        for path in Path(folder, "public").rglob("*.html"):
-            page = Page(path)
-            scripts = [held for tag, held in page.tags if tag == "script"]
-            assert {held.get("src", "").rpartition("/")[2] for held in scripts} <= {
-                "site.js",
-                "index.js",
-                "family.js",
-                "compare.js",
-                "everything.js",
-            }
-            assert not [tag for tag, _ in page.tags if tag in ("iframe", "object")]
-            pictures = [str(held.get("src")) for tag, held in page.tags if tag == "img"]
-            assert not pictures or path.parent.name == "docs"
-            assert all(path.with_name(name).is_file() for name in pictures)
-            assert not [name for _, held in page.tags for name in held if name.startswith("on")]
-        for path in Path(folder, "public/data").glob("*.js"):
-            text_ = path.read_text()
-            assert text_.isascii()
-            assert text_.startswith("npuprof.")
-            assert text_.count("\n") == 1
-            json.loads("[" + text_.partition("(")[2].rpartition(")")[0] + "]")
+def test_what_scripts_read_is_one_line_of_json_in_a_call(site: Path) -> None:
+    texts = [path.read_text() for path in (site / "data").glob("*.js")]
+    assert len(texts) > 1
+    for text in texts:
+        assert (text.isascii(), text.startswith("npuprof."), text.count("\n")) == (True, True, 1)
+        assert json.loads(f"[{text.partition('(')[2].rpartition(')')[0]}]")
 
 
 CHAINS = [
