@@ -10,7 +10,7 @@ import pytest
 import npuprof
 from npuprof.history.blame import blame_config_values, find_earlier_path
 from npuprof.store.gitstore.repository import Repository
-from support.repositories import Link, Node, import_graph
+from support.repositories import Node, import_graph
 
 LEAF = '[profile]\nextends = ["base"]\n'
 MANY = [f"x{number % 7}" for number in range(300)]
@@ -20,27 +20,19 @@ PATHS: dict[str, tuple[tuple[Any, ...], Any, Any, tuple[Any, ...] | None]] = {
     "the same": (("a", "b"), {"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, ("a", "b")),
     "another value": (("a", "b"), {"a": {"b": 1}}, {"a": {"b": 2}}, None),
     "another kind": (("a",), {"a": 1}, {"a": True}, None),
-    "not there": (("a", "b"), {"a": {"b": 1}}, {"a": {}}, None),
-    "no table there": (("a", "b"), {"a": {"b": 1}}, {"x": 1}, None),
     "a value where a table is": (("a", "b"), {"a": {"b": 1}}, {"a": 1}, None),
     "a list where a table is": (("a", "b"), {"a": {"b": 1}}, {"a": [1]}, None),
     "a table where a list is": (("a", 0), {"a": [1]}, {"a": {"b": 1}}, None),
-    "a value where a list is": (("a", 0), {"a": [1]}, {"a": "1"}, None),
     "a whole list": (("a",), {"a": [1, 2]}, {"a": [1, 2]}, ("a",)),
     "the same element": (("a", 1), {"a": [1, 2]}, {"a": [1, 2, 3]}, ("a", 1)),
     "an element after a new one": (("a", 2), {"a": [0, 1, 2]}, {"a": [1, 2]}, ("a", 1)),
     "an element after one that is gone": (("a", 0), {"a": [2, 3]}, {"a": [1, 2, 3]}, ("a", 1)),
     "a new element": (("a", 0), {"a": [0, 1, 2]}, {"a": [1, 2]}, None),
-    "a new last element": (("a", 2), {"a": [1, 2, 3]}, {"a": [1, 2]}, None),
     "an element of another kind": (("a", 0), {"a": [True]}, {"a": [1]}, None),
     "an element that reads alike": (("a", 1), {"a": [0, "1"]}, {"a": [1]}, None),
-    "an element of an emptied list": (("a", 0), {"a": [1]}, {"a": []}, None),
-    "a value in an element": (("a", 1, "b"), {"a": [{}, {"b": 1}]}, {"a": [{}, {"b": 1}]}, ("a", 1, "b")),
     "a value in an element that moved": (("a", 1, "b"), {"a": [{"c": 1}, {"b": 1}]}, {"a": [{"b": 1}]}, ("a", 0, "b")),
     "a value in an element that changed besides": (("a", 0, "b"), {"a": [{"b": 1, "c": 2}]}, {"a": [{"b": 1, "c": 1}]}, ("a", 0, "b")),
     "a value in an element that changed": (("a", 0, "b"), {"a": [{"b": 1}]}, {"a": [{"b": 2}]}, None),
-    "a value in a new last element": (("a", 1, "b"), {"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}]}, None),
-    "an element of an element": (("a", 1, 0), {"a": [[0], [1, 2]]}, {"a": [[1, 2]]}, ("a", 0, 0)),
     "an element of one that grew": (("a", 0, 1), {"a": [[0, 1]]}, {"a": [[1]]}, ("a", 0, 0)),
     "an element among many alike": (("a", 300), {"a": [*MANY, "x1", "y"]}, {"a": ["y0", *MANY, "x1", "y"]}, ("a", 301)),
 }
@@ -120,8 +112,3 @@ def test_what_is_not_committed_is_of_no_commit(tmp_path: Path) -> None:
     assert blame_values(repo.folder) == {"a": None, "b": 0}
     assert blame_values(repo.folder, "leaf@HEAD") == {"a": 0, "b": 0}
     assert blame_values(repo.folder, "new") == {"a": None, "b": 0, "c": None}
-
-
-def test_a_link_is_of_nobody(tmp_path: Path) -> None:
-    repo = import_graph(tmp_path / "repo", [Node((), {"base": "[options]\na = 1\n", "leaf": Link("base.toml")})])
-    assert blame_values(repo.folder) == {"a": None}

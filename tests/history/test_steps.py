@@ -53,20 +53,12 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
             "5 created: +hccl_timeout 2 by base:2",
         ],
     ),
-    "one that has the key": (
-        "hccl_timeout", [{}, {"leaf": ONE}, {"leaf": TWO}, {}, {"leaf": TWO}],
-        [
-            "1 created: +hccl_timeout 1 by leaf:2", "2 changed: ~hccl_timeout 1 to 2 by leaf:2", "3 removed",
-            "4 created: +hccl_timeout 2 by leaf:2",
-        ],
-    ),
     "one that has it not": ("deterministic", [{}, {"leaf": ONE}, {"leaf": TWO}, {}, {"leaf": TWO}], []),
     "one that breaks and is mended": (
         "hccl_timeout", [{"leaf": ONE}, {"leaf": BAD}, {"leaf": BAD + BAD}, {"leaf": TWO}],
         ["0 created: +hccl_timeout 1 by leaf:2", "1 broken", "3 mended: +hccl_timeout 2 by leaf:2"],
     ),
     "one that breaks without the key": ("deterministic", [{"leaf": ONE}, {"leaf": BAD}, {"leaf": TWO}], ["1 broken", "2 mended"]),
-    "one that comes broken and goes": ("deterministic", [{"leaf": BAD}, {}], ["0 broken", "1 removed"]),
     "a parent that goes and comes": (
         "", [{"base": ONE, "leaf": LEAF}, {"leaf": LEAF}, {"base": ONE, "leaf": LEAF}],
         ["0 created: +hccl_timeout 1 by base:2", "1 broken", "2 mended: +hccl_timeout 1 by base:2"],
@@ -79,10 +71,6 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
     "a preset that has another name": (
         "", [{"one": BOTH.format(1, 1)}, {"x/two": BOTH.format(1, 1)}, {"x/two": BOTH.format(1, 0)}, {"leaf": BOTH.format(1, 0)}],
         ["0 created as one: +graph_run_mode 1 by one:3, +hccl_timeout 1 by one:2", "2 changed as x/two: ~graph_run_mode 1 to 0 by x/two:3"],
-    ),
-    "a preset that changes with its name": (
-        "hccl_timeout", [{"one": ONE + LISTS.format("A", "X")}, {"leaf": TWO + LISTS.format("A", "X")}],
-        ["0 created as one: +hccl_timeout 1 by one:2", "1 changed: ~hccl_timeout 1 to 2 by leaf:2"],
     ),
     "a text that another preset takes over": (
         "hccl_timeout", [{"leaf": BOTH.format(1, 1)}, {"other": BOTH.format(1, 1), "leaf": TWO}],
@@ -105,10 +93,6 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
         ],
     ),
     "what does not lie below it": ("modify_mixlist.grey-list", [{}, *({"leaf": LISTS.format(*words)} for words in ("AX", "BX")), {}], []),
-    "two files at once": (
-        "hccl_timeout", [{"base": BASE.format(number), "leaf": f"# {number}\n{LEAF}"} for number in (1, 2)],
-        ["0 created: +hccl_timeout 1 by base:2", "1 changed: ~hccl_timeout 1 to 2 by base:2"],
-    ),
 }  # fmt: skip
 
 
@@ -124,8 +108,6 @@ MERGES: dict[str, tuple[str, tuple[str | None, ...], str]] = {
     "taken from both sides": (
         "", (BOTH.format(1, 0), BOTH.format(2, 0), BOTH.format(1, 1), BOTH.format(2, 1)), "changed: ~graph_run_mode 0 to 1 by leaf:3",
     ),
-    "one key of two": ("hccl_timeout", (BOTH.format(1, 0), BOTH.format(2, 0), BOTH.format(1, 1), BOTH.format(2, 1)), ""),
-    "taken from one side": ("", (BOTH.format(1, 0), BOTH.format(2, 0), BOTH.format(1, 1), BOTH.format(2, 0)), ""),
     "as on neither side": ("hccl_timeout", (ONE, TWO, THREE, BASE.format(4)), "changed: ~hccl_timeout 2 to 4 by leaf:2"),
     "one new, one taken": (
         "", (BOTH.format(1, 0), BOTH.format(2, 0), BOTH.format(3, 1), BOTH.format(4, 1)), "changed: ~hccl_timeout 2 to 4 by leaf:2",
@@ -140,16 +122,12 @@ MERGES: dict[str, tuple[str, tuple[str | None, ...], str]] = {
     ),
     "removed on one side and kept": ("hccl_timeout", (ONE, TWO, None, TWO), ""),
     "removed on one side and new": ("hccl_timeout", (ONE, TWO, None, THREE), "created: +hccl_timeout 3 by leaf:2"),
-    "removed on one side, another key": ("deterministic", (ONE, TWO, None, THREE), ""),
-    "removed as on one side": ("hccl_timeout", (ONE, TWO, None, None), ""),
     "removed as on neither side": ("hccl_timeout", (ONE, TWO, ONE, None), "removed"),
     "removed, another key": ("deterministic", (ONE, TWO, ONE, None), ""),
-    "broken as on one side": ("hccl_timeout", (ONE, TWO, BAD, BAD), ""),
     "broken as on neither side": ("hccl_timeout", (ONE, TWO, ONE, BAD), "broken"),
     "broken on one side and kept": ("hccl_timeout", (ONE, TWO, BAD, TWO), ""),
     "broken on one side and new": ("hccl_timeout", (ONE, TWO, BAD, THREE), "mended: +hccl_timeout 3 by leaf:2"),
     "broken on both sides": ("hccl_timeout", (ONE, BAD, BAD + BAD, TWO), "mended: +hccl_timeout 2 by leaf:2"),
-    "broken on both sides, another key": ("deterministic", (ONE, BAD, BAD + BAD, TWO), "mended"),
 }  # fmt: skip
 
 

