@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,7 @@ from npuprof.runs import index
 from npuprof.runs.fingerprints import read_clues
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import Repository
-from support.adapterlogs import files, wire
-from support.adapterlogs.process import play
-from support.adapterlogs.stage import Epoch, Plan, Session
+from support.adapterlogs.process import write_log
 from support.growth import measure_growth
 from support.repositories import Repo, fast_import
 from support.running import Run, Store
@@ -302,14 +298,6 @@ def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], said: str,
 
 
 # -- evidence ----------------------------------------------------------------------------------------------------------
-
-
-def write_log(path: Path, used: Mapping[str, object]) -> None:
-    known = wire.list_options()
-    session = Session({name: (known[name].field, value) for name, value in used.items()})
-    played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
-    process = files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))
-    files.write_folder(path, [process], files.Damage(), random.Random(0))
 
 
 def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_against_nowhere(repo: Repo, run: Run) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from support.adapterlogs.tf2 import Plan2, play2
+from npuprof.catalog.wire import list_tf2_standing_keys
 from support.building import build_store
+from support.logged import write_tf2_block, write_tf2_line
 from support.terminals import Terminal
 from support.waiting import wait_for
 
@@ -29,14 +30,14 @@ def leaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_store(tmp_path / "profiles", {"leaf": PRESET})
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    write_lines("said", precision_mode_v2="mixed_float16", deterministic=1)
-    write_lines("other", precision_mode_v2="cube_hif8", deterministic=1)
+    write_lines("said", "mixed_float16")
+    write_lines("other", "cube_hif8")
 
 
-def write_lines(path: str, **values: object) -> None:
-    played = play2(Plan2("g", 42, values))
-    lines = [f"2026-07-24 11:00:{number / 1000:09.6f}: {line.text}\n" for number, line in enumerate(played.lines)]
-    Path(path).write_text("".join(lines))
+def write_lines(path: str, mode: str) -> None:
+    standing = dict.fromkeys(list_tf2_standing_keys("TF 2 2026-07"), "0")
+    block = write_tf2_block({**standing, "ge.exec.precision_mode_v2": mode, "ge.deterministic": "1"})
+    Path(path).write_text(write_tf2_line("Begin to open the device.") + block)
 
 
 def run(script: str, *flags: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:

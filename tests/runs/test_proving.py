@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from npuprof.runs.run_log import plan_log
-from support.adapterlogs import files, wire
-from support.adapterlogs.process import play
-from support.adapterlogs.stage import Epoch, Plan, Session
+from support.adapterlogs.process import write_log
 from support.building import build_store
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -47,15 +43,11 @@ def prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prove:
     build_store(tmp_path / "profiles", {"bert": PRESET})
     (tmp_path / "adapter.py").write_text(ADAPTER)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    known = wire.list_options()
 
     def run(
         used: Mapping[str, object], *flags: str, code: int = 0, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        session = Session({name: (known[name].field, value) for name, value in used.items()})
-        played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
-        process = files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))
-        files.write_folder(tmp_path / "given", [process], files.Damage(), random.Random(0))
+        write_log(tmp_path / "given", used)
         words = [*NPUPROF, "run", "bert", "--prove", *flags, "--", sys.executable, "adapter.py", "given", str(code)]
         env = {**os.environ, **(environ or {})}
         return subprocess.run(words, env=env, capture_output=True, text=True, cwd=tmp_path, check=False)

@@ -1,9 +1,7 @@
 """Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with it: what is said is what is so."""
 
-import random
 from collections import Counter
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +10,8 @@ import pytest
 from npuprof.catalog.wire import find_wire
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
-from support.adapterlogs import dumps, files, truth, wire
-from support.adapterlogs.process import play
-from support.adapterlogs.stage import Epoch, Plan, Played, Session
+from support.adapterlogs import dumps, truth, wire
+from support.adapterlogs.process import Played, play, write_folder
 from support.lanes import more_at_night
 
 #: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on, whether graphs were dumped.
@@ -48,9 +45,9 @@ def _list_values(option: wire.Option, snapshot: str) -> list[Any]:
     return sorted(option.values, key=lambda value: wire.write_value(option, value) in unset)
 
 
-def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[Session] | None:
+def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[dict[str, wire.Entry]] | None:
     needs = {name: (wire.list_options()[name].field, value) for name, value in wire.NEEDS.get(option.name, {}).items()}
-    entries = {
+    entries: dict[str, wire.Entry] = {
         "set": {option.name: (option.field, values[0])},
         "left out": {},
         "misspelt": {f"{option.name}s": (option.field, values[0])},
@@ -60,20 +57,18 @@ def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[Se
     }[fate]
     if (fate == "another type" and option.name in REFUSED) or (fate == "another value" and len(values) < 2):
         return None
-    sessions = [Session({**needs, **entries})]
-    return [Session(needs), *sessions] if fate == "too late" else sessions
+    return [needs, {**needs, **entries}] if fate == "too late" else [{**needs, **entries}]
 
 
-def _write(place: Path, played: Played, dumped: bool) -> files.Written:
-    process = files.Process(4242, "python3.7", played.lines, datetime(2024, 3, 4, 5, 6, 7))
-    written = files.write_folder(place / "log", [process], files.Damage(), random.Random(1))
-    if dumped:
-        graphs = place / "extra-info" / "graph" / "4242_0"
-        graphs.mkdir(parents=True)
-        for number, held in enumerate(played.sessions):
-            (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(dumps.write_graph(held, after=False, nodes=2), encoding="utf-8")
-        written.paths.append(place / "extra-info")
-    return written
+def _write(place: Path, played: Played, dumped: bool = False) -> tuple[Any, set[int]]:
+    """Return the evidence of a process, read, and the lines of it that are whole."""
+    whole = write_folder(place / "log", played)
+    graphs = place / "extra-info" / "graph" / "42_0"
+    for number, held in enumerate(played.sessions if dumped else ()):
+        graphs.mkdir(parents=True, exist_ok=True)
+        (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(dumps.write_graph(held), encoding="utf-8")
+    (process,) = read_evidence([str(path) for path in place.iterdir()]).processes
+    return process, whole
 
 
 def _list_rows(snapshot: str, modules: str, dumped: bool, folder: Path) -> Iterator[Row]:
@@ -83,11 +78,10 @@ def _list_rows(snapshot: str, modules: str, dumped: bool, folder: Path) -> Itera
             sessions = _make_sessions(option, values, fate)
             if sessions is None:
                 continue
-            played = play(Plan(snapshot, 4242, [Epoch(sessions)], frozenset(modules.split())), random.Random(1))
-            written = _write(folder / f"{option.name} {fate}", played, dumped)
-            (process,) = read_evidence([str(path) for path in written.paths]).processes
+            played = play(snapshot, sessions, modules)
+            process, whole = _write(folder / f"{option.name} {fate}", played, dumped)
             for value in dict.fromkeys((values[0], values[-1])):
-                told = truth.find_truth(played, option.name, value, written.whole[0], range(len(played.sessions)) if dumped else ())
+                told = truth.find_truth(played, option.name, value, whole, range(len(played.sessions)) if dumped else ())
                 (said,) = judge_process({option.name: value}, process)
                 yield Row(option, value, fate, told, said.state, said.tell)
 
@@ -123,30 +117,28 @@ def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
         values = _list_values(option, "g")
         sessions = _make_sessions(option, values, "set")
         assert sessions is not None
-        written = _write(tmp_path / option.name, play(Plan("g", 1, [Epoch(sessions)], frozenset(modules.split())), random.Random(1)), False)
-        (said,) = judge_process({option.name: values[0]}, read_evidence([str(path) for path in written.paths]).processes[0])
+        process, _ = _write(tmp_path / option.name, play("g", sessions, modules))
+        (said,) = judge_process({option.name: values[0]}, process)
         found[how.proves] += said.state == "in force"
         if said.state != "changed":  # of one that the adapter hands on to nobody
             assert said.state == "in force" or said.tell == (tells[how.proves] or DUMP * bool(option.attributes)), (option.name, said)
     assert +found == proven
 
 
+def judge_one(folder: Path, snapshot: str, sessions: list[Mapping[str, wire.Entry]], **asked: Any) -> Any:
+    process, _ = _write(folder / "run", play(snapshot, sessions))
+    return judge_process(asked, process)[0]
+
+
 def test_an_adapter_without_blocks_is_told_by_a_dump_alone(tmp_path: Path) -> None:
-    written = _write(tmp_path, play(Plan("a", 1, [Epoch([Session({})])]), random.Random(1)), False)
-    (process,) = read_evidence([str(path) for path in written.paths]).processes
-    assert judge_process({"dump_step": "1"}, process)[0].tell == DUMP
+    assert judge_one(tmp_path, "a", [{}], dump_step="1").tell == DUMP
 
 
 def test_what_has_no_line_unless_set_is_too_late_where_another_session_came_first(tmp_path: Path) -> None:
-    sessions = [Session({}), Session({"precision_mode": ("s", "force_fp32")})]
-    written = _write(tmp_path, play(Plan("g", 1, [Epoch(sessions)]), random.Random(1)), False)
-    (process,) = read_evidence([str(path) for path in written.paths]).processes
-    assert judge_process({"precision_mode": "force_fp32"}, process)[0].state == "too late"
+    sessions: list[Mapping[str, wire.Entry]] = [{}, {"precision_mode": ("s", "force_fp32")}]
+    assert judge_one(tmp_path, "g", sessions, precision_mode="force_fp32").state == "too late"
 
 
 def test_what_the_adapter_hands_on_to_nobody_is_neither_late_nor_misspelt(tmp_path: Path) -> None:
-    sessions = [Session({}), Session({"auto_tune_mode": ("s", "RL,GA")})]
-    written = _write(tmp_path, play(Plan("g", 1, [Epoch(sessions)]), random.Random(1)), False)
-    (process,) = read_evidence([str(path) for path in written.paths]).processes
-    (said,) = judge_process({"auto_tune_mode": "RL,GA"}, process)
+    said = judge_one(tmp_path, "g", [{}, {"auto_tune_mode": ("s", "RL,GA")}], auto_tune_mode="RL,GA")
     assert (said.state, said.note) == ("changed", "this adapter hands it on to nobody, whatever a script sets")

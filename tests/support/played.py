@@ -6,29 +6,22 @@ adapter, since no NPU was at hand.
 
 from __future__ import annotations
 
-import random
 import sys
-from datetime import datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import npuprof
-from support.adapterlogs import files, wire
-from support.adapterlogs.process import play
-from support.adapterlogs.stage import Epoch, Plan, Session
+from support.adapterlogs import process, wire
 
 
 def write_log(folder: Path, preset: str, changed: dict[str, object]) -> None:
     """Write the folder of logs of one process."""
-    known = wire.list_options()
     config = npuprof.open_store("profiles").resolve(preset)
     texts = npuprof.env(config)
     plain = {name: texts[f"NPUPROF_{name.upper()}"] if isinstance(value, (dict, list)) else value for name, value in config.options.items()}
-    used = {name: value for name, value in {**plain, **changed}.items() if name in known}
-    session = Session({name: (known[name].field, value) for name, value in used.items()})
-    played = play(Plan("g", 42, [Epoch([session])]), random.Random(0))
-    files.write_folder(folder, [files.Process(42, "python", played.lines, datetime(2026, 7, 24, 10))], files.Damage(), random.Random(0))
+    known = wire.list_options()
+    process.write_log(folder, {name: value for name, value in {**plain, **changed}.items() if name in known})
 
 
 if __name__ == "__main__":

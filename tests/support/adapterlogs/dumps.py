@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from support.adapterlogs import wire
-from support.adapterlogs.stage import Held
+from support.adapterlogs.process import Held
 
 _PLAIN = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("'"): "\\'", ord("\\"): "\\\\"}
 
@@ -26,15 +26,13 @@ def _write_node(name: str, op: str, attributes: Mapping[str, str], device: str =
     yield "}\n"
 
 
-def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
+def list_attributes(held: Held) -> dict[str, str]:
     """Return the attributes that the adapter marks a node with: what it read, whatever the engine was started with."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
         unset = next((key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), "")
         asked = held.maps.asked[option.name]
         for attribute in option.attributes:
-            if geop and not attribute.startswith("+"):
-                continue
             key = attribute.lstrip("+")[1:]
             text = next((stage[key] for stage in held.maps[:3] if key in stage), asked if asked is not None else unset)
             if text is not None:
@@ -43,17 +41,12 @@ def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
     return found
 
 
-def write_graph(held: Held, *, after: bool, nodes: int = 3) -> str:
-    """Return a dumped graph: before partition one marked node, after it the GeOps."""
-    attributes = list_attributes(held, geop=after)
+def write_graph(held: Held) -> str:
+    """Return a graph as it is dumped before partition: one marked node among others."""
     device = "/job:localhost/replica:0/task:0/device:CPU:0"
-    parts: list[str] = []
-    for number in range(nodes):
-        parts += _write_node(f"layer_{number}/kernel", "Const", {"_class": "loc:@layer\n_precision_mode: x"})
-    if after:
-        for number in range(2):
-            parts += _write_node(f"GeOp{number}_0", "GeOp", attributes, device, ("layer_0/kernel", "^init"))
-    else:
-        parts += _write_node("IteratorGetNext", "IteratorGetNext", attributes, device)
-        parts += _write_node("dense/MatMul", "MatMul", {}, device, ("IteratorGetNext", "layer_0/kernel"))
+    parts = [
+        *_write_node("layer_0/kernel", "Const", {"_class": "loc:@layer\n_precision_mode: x"}),
+        *_write_node("IteratorGetNext", "IteratorGetNext", list_attributes(held), device),
+        *_write_node("dense/MatMul", "MatMul", {}, device, ("IteratorGetNext", "layer_0/kernel")),
+    ]
     return "".join([*parts, "versions {\n  producer: 134\n}\n"])

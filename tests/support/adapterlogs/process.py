@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
 
 from support.adapterlogs import wire
-from support.adapterlogs.stage import Epoch, Held, Plan, Played, Session, Stage, sort_keys
 
 TITLES = {"b": ("init options:", "session options:"), "c": ("init options:", "session options:")}
 LOWER = ("init options: ", "session options: ")
@@ -22,70 +23,130 @@ SINGLE = (
     ("GEOP", "stream_max_parallel_num", "stream_max_parallel_num", "ge.streamMaxParallelNum"),
 )
 PLUGIN, GEOP, MANAGER = "tf_adapter/util/ge_plugin.cc", "tf_adapter/kernels/geop_npu.cc", "tf_adapter/util/session_manager.cc"
+#: No line of a log is longer, in bytes.
+LIMIT = 1022
 
 
-def _say_start(stage: Stage, number: int, held: Held, *, up: bool) -> None:
+class Line(NamedTuple):
+    """A line as the program says it; ``kind`` is the log it goes to: debug or run."""
+
+    text: str
+    kind: str
+    module: str
+    level: str
+
+
+class Held(NamedTuple):
+    """A session that was played: what it asked for, the maps of it, and what the graph engine was started with."""
+
+    entries: Mapping[str, wire.Entry]
+    maps: wire.Maps
+    init: Mapping[str, str]
+
+
+class Played:
+    """A process that is played; ``shown`` has, for a session and a stage or an option, the groups of lines of which each shows it."""
+
+    def __init__(self, snapshot: str, modules: str, pid: int) -> None:
+        self.snapshot, self.modules, self.pid = snapshot, modules.split(), pid
+        self.lines: list[Line] = []
+        self.sessions: list[Held] = []
+        self.shown: dict[tuple[int, str], list[list[int]]] = {}
+
+    def add(self, file: str, text: str, *, kind: str = "debug") -> int:
+        """Say something as the adapter; return the line's number, -1 where its level is off."""
+        if kind == "debug" and "FMK" not in self.modules:
+            return -1
+        number = 20 + sum(map(ord, file + text[:4])) % 2900
+        place = f"{file if self.snapshot < 'g' else file.rpartition('/')[2]}:{number}"
+        head = "[adapter_logger.cc:28]" if self.snapshot >= "e" else "[adp_logger.cc:33]"
+        thread = str(self.pid) if self.snapshot >= "e" else ""
+        self.lines.append(Line(f"{head}[TF_ADAPTER] [{place}]{thread} {text}", kind, "FMK", "INFO"))
+        return len(self.lines) - 1
+
+    def add_engine(self, place: str, text: str, *, level: str = "INFO") -> int:
+        """Say something as the graph engine."""
+        if "GE" not in self.modules:
+            return -1
+        self.lines.append(Line(f"[{place}]{self.pid} {text}", "debug", "GE", level))
+        return len(self.lines) - 1
+
+    def add_block(self, file: str, title: str, entries: Mapping[str, str]) -> list[int]:
+        """Say a block of options; return its lines."""
+        first = self.add(file, title)
+        return [first, *(self.add("tf_adapter/util/npu_attrs.cc", f"{key}: {entries[key]}") for key in sort_keys(entries))]
+
+    def add_engine_block(self, place: str, function: str, entries: Mapping[str, str], tail: str = "") -> list[int]:
+        """Say what the graph engine was given; a long value goes on in lines that hold only the rest."""
+        said = []
+        for key in sort_keys(entries):
+            text = f"GE option: {key}, value: {entries[key]}{tail}."
+            said.append(self.add_engine(place, f"{function}:{text[:900]}"))
+            said += [self.add_engine(place, f"{function}:{text[start : start + 800]}") for start in range(900, len(text), 800)]
+        return said
+
+    def show(self, what: str, lines: list[int]) -> None:
+        """Note that some lines together show a stage or an option of the last session."""
+        if lines and -1 not in lines:
+            self.shown.setdefault((len(self.sessions) - 1, what), []).append(lines)
+
+
+def sort_keys(entries: Mapping[str, str]) -> list[str]:
+    """Return keys in byte order, as a map of C++ keeps them."""
+    return sorted(entries, key=str.encode)
+
+
+def _say_start(played: Played, held: Held) -> None:
     """Say what GePlugin::Init says: the start, or that the engine is up already."""
-    if held.resource is not None:
-        stage.add(GEOP, "[GEOP] GePlugin global, skip GePlugin init")
+    if len(played.sessions) > 1:
+        played.add(PLUGIN, "[GePlugin] Ge has already initialized")
+        played.add_engine("ge_api.cc:212", "GEInitializeImpl:GEInitialize is called more than once", level="WARNING")
         return
-    if up:
-        stage.add(PLUGIN, "[GePlugin] Ge has already initialized")
-        stage.add_engine("ge_api.cc:212", "GEInitializeImpl:GEInitialize is called more than once", level="WARNING")
-        return
-    snapshot = stage.plan.snapshot
-    if snapshot == "g":
-        block = stage.add_block(PLUGIN, "Init options: ", held.init)
-        stage.show(number, "i", block)
+    if played.snapshot == "g":
+        played.show("i", played.add_block(PLUGIN, "Init options: ", held.init))
     for speaker, name, option, key in SINGLE:
-        if speaker == "GePlugin" and (snapshot < "g" or name == "graph run mode"):
-            line = stage.add(PLUGIN, f"[GePlugin] {name} : {held.init.get(key, '')}")
-            stage.show(number, f"o:{option}", [line])
-    stage.add(PLUGIN, "[GePlugin] device id : 0")
-    _say_engine_start(stage, number, held.init)
-    stage.add(PLUGIN, "[GePlugin] Initialize parser success." if snapshot == "g" else "[GePlugin] Initialize ge success.")
+        if speaker == "GePlugin" and (played.snapshot < "g" or name == "graph run mode"):
+            played.show(f"o:{option}", [played.add(PLUGIN, f"[GePlugin] {name} : {held.init.get(key, '')}")])
+    played.add(PLUGIN, "[GePlugin] device id : 0")
+    played.add_engine("status:INIT] [ge_api.cc:194", "GEInitializeImpl:GEInitialize start", level="TRACE")
+    if played.snapshot == "g":
+        played.show("i", played.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**held.init, **ADDED}))
+    played.add(PLUGIN, f"[GePlugin] Initialize {'parser' if played.snapshot == 'g' else 'ge'} success.")
 
 
-def _say_engine_start(stage: Stage, number: int, init: Mapping[str, str]) -> None:
-    stage.add_engine("status:INIT] [ge_api.cc:194", "GEInitializeImpl:GEInitialize start", level="TRACE")
-    if stage.plan.snapshot == "g":
-        stage.show(number, "i", stage.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**init, **ADDED}))
-
-
-def _say_session(stage: Stage, number: int, held: Held) -> None:
+def _say_session(played: Played, held: Held) -> None:
     """Say what a session of the graph engine says when it is made."""
-    if stage.plan.snapshot == "g":
-        stage.show(number, "s", stage.add_block(MANAGER, "Session options: ", held.maps.session))
-        stage.show(number, "s", stage.add_engine_block("ge_api.cc:410", "CreateSession", held.maps.session))
+    if played.snapshot == "g":
+        played.show("s", played.add_block(MANAGER, "Session options: ", held.maps.session))
+        played.show("s", played.add_engine_block("ge_api.cc:410", "CreateSession", held.maps.session))
     for speaker, name, option, key in SINGLE:
-        if speaker == "GEOP" and (stage.plan.snapshot < "g" or name == "variable_acceleration"):
-            line = stage.add(MANAGER, f"[GEOP] {name} :{held.maps.session.get(key, '')}")
-            stage.show(number, f"o:{option}", [line])
+        if speaker == "GEOP" and (played.snapshot < "g" or name == "variable_acceleration"):
+            played.show(f"o:{option}", [played.add(MANAGER, f"[GEOP] {name} :{held.maps.session.get(key, '')}")])
+    played.add(GEOP, "[GEOP] tf session: direct5e1a77b0c3d24f19 get ge session success.")
 
 
-def _say_old_blocks(stage: Stage, number: int, held: Held, starts: list[int], *, up: bool) -> None:
+def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
     """Say the blocks of 2021-09 to 2023-12: of every GeOp, its own options, whether or not they were given to the engine."""
-    init, session = TITLES.get(stage.plan.snapshot, LOWER)
-    block = stage.add_block(GEOP, init, held.maps.init)
-    if not up:
-        stage.show(number, "i", [*starts, *block])
-    stage.show(number, "s", stage.add_block(GEOP, session, held.maps.session))
+    init, session = TITLES.get(played.snapshot, LOWER)
+    block = played.add_block(GEOP, init, held.maps.init)
+    if len(played.sessions) == 1:
+        played.show("i", [*starts, *block])
+    played.show("s", played.add_block(GEOP, session, held.maps.session))
 
 
-def _say_partition(stage: Stage, number: int, asked: Mapping[str, str | None], graph: int) -> None:
+def _say_partition(played: Played, asked: Mapping[str, str | None]) -> None:
     mix = "True" if asked["mix_compile_mode"] == "1" else "False"
     shape, dims = asked["input_shape"] or "", asked["dynamic_dims"] or ""
-    text = f"OMPartition subgraph_{graph} begin. mix_compile_mode is {mix}, iterations_per_loop is {asked['iterations_per_loop'] or '1'}, "
-    line = stage.add(
-        "tf_adapter/optimizers/om_partition_subgraphs_pass.cc", f"{text}input_shape: {shape}, dynamic_dims: {dims}", kind="run"
-    )
+    text = f"OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is {asked['iterations_per_loop'] or '1'}, "
+    text += f"input_shape: {shape}, dynamic_dims: {dims}"
+    line = played.add("tf_adapter/optimizers/om_partition_subgraphs_pass.cc", text, kind="run")
     for option in ("mix_compile_mode", "iterations_per_loop", "input_shape", "dynamic_dims"):
-        stage.show(number, f"o:{option}", [line])
+        played.show(f"o:{option}", [line])
 
 
-def _say_geop(stage: Stage, number: int, asked: Mapping[str, str | None]) -> None:
+def _say_geop(played: Played, asked: Mapping[str, str | None]) -> None:
     mode = asked["dynamic_graph_execute_mode"] or ("dynamic_execute" if asked["dynamic_input"] == "1" else "")
-    line = stage.add(
+    line = played.add(
         GEOP,
         f"[GEOP] dynamic_input: {asked['dynamic_input'] or '0'}, dynamic_graph_execute_mode: {mode}, "
         f"jit_compile: {asked['jit_compile'] or '2'}, is_dynamic_input: 0, getnext_inputs_shape_range: , "
@@ -94,119 +155,83 @@ def _say_geop(stage: Stage, number: int, asked: Mapping[str, str | None]) -> Non
         f"shape_generalization_mode: {asked['shape_generalization_mode'] or 'STRICT'}",
     )
     for option in ("dynamic_input", "compile_dynamic_mode", "shape_generalization_mode"):
-        stage.show(number, f"o:{option}", [line])
-    line = stage.add(GEOP, f"graph_max_parallel_model_num :{asked['graph_max_parallel_model_num'] or '1'}")
-    stage.show(number, "o:graph_max_parallel_model_num", [line])
-    line = stage.add(GEOP, f"accelerate train mode :{asked['experimental_accelerate_train_mode'] or ''}")
-    stage.show(number, "o:experimental_accelerate_train_mode", [line])
+        played.show(f"o:{option}", [line])
+    line = played.add(GEOP, f"graph_max_parallel_model_num :{asked['graph_max_parallel_model_num'] or '1'}")
+    played.show("o:graph_max_parallel_model_num", [line])
+    line = played.add(GEOP, f"accelerate train mode :{asked['experimental_accelerate_train_mode'] or ''}")
+    played.show("o:experimental_accelerate_train_mode", [line])
 
 
-def _say_graph(stage: Stage, number: int, held: Held, graph: int) -> None:
-    jit = held.maps.graph.get("ge.jit_compile", "2")
-    line = stage.add(GEOP, f"[GEOP] call ge session add graph jit_compile: {jit}, graph_id: {graph}", kind="run")
+def _say_graph(played: Played, held: Held) -> None:
+    line = played.add(
+        GEOP, f"[GEOP] call ge session add graph jit_compile: {held.maps.graph.get('ge.jit_compile', '2')}, graph_id: 1", kind="run"
+    )
     if held.maps.asked["dynamic_input"] != "1":
-        stage.show(number, "o:jit_compile", [line])
+        played.show("o:jit_compile", [line])
     for _ in range(2 if (held.maps.asked["graph_max_parallel_model_num"] or "1") != "1" else 1):
-        stage.show(number, "g", stage.add_block(GEOP, "Graph options: ", held.maps.graph))
-    tail = f", innerSession:{number}, graphid: {graph}"
-    stage.show(number, "g", stage.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail))
+        played.show("g", played.add_block(GEOP, "Graph options: ", held.maps.graph))
+    tail = f", innerSession:{len(played.sessions) - 1}, graphid: 1"
+    played.show("g", played.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail))
 
 
-def _play_session(stage: Stage, number: int, held: Held, session: Session, *, up: bool) -> int:
-    """Say all lines of a session; return how many of them belong to the start of the engine."""
-    current, started = stage.plan.snapshot == "g", 0
-    for geop in range(session.geops):
-        if current:
-            _say_partition(stage, number, held.maps.asked, geop)
-        stage.add(GEOP, "[GEOP] Begin to GeOp initialize." if current else "[GEOP] Begin GeOp initialize.")
-        if current:
-            _say_geop(stage, number, held.maps.asked)
-        before = len(stage.lines)
-        _say_start(stage, number, held, up=up or geop > 0)
-        starts = list(range(before, len(stage.lines)))
-        stage.add(GEOP, "[GEOP] GePlugin init success." if current else "[GEOP] GePlugin init success")
-        if stage.plan.snapshot in "bcdef":
-            _say_old_blocks(stage, number, held, starts, up=up or geop > 0)
-        started = started or len(stage.lines)
-        if current:
-            stage.add(GEOP, "init options: ")
-            stage.add(GEOP, "[GEOP] GeOp Initialize success, cost:[12 ms].", kind="run")
-        if not geop:
-            _say_session(stage, number, held)
-            stage.add(GEOP, "[GEOP] tf session: direct5e1a77b0c3d24f19 get ge session success.")
-        for graph in range(session.graphs if current else 0):
-            _say_graph(stage, number, held, geop * session.graphs + graph + 1)
-    return started
+def _play_session(played: Played, held: Held) -> None:
+    is_current = played.snapshot == "g"
+    if is_current:
+        _say_partition(played, held.maps.asked)
+    played.add(GEOP, f"[GEOP] Begin {'to ' if is_current else ''}GeOp initialize.")
+    if is_current:
+        _say_geop(played, held.maps.asked)
+    before = len(played.lines)
+    _say_start(played, held)
+    starts = list(range(before, len(played.lines)))
+    played.add(GEOP, "[GEOP] GePlugin init success" + "." * is_current)
+    if "b" <= played.snapshot < "g":
+        _say_old_blocks(played, held, starts)
+    if is_current:
+        played.add(GEOP, "init options: ")
+        played.add(GEOP, "[GEOP] GeOp Initialize success, cost:[12 ms].", kind="run")
+    _say_session(played, held)
+    if is_current:
+        _say_graph(played, held)
 
 
-def _start_without_session(stage: Stage, epoch: Epoch, kept: dict[str, str]) -> dict[str, str]:
-    """Say what starts the graph engine before any session; return what the engine was given."""
-    if epoch.resource is not None:
-        init = wire.build_resource_map(epoch.resource)
-        stage.show(-1, "i", stage.add_block(PLUGIN, "Init options: ", init))
-        _say_engine_start(stage, -1, init)
-        return init
-    snapshot = stage.plan.snapshot
-    init = wire.build_maps(epoch.entries, snapshot, kept).init
-    if snapshot == "g" and epoch.operator == "data":
-        init.update({name: wire.SPELT[init[name]] for name in ("input_batch_cpy", "ge.inputBatchCpy")})
-    held = Held(-1, epoch.entries, wire.Maps(init, {}, {}, {}), init, None, True)
-    if "b" <= snapshot < "g":
-        if epoch.operator == "init":
-            stage.add("tf_adapter/kernels/npu_sys_ctl_ops.cc", "init option:")
-        for key in sort_keys(init):
-            stage.add("tf_adapter/util/npu_attrs.cc", f"{key}: {init[key]}")
-    _say_start(stage, -1, held, up=False)
-    return init
-
-
-def play(plan: Plan, rng: random.Random) -> Played:
-    """Play a process of TF 1."""
+def play(snapshot: str, sessions: Sequence[Mapping[str, wire.Entry]], modules: str = "FMK", pid: int = 42) -> Played:
+    """Play a process of TF 1 whose sessions have these parameter maps; ``modules`` are those whose info lines are on."""
     kept: dict[str, str] = {}
-    played = Played(plan.pid, plan.snapshot, [], [], {})
-    for count, epoch in enumerate(plan.epochs):
-        stages: list[tuple[Stage, int]] = []
-        init: Mapping[str, str] = {}
-        shown: list[list[int]] = []
-        if epoch.resource is not None or epoch.operator:
-            stage = Stage(plan, plan.pid)
-            init = _start_without_session(stage, epoch, kept)
-            shown = stage.shown.pop((-1, "i"), [])
-            stage.shown.clear()
-            stages.append((stage, len(stage.lines)))
-        for place, session in enumerate(epoch.sessions):
-            maps = wire.build_maps(session.entries, plan.snapshot, kept)
-            up = place > 0 or bool(stages)
-            init = init if up else dict(maps.init)
-            number = len(played.sessions)
-            played.sessions.append(Held(count, session.entries, maps, init, epoch.resource, not up))
-            stage = Stage(plan, plan.pid + (place if plan.threads else 0))
-            stages.append((stage, _play_session(stage, number, played.sessions[-1], session, up=up)))
-            if not up:
-                shown = stage.shown.get((number, "i"), [])
-            elif shown:
-                stages[0][0].shown[number, "i"] = list(shown)
-        _append(played, stages, rng if plan.threads else None)
+    played = Played(snapshot, modules, pid)
+    for entries in sessions:
+        maps = wire.build_maps(entries, snapshot, kept)
+        init = played.sessions[0].init if played.sessions else dict(maps.init)
+        played.sessions.append(Held(entries, maps, init))
+        if len(played.sessions) > 1:
+            played.shown[len(played.sessions) - 1, "i"] = list(played.shown.get((0, "i"), ()))
+        _play_session(played, played.sessions[-1])
     return played
 
 
-def _append(played: Played, stages: list[tuple[Stage, int]], rng: random.Random | None) -> None:
-    """Put the lines of threads one after another, or, once the engine is up, among each other."""
-    order: list[tuple[int, int]] = []
-    if rng is None or len(stages) == 1:
-        order = [(number, line) for number, (stage, _) in enumerate(stages) for line in range(len(stage.lines))]
-    else:
-        order = [(0, line) for line in range(stages[0][1])]
-        left = {number: list(range(stages[0][1] if not number else 0, len(stage.lines))) for number, (stage, _) in enumerate(stages)}
-        while left := {number: lines for number, lines in left.items() if lines}:
-            number = rng.choice(list(left))
-            order += [(number, left[number].pop(0)) for _ in range(min(rng.randint(1, 6), len(left[number])))]
-    at = {where: len(played.lines) + place for place, where in enumerate(order)}
-    mixed = rng is not None and len(stages) > 1 and played.snapshot < "e"
-    played.lines.extend(stages[number][0].lines[line] for number, line in order)
-    for number, (stage, _) in enumerate(stages):
-        for (session, what), groups in stage.shown.items():
-            moved = [[at[number, line] for line in group] for group in groups]
-            if mixed:  # without a thread's number nobody can tell whose line is whose, but for those said before there were two
-                moved = [group for group in moved if number == 0 and max(group) < at[0, stages[0][1] - 1] + 1]
-            played.shown.setdefault((session, what), []).extend(moved)
+def write_lines(played: Played, start: datetime = datetime(2026, 7, 24, 10)) -> list[bytes]:
+    """Return the lines of a process as a log has them, without their ends, cut where they are too long."""
+    found = []
+    for number, line in enumerate(played.lines, 1):
+        at = start + timedelta(microseconds=137 * number)
+        stamp = f"{at:%Y-%m-%d-%H:%M:%S}.{at.microsecond // 1000:03}.{at.microsecond % 1000:03}"
+        found.append(f"[{line.level}] {line.module}({played.pid},python3.7):{stamp} {line.text}".encode()[:LIMIT])
+    return found
+
+
+def write_folder(folder: Path, played: Played) -> set[int]:
+    """Write the log folder of a device, a file for each kind; return the lines of which nothing was cut away."""
+    lines = write_lines(played)
+    for kind in ("debug", "run"):
+        chosen = [raw for raw, line in zip(lines, played.lines, strict=True) if line.kind == kind]
+        if chosen:
+            path = folder / kind / "plog" / f"plog-{played.pid}_20260724100000000.log"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"".join(raw + b"\n" for raw in chosen))
+    return {number for number, raw in enumerate(lines) if len(raw) < LIMIT}
+
+
+def write_log(folder: Path, used: Mapping[str, object]) -> None:
+    """Write the log folder of a process of today with one session that has these options."""
+    known = wire.list_options()
+    write_folder(folder, play("g", [{name: (known[name].field, value) for name, value in used.items()}]))

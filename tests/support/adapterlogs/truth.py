@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from support.adapterlogs import wire
-from support.adapterlogs.stage import Held, Played
-from support.adapterlogs.tf2 import Played2
+from support.adapterlogs.process import Held, Played
 
 IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = "in force", "changed", "too late", "absent", "default or set", "cannot tell"
 VERDICTS = (IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN)
@@ -89,12 +88,8 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
         place = "is".index(stage)
         want = {key: wanted[place].get(key) for key in keys}
         same = same and want == {key: unset[place].get(key) for key in keys}
-        if stage == "i" and held.resource is not None:
-            given = held.resource.get(option.name)
-            found.append(None if given is None and same else given == value)
-        else:
-            have = held.init if stage == "i" else held.maps.session
-            found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
+        have = held.init if stage == "i" else held.maps.session
+        found.append(all(have.get(key) == text for key, text in want.items()))
     if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
         return None, same  # both are handed over, and the newer one wins
     if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
@@ -137,44 +132,4 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
         read=read,
         told=shown and read and not linked and not mixed,
         sure=played.snapshot == "g",
-    )
-
-
-def _is_whole(played: Played2, what: str, whole: Collection[int]) -> bool:
-    return any(all(line in whole for line in group) for group in played.shown.get(what, ()))
-
-
-def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) -> Truth:
-    """Return the truth of a setting in a process of TF 2."""
-    attribute = next(attribute for attribute in wire.list_attributes() if attribute.name == name)
-    read = played.snapshot in attribute.mapped
-    text = wire.write_attribute(attribute, value)
-    holds: list[bool] = []
-    if read:
-        for key, stage in ((attribute.common, played.maps.common), (attribute.session, played.maps.session)):
-            if key:
-                holds.append(stage.get(key) == wire.write_key2(key, text) and key != "ge.optimizationSwitch")
-    block = _is_whole(played, "common", whole)  # without it nobody knows the adapter, and what its warnings mean
-    told = block and (
-        _is_whole(played, "common" if attribute.common else "session", whole) or _is_whole(played, f"o:{attribute.leaf}", whole)
-    )
-    return Truth(
-        holds=(all(holds),) if len(set(holds)) < 2 else (None,),
-        same=text == attribute.sent,
-        present=name in played.values,
-        read=read,
-        told=told and read and not (name in REAL_PATHS and not all(holds)),
-        sure=played.snapshot == "g",
-    )
-
-
-def merge(every: Sequence[Truth]) -> Truth:
-    """Return the truth of several processes that nothing in the evidence tells apart."""
-    return Truth(
-        holds=tuple(holds for truth in every for holds in truth.holds),
-        same=any(truth.same for truth in every),
-        present=any(truth.present for truth in every),
-        read=all(truth.read for truth in every),
-        told=False,
-        sure=all(truth.sure for truth in every),
     )

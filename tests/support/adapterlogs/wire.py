@@ -1,4 +1,4 @@
-"""From a parameter map to the maps that the graph engine is given: TF 1 from 2021-04 to 2026-07, TF 2 from 2021-09."""
+"""From a parameter map to the maps that the graph engine is given by the adapter of TF 1, from 2021-04 to 2026-07."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ PROFILING = (
 )
 #: Folders that are links on the machine that is played.
 LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
-#: How a data set that starts the engine spells input_batch_cpy.
-SPELT = {"1": "true", "0": "false"}
 CLOSE = "forbidden_close_pass:on"
 #: What an option needs beside it to be read at all.
 NEEDS: dict[str, dict[str, Any]] = {
@@ -53,7 +51,7 @@ class Key(NamedTuple):
 
 
 class Option(NamedTuple):
-    """What an adapter of TF 1 makes of one option."""
+    """What an adapter makes of one option."""
 
     name: str
     field: str
@@ -64,22 +62,6 @@ class Option(NamedTuple):
     values: tuple[Any, ...]
 
 
-class Attribute(NamedTuple):
-    """What an adapter of TF 2 makes of one attribute of its global options."""
-
-    path: str
-    name: str
-    mapped: str
-    common: str
-    session: str
-    sent: str | None
-
-    @property
-    def leaf(self) -> str:
-        """The name as the adapter's lines spell it."""
-        return self.path.rpartition(".")[2]
-
-
 class Maps(NamedTuple):
     """What the adapter hands over, and what it read."""
 
@@ -87,11 +69,6 @@ class Maps(NamedTuple):
     session: dict[str, str]
     graph: dict[str, str]
     asked: dict[str, str | None]
-
-
-def _read_rows(name: str) -> list[list[str]]:
-    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
-    return [[cell.removeprefix(".") if cell == "." else cell for cell in line.split(" | ")] for line in lines if not line.startswith("#")]
 
 
 def _parse_key(text: str, first: str) -> Key:
@@ -105,19 +82,14 @@ def _parse_key(text: str, first: str) -> Key:
 def list_options() -> dict[str, Option]:
     """Return the options of TF 1 by name."""
     found = {}
-    for name, field, read, mapped, keys, attributes, values in _read_rows("tf1.txt"):
+    lines = (FOLDER / "tf1.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        name, field, read, mapped, keys, attributes, values = ("" if cell == "." else cell for cell in line.split(" | "))
         made = tuple(_parse_key(key, mapped[:1] or "a") for key in keys.split())
         found[name] = Option(name, field, read, mapped, made, tuple(attributes.split()), tuple(json.loads(values)))
     return found
-
-
-@cache
-def list_attributes() -> tuple[Attribute, ...]:
-    """Return the attributes of TF 2's global options."""
-    return tuple(
-        Attribute(path, name, mapped, common, session, None if sent == "-" else sent[1:])
-        for path, name, mapped, common, session, sent in _read_rows("tf2.txt")
-    )
 
 
 def list_keys(option: Option, snapshot: str) -> list[Key]:
@@ -244,57 +216,3 @@ def _finish_current(asked: Mapping[str, str | None], init: dict[str, str], sessi
         graph["ge.exec.precision_mode"] = "allow_mix_precision"
     graph.update({"ge.exec.graphIOMemAllocMode": "ByGE", "ge.exec.overflow": "1", "ge.exec.isVarInitGraph": "0"})
     graph.update({"ge.exec.inputReuseMemIndexes": "0", "ge.exec.outputReuseMemIndexes": "0"})
-
-
-def build_resource_map(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the init map of npu_resource_init, in Python's spelling: every argument, None where it was left out."""
-    init = {}
-    for option in list_options().values():
-        keys = [key for key in list_keys(option, "g") if key.stage == "i"]
-        for key in keys:
-            if key.name.startswith("ge.") or len(keys) == 1:
-                value = arguments.get(option.name)
-                name = "ge.optimization_switch" if key.name == "ge.optimizationSwitch" else key.name
-                init[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return init
-
-
-class Maps2(NamedTuple):
-    """What the adapter of TF 2 hands over: the global map, the session map, and the text of each attribute that Python sends."""
-
-    common: dict[str, str]
-    session: dict[str, str]
-    sent: dict[str, str]
-
-
-def write_attribute(attribute: Attribute, value: Any) -> str:
-    """Return the text that Python sends for a value."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def write_key2(key: str, text: str) -> str:
-    """Return the text under a key of the maps of TF 2."""
-    if key == "ge.oo.constantFolding":
-        return "false" if text == "0" else "true"
-    if key == "ge.jit_compile":
-        return {"true": "1", "auto": "2"}.get(text, "0")
-    return text + CLOSE if key == "ge.optimizationSwitch" else text
-
-
-def build_maps2(values: Mapping[str, Any], snapshot: str) -> Maps2:
-    """Return what an adapter of TF 2 makes of global options, by session option name or, where there is none, by leaf."""
-    common: dict[str, str] = {}
-    session: dict[str, str] = {}
-    sent: dict[str, str] = {}
-    for attribute in list_attributes():
-        value = values.get(attribute.name or attribute.leaf)
-        text = attribute.sent if value is None else write_attribute(attribute, value)
-        if snapshot not in attribute.mapped or text is None:
-            continue
-        sent[attribute.leaf] = text
-        for key, stage in ((attribute.common, common), (attribute.session, session)):
-            if key:
-                stage[key] = write_key2(key, text)
-    if sent.get("graph_run_mode") == "0":
-        session["ge.enableSmallChannel"] = "1"
-    return Maps2(common, session, sent)
