@@ -7,7 +7,6 @@ and with each file named, which has to tell of every file whether it can be read
 
 from __future__ import annotations
 
-import ast
 import resource
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from measured import Row, keep_figures
 
 NUMBER = 2_000
+_NPUPROF = [sys.executable, "-m", "npuprof"]
 
 _NPU = """\
 def make_config(args):
@@ -78,8 +78,7 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
 def measure_tree(folder: str) -> list[Row]:
     """Return the row of a folder of real files: ``scan`` of it, over ``ast.parse`` of its Python files, by the clock."""
     number = sum(1 for _ in Path(folder).rglob("*.py"))
-    pairs = [(_take([sys.executable, "-m", "npuprof", "scan", folder]), _take([sys.executable, "-c", _AST, folder])) for _ in range(3)]
-    scan, parsed = (min(times) for times in zip(*pairs, strict=True))
+    scan, parsed = (min(_take(words) for _ in range(3)) for words in ([*_NPUPROF, "scan", folder], [sys.executable, "-c", _AST, folder]))
     return [(f"scan of a tree with {number:,} Python files / ast.parse of them", scan / parsed, 1.3, False)]
 
 
@@ -90,7 +89,6 @@ def _take(command: list[str]) -> float:
 
 
 def main() -> None:
-    parse = "import ast,sys,pathlib\nfor p in sorted(pathlib.Path(sys.argv[1]).rglob('*.py')): ast.parse(p.read_bytes())"
     kept: list[Row] = []
     for title, share in (("a third of them set options", 3), ("all of them set options", 1)):
         with tempfile.TemporaryDirectory() as folder:
@@ -98,11 +96,10 @@ def main() -> None:
                 path = Path(folder, f"m{number // 50}", f"s{number}.py")
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(script(number, number % share == 0))
-            assert isinstance(ast.parse(script(1, True)), ast.Module)
             files = [str(path) for path in sorted(Path(folder).rglob("*.py"))]
-            scan, peak = best([sys.executable, "-m", "npuprof", "scan", folder])
-            named, _ = best([sys.executable, "-m", "npuprof", "scan", *files])
-            parsed, _ = best([sys.executable, "-c", parse, folder])
+            scan, peak = best([*_NPUPROF, "scan", folder])
+            named, _ = best([*_NPUPROF, "scan", *files])
+            parsed, _ = best([sys.executable, "-c", _AST, folder])
         lines = (0.6, 1.0) if share > 1 else (None, None)
         kept.append((f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them", scan / parsed, lines[0], False))
         kept.append((f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them", named / parsed, lines[1], False))

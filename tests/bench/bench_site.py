@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -59,6 +57,7 @@ ROWS = (
 
 def main() -> int:
     """Measure and print; return 1 where a line is not held."""
+    os.environ["PYTHONPATH"] = str(bench_engine.ROOT)
     found = [measure(size) for size in SIZES]
     bad = False
     for (title, unit, line), *values in zip(ROWS, *found, strict=True):
@@ -79,7 +78,7 @@ def measure(size: int) -> list[float]:
     bench_engine.MANY = size
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
         folder = bench_engine._many(Path(name) / "store")
-        made = _make(folder)
+        made = bench_engine._time(folder, [sys.executable, "-m", "npuprof", "site", "public"])
         public = folder.resolve() / "public"
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -92,17 +91,6 @@ def measure(size: int) -> list[float]:
             ]
             browser.close()
         return [weight, usable, *answers, (public / "data/search.js").stat().st_size / 1000, made]
-
-
-def _make(folder: Path) -> float:
-    def measure_children() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    before = measure_children()
-    environment = {**os.environ, "PYTHONPATH": str(bench_engine.ROOT)}
-    subprocess.run([sys.executable, "-m", "npuprof", "site", "public"], cwd=folder, check=True, capture_output=True, env=environment)
-    return measure_children() - before
 
 
 def _open(browser: Any, public: Path, path: str) -> tuple[float, float]:

@@ -1,9 +1,9 @@
 """What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table and a plot.
 
 Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it starts, the least of some runs, in
-multiples of the bare interpreter; ``render`` of a preset with locked parents is measured against the same preset with local ones. The
-plot is drawn in the text; where a page is named, as ``npuprof/docs/sources.md``, its measured part gets the table, and an SVG file
-beside it the plot. Exits 1 where a line is not held.
+multiples of the bare interpreter; ``render`` of a preset with locked parents is measured against the same preset with local ones. Where
+a page is named, as ``npuprof/docs/sources.md``, its measured part gets the table, and an SVG file beside it a plot. Exits 1 where a line
+is not held.
 """
 
 from __future__ import annotations
@@ -11,22 +11,20 @@ from __future__ import annotations
 import math
 import os
 import re
-import resource
+import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from bench_engine import BARE_RUN, _time
+from bench_history import NPUPROF
+
 from support.repositories import ENVIRONMENT, Repo
 
 SIZES = (100, 1_000, 10_000)
 SOURCES = ("alpha", "beta", "gamma")
-SCRIPT = Path(sys.executable).with_name("npuprof")
-NPUPROF = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "npuprof"]
-BARE = [str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"), "-I", "-S", "-c", "pass"]
 #: The most that a preset with locked parents may cost, in multiples of one with local parents.
 LINE = 1.3
 _BASE = "[profile]\nscenario = 'training'\nabstract = true\n[options]\nhccl_timeout = {}\n"
@@ -44,9 +42,10 @@ def main() -> int:
             folder = Path(name) / str(size)
             os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
             app, local = _build(folder, size)
-            bare = _measure(app, BARE, 9)
-            rounds = 3 if size > 1_000 else 7
-            first = _time(app, [*NPUPROF, "source", "sync"], prepare=lambda folder=folder: _forget(folder))
+            bare = min(_time(app, BARE_RUN) for _ in range(10))  # what else the machine does only adds
+            rounds = 4 if size > 1_000 else 8
+            shutil.rmtree(folder / "cache")
+            first = _time(app, [*NPUPROF, "source", "sync"])
             found.setdefault("sync, nothing there", []).append(first / bare)
             for title, words in {
                 "sync, all there": ["source", "sync"],
@@ -54,7 +53,7 @@ def main() -> int:
                 "check": ["check"],
                 "render": ["render", "job0"],
             }.items():
-                found.setdefault(title, []).append(_measure(app, [*NPUPROF, *words], rounds) / bare)
+                found.setdefault(title, []).append(min(_time(app, [*NPUPROF, *words]) for _ in range(rounds)) / bare)
             pairs = [(_time(app, [*NPUPROF, "render", "job0"]), _time(local, [*NPUPROF, "render", "job0"])) for _ in range(25)]
             ratio = statistics.median(sourced / own for sourced, own in pairs)
             found.setdefault("render / the same with local parents", []).append(ratio)
@@ -62,7 +61,6 @@ def main() -> int:
     print(f"{'presets in three sources':38}" + "".join(f"{size:>10,}" for size in SIZES))
     for title, values in found.items():
         print(f"{title:38}" + "".join(f"{value:>10.2f}" for value in values))
-    print("\n" + draw_bars(found))
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
         page.with_suffix(".svg").write_text(draw_svg(found))
@@ -90,27 +88,6 @@ def _build(folder: Path, size: int) -> tuple[Path, Path]:
     return app.folder, local.folder
 
 
-def _forget(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder / "cache")
-
-
-def _measure(folder: Path, words: Sequence[str], rounds: int) -> float:
-    return min(_time(folder, words) for _ in range(rounds + 1))  # what else the machine does only adds
-
-
-def _time(folder: Path, words: Sequence[str], prepare: Callable[[], None] | None = None) -> float:
-    if prepare is not None:
-        prepare()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def format_measured(found: dict[str, list[float]], plot: str) -> str:
     """Return the part of the page that holds the table, with the plot below it."""
     rows = [f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for title, values in found.items()]
@@ -128,19 +105,8 @@ def format_measured(found: dict[str, list[float]], plot: str) -> str:
     ])  # fmt: skip
 
 
-def draw_bars(found: dict[str, list[float]]) -> str:
-    """Return a plot in text: a bar a figure, its length the logarithm of the multiple."""
-    most = max(math.log10(value) for values in found.values() for value in values)
-    lines = []
-    for title, values in found.items():
-        for size, value in zip(SIZES, values, strict=True):
-            bar = "#" * max(1, round(50 * math.log10(max(value, 1.05)) / most))
-            lines.append(f"{title if size == SIZES[0] else '':38}{size:>7,} {bar} {value:.1f}")
-    return "\n".join(lines) + "\n"
-
-
 def draw_svg(found: dict[str, list[float]]) -> str:
-    """Return the same as lines over the number of presets, both axes logarithmic."""
+    """Return a plot: lines over the number of presets, both axes logarithmic."""
     width, height, left, low = 640, 400, 60, 340
     most = max(math.log10(value) for values in found.values() for value in values)
     colours = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
