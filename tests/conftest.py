@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from npuprof.__main__ import _NEW_OBJECTS
 from support.browsing import open_browser
@@ -47,7 +48,14 @@ settings.register_profile(
     database=None,
 )
 settings.register_profile("fast", settings.get_profile("npuprof"), max_examples=8)
-settings.register_profile("nightly", settings.get_profile("npuprof"), max_examples=500, derandomize=False, print_blob=True)
+settings.register_profile(
+    "nightly",
+    settings.get_profile("npuprof"),
+    max_examples=500,
+    derandomize=False,
+    print_blob=True,
+    database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis" / "examples"),  # what failed is tried first the next time
+)
 settings.load_profile("npuprof")
 
 

@@ -163,7 +163,7 @@ def test_a_workflow_follows_the_published_schema(workflow: Path) -> None:
 def test_what_others_wrote_is_pinned_by_its_commit(workflow: Path) -> None:
     for step in list_steps(workflow):
         if "uses" in step and not step["uses"].startswith("./"):
-            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
+            assert re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", step["uses"]), step["uses"]
 
 
 def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publish() -> None:
