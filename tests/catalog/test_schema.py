@@ -6,7 +6,6 @@ What editors themselves make of it is tried in ``test_commands_schema``.
 from __future__ import annotations
 
 import json
-import random
 import re
 import tomllib
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from npuprof.checks.settings import find_setting_faults
 from npuprof.document import profile
 from npuprof.document.keys import format_toml_value
 from support.building import examples
-from support.everyday import Grower
 from support.running import Run
 from support.schemas import LET_PASS, UNDERLINED
 
@@ -140,13 +138,6 @@ def test_it_accepts_choices_of_any_release_that_check_lets_pass_in_what_a_preset
                 passed += 1
                 assert VALIDATOR.is_valid(tomllib.loads(text)), text
     assert passed > floor
-
-
-def test_it_accepts_presets_as_teams_write_them() -> None:
-    writer = Grower.__new__(Grower)
-    for seed in range(60):
-        writer.dice, writer.mark = random.Random(seed), 0
-        VALIDATOR.validate(tomllib.loads(writer.text(["base/b1", "team:shared@^2"], seed % 2 == 0, seed % 3 == 0)))
 
 
 def test_it_accepts_the_example_of_every_record() -> None:

@@ -23,9 +23,8 @@ from npuprof.runs.records import load_record_schema
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.project_schema import build_project_schema
 from support.building import REPOSITORY
-from support.everyday import RULES
 from support.running import Run, Store
-from support.schemas import LET_PASS, PROJECT_LET_PASS, PROJECT_UNDERLINED, UNDERLINED
+from support.schemas import LET_PASS, PROJECT_LET_PASS, PROJECT_UNDERLINED, RULES, UNDERLINED
 
 jsonschema = pytest.importorskip("jsonschema")
 MODULES = REPOSITORY / ".venv/node_modules"

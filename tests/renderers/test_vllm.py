@@ -20,10 +20,7 @@ from support.building import codes, config, texts, toml
 from support.running import Run
 from support.vllm_parts import (
     RELEASES,
-    STRICT_RELEASES,
-    fetch_config_source,
     fetch_release,
-    list_accepted_keys,
     load_module,
     read_additional_config,
 )
@@ -158,16 +155,6 @@ def test_a_release_asks_for_the_keys_that_the_table_has_for_it(release: tuple[st
     asked = {"refresh": True, "enable_sparse_li_c8": True, "enable_sparse_c8": True}  # what others are read behind
     _, read = read_additional_config(folder, asked, monkeypatch, model_uses_sfa_sparse=True)
     assert read == {name.partition(".")[0] for name in ROWS if number in find_read(name)} - ABSENT.get(number, set())
-
-
-@pytest.mark.parametrize("number", STRICT_RELEASES)
-def test_a_release_that_stops_at_unknown_keys_takes_those_that_the_table_has_for_it(number: str) -> None:
-    fields, taken = list_accepted_keys(fetch_config_source(number))
-    rows = {name for name in ROWS if number in find_read(name)}
-    assert len(fields) > 50
-    assert {name.partition(".")[0] for name in rows} <= {name.partition(".")[0] for name in fields} | taken
-    unlisted = {name for name in fields - rows if not any(row.startswith(f"{name}.") or name.startswith(f"{row}.") for row in rows)}
-    assert not unlisted
 
 
 def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(

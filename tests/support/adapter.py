@@ -13,25 +13,15 @@ from hypothesis import strategies as st
 
 from npuprof import catalog
 from npuprof.catalog import Option
+from support.judging import SESSION
 
 REFUSED, CHANGED, TAKEN = "refused", "changed", "taken"
 
-_ONE_OF = {
-    "precision_mode_v2": "fp16 origin cube_fp16in_fp32out mixed_float16 mixed_bfloat16 mixed_hif8 cube_hif8",
-    "precision_mode": "allow_fp32_to_fp16 force_fp16 force_fp32 cube_fp16in_fp32out must_keep_origin_dtype allow_mix_precision "
-    "allow_mix_precision_fp16 allow_mix_precision_bf16 allow_fp32_to_bf16",
-    "dump_mode": "input output all",
-    "dump_debug_mode": "aicore_overflow atomic_overflow all",
-    "dump_data": "tensor stats",
-    "buffer_optimize": "l2_optimize off_optimize",
-    "jit_compile": "auto true false",
-    "shape_generalization_mode": "STRICT FULL ADAPTIVE",
-    "op_select_implmode": "high_precision high_performance high_precision_for_all high_performance_for_all",
-    "dynamic_graph_execute_mode": "dynamic_execute lazy_recompile",
-    "graph_slice": "auto manual",
-    "variable_placement": "Host Device",
-    "aoe_mode": "1 2 4",
-}
+#: Options whose every other value stops the process.
+_ONE_OF = (
+    "precision_mode_v2", "precision_mode", "dump_mode", "dump_debug_mode", "dump_data", "buffer_optimize", "jit_compile", "graph_slice",
+    "shape_generalization_mode", "op_select_implmode", "dynamic_graph_execute_mode", "variable_placement", "aoe_mode",
+)  # fmt: skip
 _BETWEEN: dict[str, tuple[float, float]] = {
     "graph_run_mode": (float("-inf"), 1),
     "session_device_id": (0, float("inf")),
@@ -66,7 +56,7 @@ def alone(name: str, value: Any) -> str:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return REFUSED
     if name in _ONE_OF:
-        return TAKEN if value in _ONE_OF[name].split() else REFUSED
+        return TAKEN if value in SESSION[name][1] else REFUSED
     if name in _BETWEEN:
         low, high = _BETWEEN[name]
         return TAKEN if low <= value <= high else REFUSED

@@ -44,17 +44,17 @@ class RefusalError(Exception):
 
 
 class StandIn:
-    """A service with one pull request; ``comments`` is what stands on it, ``calls`` all that was asked, ``seen`` the headers."""
+    """A service with one pull request; ``comments`` are on it, ``calls`` is all that was asked."""
 
-    prefix = ""
-    header = ""
+    #: Where the API begins, the comments of the request and each of them below that; how one is edited, the key of its author.
+    prefix, listed, edited, edits, who = "", "", "", "", ("", "")
+    denied = "Must have admin rights to Repository."
 
     def __init__(self) -> None:
         self.comments: list[dict[str, Any]] = []
         self.tokens: dict[str, Token] = {}
         self.faults: list[Fault] = []
         self.calls: list[str] = []
-        self.seen: list[dict[str, str]] = []
         self.url = ""
 
     @property
@@ -64,28 +64,56 @@ class StandIn:
 
     def bodies(self, author: str) -> list[str]:
         """What somebody has written."""
-        return [one["body"] for one in self.comments if author in (self.author_of(one), str(self.author_of(one)))]
+        return [one["body"] for one in self.comments if self.author_of(one) == author]
 
-    def author_of(self, comment: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    def author_of(self, comment: dict[str, Any]) -> str:
+        return str(comment[self.who[0]][self.who[1]])
 
     def say(self, author: str, body: str) -> dict[str, Any]:
         """Let somebody write a comment."""
-        raise NotImplementedError
-
-    def answer(self, method: str, path: str, query: dict[str, str], token: Token, data: Any) -> tuple[Any, dict[str, str]]:
-        raise NotImplementedError
+        ident = next((one.ident for one in self.tokens.values() if one.author == author), 9)
+        kind = "Bot" if author.endswith("[bot]") else "User"
+        person = {self.who[1]: author, "id": ident, "type": kind}
+        self.comments.append({"id": 100 + len(self.comments), "body": body, self.who[0]: person, "system": False})
+        return self.comments[-1]
 
     def find_token(self, headers: Any) -> Token:
         raise NotImplementedError
 
+    def tell_next(self, path: str, after: int) -> dict[str, str]:
+        """Return the headers that name the next page."""
+        raise NotImplementedError
 
-def take_body(data: Any) -> str:
-    if not isinstance(data, dict) or set(data) != {"body"} or not isinstance(data["body"], str):
-        raise RefusalError(422, "Invalid request")
-    if not data["body"] or len(data["body"]) > LONGEST:
-        raise RefusalError(422, "body is too long (maximum is 65536 characters)")
-    return data["body"]
+    def take(self, data: Any) -> str:
+        """Return the text of a comment that is sent."""
+        if not isinstance(data, dict) or set(data) != {"body"} or not isinstance(data["body"], str):
+            raise RefusalError(422, "Invalid request")
+        if not data["body"] or len(data["body"]) > LONGEST:
+            raise RefusalError(422, "body is too long (maximum is 65536 characters)")
+        return data["body"]
+
+    def answer(self, method: str, path: str, query: dict[str, str], token: Token, data: Any) -> tuple[Any, dict[str, str]]:
+        asked = path.removeprefix(self.prefix)
+        if (method, asked) == ("GET", "/user"):
+            if token.app:
+                raise RefusalError(403, "Resource not accessible by integration")
+            return {self.who[1]: token.author, "id": token.ident}, {}
+        if method == "POST" and path == f"{self.prefix.removesuffix('/v3')}/graphql":
+            return {"data": {"viewer": {"login": token.author}}}, {}
+        if (method, asked) == ("GET", self.listed):
+            page, after = cut_page(self.comments, query)
+            return page, self.tell_next(path, after)
+        if method in ("POST", self.edits) and not token.may_write:
+            raise RefusalError(403, "Resource not accessible by integration")
+        if (method, asked) == ("POST", self.listed):
+            return self.say(token.author, self.take(data)), {}
+        found = [one for one in self.comments if asked == f"{self.edited}/{one['id']}"]
+        if method != self.edits or not found:
+            raise RefusalError(404, "Not Found")
+        if self.author_of(found[0]) != token.author:
+            raise RefusalError(403, self.denied)
+        found[0]["body"] = self.take(data)
+        return found[0], {}
 
 
 def cut_page(items: list[Any], query: dict[str, str]) -> tuple[list[Any], int]:
@@ -97,82 +125,37 @@ def cut_page(items: list[Any], query: dict[str, str]) -> tuple[list[Any], int]:
 class GitHub(StandIn):
     """GitHub's REST API for pull request 7 of team/presets."""
 
+    listed, edited = "/repos/team/presets/issues/7/comments", "/repos/team/presets/issues/comments"
+    edits, who = "PATCH", ("user", "login")
+
     def find_token(self, headers: Any) -> Token:
         kind, _, text = (headers["Authorization"] or "").partition(" ")
         if kind not in ("Bearer", "token") or text not in self.tokens:
             raise RefusalError(401, "Bad credentials")
         return self.tokens[text]
 
-    def author_of(self, comment: dict[str, Any]) -> Any:
-        return comment["user"]["login"]
-
-    def say(self, author: str, body: str) -> dict[str, Any]:
-        kind = "Bot" if author.endswith("[bot]") else "User"
-        self.comments.append({"id": 100 + len(self.comments), "body": body, "user": {"login": author, "type": kind}})
-        return self.comments[-1]
-
-    def answer(self, method: str, path: str, query: dict[str, str], token: Token, data: Any) -> tuple[Any, dict[str, str]]:
-        below = f"{self.prefix}/repos/team/presets/issues"
-        if (method, path) == ("GET", f"{self.prefix}/user"):
-            if token.app:
-                raise RefusalError(403, "Resource not accessible by integration")
-            return {"login": token.author, "id": 1}, {}
-        if (method, path) == ("POST", f"{self.prefix.removesuffix('/v3')}/graphql"):
-            return {"data": {"viewer": {"login": token.author}}}, {}
-        if (method, path) == ("GET", f"{below}/7/comments"):
-            page, after = cut_page(self.comments, query)
-            link = f'<{self.url}{path}?per_page=100&page={after}>; rel="next", <{self.url}{path}?page=9>; rel="last"'
-            return page, {"Link": link} if after else {}
-        if method in ("POST", "PATCH") and not token.may_write:
-            raise RefusalError(403, "Resource not accessible by integration")
-        if (method, path) == ("POST", f"{below}/7/comments"):
-            return self.say(token.author, take_body(data)), {}
-        found = [one for one in self.comments if path == f"{below}/comments/{one['id']}"]
-        if method != "PATCH" or not found:
-            raise RefusalError(404, "Not Found")
-        if self.author_of(found[0]) != token.author:
-            raise RefusalError(403, "Must have admin rights to Repository.")
-        found[0]["body"] = take_body(data)
-        return found[0], {}
+    def tell_next(self, path: str, after: int) -> dict[str, str]:
+        link = f'<{self.url}{path}?per_page=100&page={after}>; rel="next", <{self.url}{path}?page=9>; rel="last"'
+        return {"Link": link} if after else {}
 
 
 class GitLab(StandIn):
     """GitLab's REST API for merge request 5 of project 3."""
 
-    prefix = "/api/v4"
+    prefix, denied = "/api/v4", "403 Forbidden"
+    listed = edited = "/projects/3/merge_requests/5/notes"
+    edits, who = "PUT", ("author", "username")
 
     def find_token(self, headers: Any) -> Token:
         if headers["PRIVATE-TOKEN"] not in self.tokens:
             raise RefusalError(401, "401 Unauthorized")
         return self.tokens[headers["PRIVATE-TOKEN"]]
 
-    def author_of(self, comment: dict[str, Any]) -> Any:
-        return comment["author"]["username"]
+    def tell_next(self, path: str, after: int) -> dict[str, str]:
+        return {"x-next-page": str(after or "")}
 
-    def say(self, author: str, body: str) -> dict[str, Any]:
-        ident = next((one.ident for one in self.tokens.values() if one.author == author), 9)
-        note = {"id": 100 + len(self.comments), "body": body.rstrip(), "author": {"id": ident, "username": author}, "system": False}
-        self.comments.append(note)
-        return note
-
-    def answer(self, method: str, path: str, query: dict[str, str], token: Token, data: Any) -> tuple[Any, dict[str, str]]:
-        notes = f"{self.prefix}/projects/3/merge_requests/5/notes"
-        if (method, path) == ("GET", f"{self.prefix}/user"):
-            return {"id": token.ident, "username": token.author}, {}
-        if (method, path) == ("GET", notes):
-            page, after = cut_page(self.comments, query)
-            return page, {"x-next-page": str(after or "")}
-        if method in ("POST", "PUT") and not token.may_write:
-            raise RefusalError(403, "403 Forbidden")
-        if (method, path) == ("POST", notes):
-            return self.say(token.author, take_body(data)), {}
-        found = [one for one in self.comments if path == f"{notes}/{one['id']}"]
-        if method != "PUT" or not found:
-            raise RefusalError(404, "404 Not found")
-        if self.author_of(found[0]) != token.author:
-            raise RefusalError(403, "403 Forbidden")
-        found[0]["body"] = take_body(data).rstrip()
-        return found[0], {}
+    def take(self, data: Any) -> str:
+        return super().take(data).rstrip()
 
 
 @contextmanager
@@ -183,7 +166,6 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             service.calls.append(f"{self.command} {url.path}")
-            service.seen.append({name.lower(): value for name, value in self.headers.items()})
             raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
             fault = next((one for one in service.faults if one.method == self.command), None)
             try:
@@ -201,14 +183,7 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
             except RefusalError as refusal:
                 self.reply(refusal.status, json.dumps({"message": refusal.message}), {})
 
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def do_PATCH(self) -> None:
-            self.do_GET()
-
-        def do_PUT(self) -> None:
-            self.do_GET()
+        do_POST = do_PATCH = do_PUT = do_GET  # noqa: N815
 
         def reply(self, status: int, text: str, headers: dict[str, str]) -> None:
             self.send_response(status)

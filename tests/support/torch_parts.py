@@ -16,6 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +103,24 @@ def _build_torch(received: dict[str, Any]) -> dict[str, types.ModuleType]:
     return {"torch": torch, "torch.backends": backends}
 
 
-def _take_definitions(folder: Path, names: set[str], home: dict[str, Any]) -> None:
-    """Run the lines of the package that define functions and objects, each from the first file that has it."""
+@cache
+def _load_definitions(folder: Path) -> tuple[tuple[str, types.CodeType], ...]:
+    """Return the statements of the package that define functions and objects, compiled, with what each defines."""
+    found = []
     for path in sorted((folder / "torch_npu/npu").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             name = node.name if isinstance(node, ast.FunctionDef) else getattr(target, "id", "")
-            if name in names and name not in home and not ast.unparse(node).endswith("None"):
-                exec(compile(ast.Module([node], []), str(path), "exec", dont_inherit=True), home)
+            if name and not ast.unparse(node).endswith("None"):
+                found.append((name, compile(ast.Module([node], []), str(path), "exec", dont_inherit=True)))
+    return tuple(found)
+
+
+def _take_definitions(folder: Path, names: set[str], home: dict[str, Any]) -> None:
+    """Run the statements that define names, each of the first file that has it."""
+    for name, code in _load_definitions(folder):
+        if name in names and name not in home:
+            exec(code, home)
 
 
 @contextmanager

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
-import io
-import json
-import re
 import subprocess
 import sys
-import tarfile
-import urllib.request
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,9 +16,6 @@ import pytest
 #: Releases with a wheel, and the platform and the Python that it is for; nothing in it is compiled that is run here.
 RELEASES = {"0.11.0": "manylinux_2_24_x86_64", "0.23.0": "manylinux_2_34_x86_64", "0.26.0rc1": "manylinux_2_34_x86_64"}
 PYTHONS = defaultdict(lambda: "310", {"0.26.0rc1": "311"})
-#: Releases that stop at unknown keys. They have no wheel, and need more of vLLM-Ascend than the two files: they are read, not run.
-STRICT_RELEASES = ("0.27.1rc1", "0.30.0rc2")
-_INDEX = "https://pypi.org/simple/vllm-ascend/"
 
 
 def fetch_release(release: str, folder: Path) -> Path:
@@ -41,46 +31,6 @@ def fetch_release(release: str, folder: Path) -> Path:
             archive.extract(f"vllm_ascend/{name}", folder / release)
     wheel.unlink()
     return folder / release / "vllm_ascend"
-
-
-def fetch_config_source(release: str) -> str:
-    """Return ``ascend_config.py`` of a release that has only a source distribution, which pip would build."""
-    name = f"vllm_ascend-{release}"
-    try:
-        asked = urllib.request.Request(_INDEX, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
-            (url,) = (file["url"] for file in json.load(answer)["files"] if file["filename"] == f"{name}.tar.gz")
-        with urllib.request.urlopen(url, timeout=120) as answer:
-            data = io.BytesIO(answer.read())
-    except OSError as error:
-        pytest.skip(f"no source distribution in reach: {error}")
-    with tarfile.open(fileobj=data) as archive:
-        file = archive.extractfile(f"{name}/vllm_ascend/ascend_config.py")
-        assert file is not None
-        return file.read().decode()
-
-
-def list_accepted_keys(source: str) -> tuple[set[str], set[str]]:
-    """Return the keys, with those of groups, that ``AscendConfig`` takes by its fields, and those that are taken out before it is made."""
-    tree = ast.parse(source)
-    classes = {node.name: _list_fields(node) for node in tree.body if isinstance(node, ast.ClassDef)}
-    (taken,) = (
-        ast.literal_eval(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_NON_USER_INPUT_KEYS"
-    )
-    return {*_list_leaves(classes, {key: kind for key, kind in classes["AscendConfig"].items() if key not in taken})}, taken
-
-
-def _list_fields(node: ast.ClassDef) -> dict[str, str]:
-    found = {ast.unparse(line.target): ast.unparse(line) for line in node.body if isinstance(line, ast.AnnAssign)}
-    return {name: line for name, line in found.items() if "ClassVar" not in line and "init=False" not in line}
-
-
-def _list_leaves(classes: dict[str, dict[str, str]], fields: dict[str, str]) -> Iterator[str]:
-    for name, line in fields.items():
-        group = next((kind for kind in classes if re.search(rf"\b{kind}\b", line)), "")
-        yield from (f"{name}.{leaf}" for leaf in _list_leaves(classes, classes[group])) if group else (name,)
 
 
 def load_module(name: str, path: Path) -> ModuleType:

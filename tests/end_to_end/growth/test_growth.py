@@ -5,27 +5,21 @@ The limits are close to 1, so that inputs can be short: one call more for each p
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from npuprof.document import parse_document
 from npuprof.edit.dependents import find_dependents
-from npuprof.hosting import git_drivers
-from npuprof.model import NpuprofError, did_you_mean, renew_hints
+from npuprof.model import did_you_mean, renew_hints
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script
 from npuprof.store import Folder
-from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 from support.building import build_store
 from support.growth import count_calls, measure_growth, measure_time_growth
-from support.lanes import rest_at_night
 from support.repositories import Repo
 from support.running import Run, Store
-from support.zoo import write_zoo
 
 HEAD = '[profile]\nscenario = "training"\n'
 BLOCK = (
@@ -39,10 +33,6 @@ def write_override(number: int) -> str:
 
 
 IGNORE = ['{ code = "NP201", reason = "x" }']
-
-
-def list_variables(count: int) -> str:
-    return "[env]\n" + "".join(f"A{i} = 1\n" for i in range(count))
 
 
 def list_mixed(count: int) -> str:
@@ -74,14 +64,11 @@ def lattice(count: int) -> dict[str, str]:
 #: What is asked, and the presets and scripts of a size.
 INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a dotted key": (["check", "x"], lambda n: {"x": f"{'.'.join('a' * n)} = 1\n"}),
-    "unknown options": (["check", "x"], lambda n: {"x": HEAD + "[options]\n" + "".join(f"precision_mod{i} = 1\n" for i in range(n))}),
     "locks": (["check", "x"], lambda n: {"b": HEAD + f"locked = {[f'env.A{i}' for i in range(n)]}\n", "x": 'profile.extends = ["b"]\n'}),
     "overrides of one key each": (["check", "x"], lambda n: {"x": HEAD + "".join(map(write_override, range(n)))}),
     "parents": (["show", "x"], lambda n: {**{f"p{i}": HEAD for i in range(n)}, "x": f"profile.extends = {[f'p{i}' for i in range(n)]}\n"}),
-    "parts that an heir unsets": (["check", "x"], lambda n: {"b": HEAD + list_variables(n), "x": unset([f"env.A{i}" for i in range(n)])}),
     "places in a table that an heir unsets": (["check", "x"], lambda n: {"b": list_mixed(n), "x": unset(name_places(n))}),
     "a circle": (["check"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
-    "a chain without its root": (["check"], lambda n: chain(n, {})),
     "a chain with a fault in its root": (["check"], lambda n: chain(n, {"p0": f"{HEAD}[options]\nhccl_timeout = 'x'\n"})),
     "a chain that breaks the lock of its root": (
         ["check"],
@@ -95,12 +82,11 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
         ["list", "--format", "json"],
         lambda n: {f"p{i}": (f'profile.extends = ["p{i - 1}"]\n' if i else "") + f"options.hccl_timeout = {i}\n" for i in range(n)},
     ),
-    "a lattice": (["check"], lattice),
     "a lattice in a tree": (["list", "--tree"], lattice),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", rest_at_night(2, INPUTS))
+@pytest.mark.parametrize("name", INPUTS)
 def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Run) -> None:
     words, build = INPUTS[name]
 
@@ -155,7 +141,11 @@ def test_optimizer_blocks_cost_what_their_number_costs(verb: str, tmp_path: Path
 def test_a_family_costs_what_its_scripts_cost(distinct: int, tmp_path: Path, run: Run) -> None:
     def build_command(size: int) -> Callable[[], object]:
         folder = tmp_path / str(size)
-        write_zoo(folder / "zoo", size, size // distinct)
+        for number in range(size):
+            path = folder / "zoo" / f"model{number}" / "train.py"
+            path.parent.mkdir(parents=True)
+            line = f'op.parameter_map["hccl_timeout"].i = {number // distinct}\n'
+            path.write_text(f"import npu\nc = tf.ConfigProto()\n{BLOCK}{line}tf.Session(config=c)\n")
         return lambda: run("import", folder / "zoo", "--base", "auto", "-o", folder / "out", "--force")
 
     assert measure_growth(build_command, 15) < 1.6
@@ -167,16 +157,14 @@ BASE = f"import npu\nc = tf.ConfigProto()\n{BLOCK}"
 SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
     "branches in Python": ("scan", "a.py", lambda n: BASE + "".join(f'if a{i}:\n  {MAP}"x{i}"\n' for i in range(n))),
     "commented settings": ("scan", "a.py", lambda n: BASE + f'# {MAP}"x"\ny = """\n"""\n' * n),
-    "names of the options": ("scan", "a.py", lambda n: "".join(f"o{i} = npu.global_options()\no{i}.deterministic = 1\n" for i in range(n))),
     "branches in a shell": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\nfi\n" * n),
     "branches in branches": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\n" * n),
-    "tests in a row": ("scan", "a.sh", lambda n: "[ -f x ] && export HCCL_ALGO=1 && " * n + "true\n"),
     "remarks that accept": ("scan", "a.py", lambda n: BASE + "# npuprof: ignore[NP201] x\n" * n + 'op.parameter_map["no_such"].s = b"x"\n'),
     "conversions": ("import", "a.sh", lambda n: "".join(f"atc --model=x{i} --framework=3\n" for i in range(n))),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", rest_at_night(2, SCRIPTS))
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Run) -> None:
     verb, called, build = SCRIPTS[name]
 
@@ -195,7 +183,7 @@ def test_configurations_of_one_script_take_time_by_their_number() -> None:
         read = import_script("a.py", (BASE * size).encode())
         return lambda: check_script(read)
 
-    assert measure_time_growth(build_check, 800) < 2.5, "to go through all earlier ones takes the square"
+    assert measure_time_growth(build_check, 300) < 2.5, "to go through all earlier ones takes the square"
 
 
 #: Words of a length, to copy which for each character, or to look through which for each call, takes the square.
@@ -220,22 +208,15 @@ def test_long_words_take_the_time_of_their_length(name: str, tmp_path: Path, run
     assert measure_time_growth(build_scan, size) < 2.5
 
 
-@pytest.mark.parametrize(
-    ("called", "text", "told"),
-    [
-        ("a.sh", "if x; then\n" * 201 + "export HCCL_ALGO=1\n", "more than 200 branches stand in each other"),
-    ],
-)
-def test_what_is_too_much_of_a_script_is_told(called: str, text: str, told: str, tmp_path: Path, run: Run) -> None:
-    (tmp_path / called).write_text(text)
-    done = run("scan", called)
-    assert done.code == 2
-    assert f"warning NP801: {told}" in done.out
+def test_what_is_too_much_of_a_script_is_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.sh").write_text("if x; then\n" * 201 + "export HCCL_ALGO=1\n")
+    done = run("scan", "a.sh")
+    assert (done.code, "warning NP801: more than 200 branches stand in each other" in done.out) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("begin", "blank", "end"),
-    [("", " ", ""), ("except ", " ", "x"), ("raise ", " ", "x"), ("if ", " ", "x"), ("else:", " ", "x"), ("", "\n", "")],
+    [("", " ", ""), ("except ", " ", "x"), ("", "\n", "")],
 )
 def test_long_blanks_in_python_2_take_the_time_of_their_length(begin: str, blank: str, end: str, tmp_path: Path, run: Run) -> None:
     def build_scan(size: int) -> Callable[[], object]:
@@ -245,32 +226,6 @@ def test_long_blanks_in_python_2_take_the_time_of_their_length(begin: str, blank
         return lambda: run("scan", path)
 
     assert measure_time_growth(build_scan, 10_000) < 2.5
-
-
-def test_a_lattice_of_diamonds_is_told_once(store: Store, run: Run) -> None:
-    layers = {f"l{depth}{side}": f'profile.extends = ["l{depth - 1}a", "l{depth - 1}b"]\n' for depth in range(1, 20) for side in "ab"}
-    store({"l0a": HEAD, "l0b": HEAD, **layers})
-    told = run("list", "--tree").out
-    assert len(told.splitlines()) < 4 * len(layers)
-    assert "(as above)" in told
-    assert max(map(len, told.splitlines())) < 120
-    assert {line.split(" (")[0].split(" ")[-1] for line in told.splitlines()} == {"l0a", "l0b", *layers}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{'.'.join('a' * 101)} = 1",
-        f"[{'.'.join('a' * 101)}]",
-        f"x = {{ {'.'.join(['b'] * 150)} = 1 }}",
-        f"""{".".join(["'a'"] * 101)} = 1""",
-    ],
-)
-def test_a_key_of_too_many_segments_is_told_at_its_place(text: str) -> None:
-    with pytest.raises(NpuprofError) as caught:
-        parse_document("x", "x.toml", f'# {"." * 300}\n[options]\ny = \'{"a." * 300}\'\nz = """\n{"a." * 300}\n"""\n{text}\n')
-    (finding,) = caught.value.findings
-    assert (finding.code, finding.line) == ("NP001", 7)
 
 
 def test_a_preset_builds_on_a_bounded_number_of_others(store: Store, run: Run) -> None:
@@ -289,15 +244,6 @@ def test_hints_have_a_budget_that_each_piece_of_work_has_anew() -> None:
     assert told[-1] == "none"
     renew_hints()
     assert did_you_mean("nam1", names, "none") == told[0]
-
-
-def test_a_pipe_in_the_place_of_gits_settings_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe = tmp_path / "settings"
-    os.mkfifo(pipe)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(pipe))
-    with pytest.raises(NpuprofError, match="named pipe"):
-        git_drivers.write_setting(Git(str(tmp_path)), "--global", "a.b", "c")
-    assert pipe.is_fifo()
 
 
 def test_a_preset_named_twice_has_one_row_in_a_matrix(store: Store, run: Run) -> None:
