@@ -284,8 +284,7 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
         assert len(own(own_one)) == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(("method", "status"), [("GET", 301), ("POST", 307)])
 def test_the_token_follows_no_redirect(service: StandIn, run: Run, status: int, method: str) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     with serve(GitHub()) as elsewhere:
@@ -296,15 +295,14 @@ def test_the_token_follows_no_redirect(service: StandIn, run: Run, status: int, 
         assert elsewhere.calls == []
 
 
-@pytest.mark.parametrize("token", [f"{SECRET}\n", f"  {SECRET}"])
-def test_space_around_a_token_is_no_part_of_it(service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_space_around_a_token_is_no_part_of_it(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
-        monkeypatch.setenv(name, token)
+        monkeypatch.setenv(name, f"  {SECRET}\n")
     assert run("review").code == 0
     assert len(own(service)) == 1
 
 
-@pytest.mark.parametrize("token", ["a\nb: c", "sécret", "two words"])
+@pytest.mark.parametrize("token", ["a\nb: c", "sécret"])
 def test_what_can_be_no_token_is_sent_to_nobody(service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.setenv(name, token)
@@ -346,7 +344,7 @@ def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: R
     assert "torn" in own(gitlab)[0]
 
 
-@pytest.mark.parametrize("event", ["push", "merge_group", "workflow_dispatch", "schedule"])
+@pytest.mark.parametrize("event", ["push", "merge_group"])
 def test_other_events_of_github_are_checked_only(github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)
     said = run("review")
@@ -393,7 +391,7 @@ def test_a_job_that_makes_no_sense_is_refused_by_name(
     assert github.calls == []
 
 
-@pytest.mark.parametrize("event", ["[]", "{", '{"pull_request": null}', '{"pull_request": {"number": 7, "base": {"sha": "-x"}}}'])
+@pytest.mark.parametrize("event", ["{", '{"pull_request": null}', '{"pull_request": {"number": 7, "base": {"sha": "-x"}}}'])
 def test_an_event_that_tells_nothing_is_refused(github: GitHub, run: Run, event: str, tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text(event)
     said = run("review")
@@ -453,30 +451,6 @@ def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with
     assert not (tmp_path / "touched").exists()
     assert said.code == (2 if address else 0), said.err
     assert set(seen) == ({f"Basic {SECRET}"} if address.startswith("http") else set())
-
-
-def test_a_merge_that_is_checked_out_alone_is_deepened(
-    github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change.git("checkout", "-q", "-b", "trial", "main")
-    change.commit({"other": "[options]\nhccl_timeout = 1\n"}, "meanwhile")
-    change.git("merge", "-q", "--no-edit", "change")
-    change.git("update-ref", "refs/pull/7/merge", "trial")
-    change.git("checkout", "-q", "change")
-    change.git("branch", "-q", "-D", "trial")
-    folder = tmp_path / "runner"
-    steps = [
-        ["init", "-q", str(folder)],
-        ["-C", str(folder), "remote", "add", "origin", f"file://{change.folder}"],
-        ["-C", str(folder), "fetch", "-q", "--no-tags", "--depth=1", "origin", "+refs/pull/7/merge:refs/remotes/pull/7/merge"],
-        ["-C", str(folder), "checkout", "-q", "--detach", "refs/remotes/pull/7/merge"],
-    ]
-    for words in steps:
-        subprocess.run(["git", *words], check=True)
-    monkeypatch.chdir(folder)
-    said = run("review")
-    assert said.code == 0, said.err
-    assert "2 changed" in own(github)[0]
 
 
 def test_the_target_branch_stands_in_for_a_base_that_is_not_said(
@@ -573,22 +547,6 @@ def test_what_fails_the_job_is_on_the_page(way: str, github: GitHub, change: Rep
     assert "fine" not in body
 
 
-def test_what_stands_under_broken_is_not_told_twice(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
-    change.commit(
-        {"base": BASE.replace("hccl_timeout", "hccl_timout"), "lost": '[profile]\nextends = ["nowhere"]\n', "torn": "x = ["}, "wrong"
-    )
-    head = change.head
-    change.git("checkout", "-q", "main")
-    change.commit({"other": BASE}, "meanwhile")
-    change.git("merge", "-q", "--no-ff", "-m", "merge", head)
-    tell_event(tmp_path, change, base={"sha": change.git("rev-parse", "HEAD^1"), "ref": "main"}, head={"sha": head})
-    assert run("review").code == 2
-    (body,) = own(github)
-    assert [body.count(f"- {code} ") for code in ("NP201", "NP101", "NP001")] == [1, 1, 1], body
-    assert "besides" not in body
-    assert "by the merge" not in body
-
-
 def test_warnings_that_fail_a_strict_job_are_on_the_page(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
     change.commit({"free": FREE}, "free")
     tell_event(tmp_path, change)
@@ -654,11 +612,10 @@ def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change
     assert len(summary.encode()) < 1024 * 1024
 
 
-@pytest.mark.parametrize("message", ["Resource not accessible by integration", "", "Repository was archived so is read-only."])
-def test_the_reason_of_a_service_is_printed(message: str, github: GitHub, run: Run) -> None:
-    github.faults = [Fault("POST", 403, text=json.dumps({"message": message})) for _ in range(2)]
+def test_a_service_that_gives_no_reason_may_lack_a_right(github: GitHub, run: Run) -> None:
+    github.faults = [Fault("POST", 403, text='{"message": ""}') for _ in range(2)]
     github.tokens = {SECRET: Token("ada")}
     said = run("review")
     assert said.code == 0
-    assert f"GitHub refuses it (403{': ' if message else ''}{message})" in said.err
+    assert "GitHub refuses it (403)" in said.err
     assert "The token may lack the right" in said.err

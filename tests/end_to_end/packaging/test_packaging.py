@@ -123,9 +123,8 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: 
 
 def test_what_is_installed_brings_its_plugins(built: dict[str, Path], tmp_path: Path) -> None:
     site = tmp_path / "site"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, built[".whl"]], check=True, capture_output=True
-    )
+    with zipfile.ZipFile(built[".whl"]) as wheel:  # which is laid out as it is installed
+        wheel.extractall(site)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")} | {"PYTHONPATH": str(site)}
     build_folder = tmp_path / "project" / "profiles"
     build_folder.mkdir(parents=True)
@@ -151,10 +150,9 @@ def list_steps(workflow: Path) -> list[dict[str, Any]]:
     return [step for job in jobs.values() for step in job.get("steps", ())]
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_follows_the_published_schema(workflow: Path) -> None:
+def test_workflows_follow_the_published_schema() -> None:
     pytest.importorskip("check_jsonschema")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", workflow]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
