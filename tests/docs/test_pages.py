@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from npuprof import catalog
-from npuprof.catalog import pages
-from npuprof.model import FRAMEWORK_SECTIONS
 from support import generated
 from support.building import REPOSITORY
 from support.lanes import ACCEPT
@@ -19,22 +16,6 @@ DOCS = REPOSITORY / "npuprof" / "docs"
 
 def read(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        ("checks.md", [f"- **{code}** (" for code in pages.load_pages()]),
-        ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("options")]),
-        ("catalogue.md", [f"- `{name}`: " for name in catalog.record_names("estimator")]),
-        ("variables.md", [f"- `{name}`: " for name in catalog.record_names("env")]),
-        ("settings.md", [f"- `{name}`: " for section in FRAMEWORK_SECTIONS for name in catalog.record_names(section)]),
-        ("flags.md", [f"- `--{name}`: " for name in catalog.record_names("atc")]),
-    ],
-)
-def test_a_page_tells_of_everything_there_is_once(page: str, names: list[str]) -> None:
-    lines = read(page).splitlines()
-    assert [sum(line.startswith(name) for line in lines) for name in names] == [1] * len(names)
 
 
 @pytest.mark.accepted

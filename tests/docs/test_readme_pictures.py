@@ -68,15 +68,21 @@ def test_the_recording_shows_code_within_two_seconds_and_loops(browser: Any, sch
     page.close()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_page_is_whole_and_twice_as_fine(browser: Any, scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from npuprof.__main__ import main
 
-    shutil.copytree(REPOSITORY / "profiles", tmp_path / "profiles")  # outside of git: the history of a page is not that of each commit
-    assert main(["site", str(tmp_path / "public"), "--store", str(tmp_path / "profiles")]) == 0
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(REPOSITORY / "profiles", folder / "profiles")  # outside of git: the history of a page is not that of each commit
+    assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
+    return folder / "public"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_is_whole_and_twice_as_fine(browser: Any, scheme: str, site: Path, request: pytest.FixtureRequest) -> None:
     page = browser.new_page(viewport={"width": 1100, "height": 640}, device_scale_factor=2, color_scheme=scheme)
-    page.goto(f"file://{tmp_path}/public/presets/bert-training.html")
+    page.goto(f"file://{site}/presets/bert-training.html")
     picture = PICTURES / f"site-{scheme}.png"
     taken = page.screenshot(full_page=True)
     page.close()

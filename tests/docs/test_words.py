@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from support.lanes import rest_at_night
 from support.repositories import Repo
 from support.running import Run
 
@@ -63,7 +62,7 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo.folder
 
 
-@pytest.mark.parametrize(("typed", "code", "said"), rest_at_night(2, [(typed, code, said) for typed, code, *said in TYPED]))
+@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED])
 def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Run, typed: str, code: int, said: list[str]) -> None:
     result = run(*shlex.split(typed))
     assert result.code == code, result.err

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -86,10 +86,9 @@ def test_the_origin_of_a_change_is_its_argument() -> None:
     assert str(config.history("dump_path")[-1].origin) == "unset"
 
 
-@pytest.mark.parametrize("key", [5, None, b"hccl_timeout", ["hccl_timeout"]])
-def test_origins_of_what_is_no_text_are_refused_by_name(key: Any) -> None:
+def test_origins_of_what_is_no_text_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match="key must be a str"):
-        npuprof.loads("options.hccl_timeout = 1").origins(key)
+        npuprof.loads("options.hccl_timeout = 1").origins(5)  # type: ignore[arg-type]
 
 
 def test_what_is_offered_after_a_dot_is_for_users() -> None:
@@ -107,26 +106,9 @@ def test_keys_are_offered_in_a_bracket() -> None:
     assert config._ipython_key_completions_() == list(config) == ["precision_mode_v2", "hccl_timeot"]
 
 
-class Shown(HTMLParser):
-    """What a notebook makes of some HTML: its texts, and its elements with their attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.open += [tag] if tag != "br" else []
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+def read_html(text: str | None) -> ElementTree.Element:
+    """Return the elements of some HTML, all of them closed."""
+    return ElementTree.fromstring(f"<div>{text}</div>".replace("<br>", "<br/>"))
 
 
 EVIL = (
@@ -141,12 +123,12 @@ ELEMENTS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", 
 def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(text: str) -> None:
     config = npuprof.loads(text)
     for value in (config, npuprof.diff(npuprof.loads("options.hccl_timeout = 2"), config), npuprof.diff(config, config)):
-        found = Shown(value._repr_html_() or "")
-        assert {tag for tag, _ in found.elements} <= ELEMENTS
-        assert {name for _, attributes in found.elements for name in attributes} <= {"scope", "style"}
-        assert {attributes["style"] for _, attributes in found.elements if "style" in attributes} <= {"text-align: left"}
-        assert "\u202e" not in "".join(found.texts)
-    shown = "".join(Shown(config._repr_html_() or "").texts)
+        found = read_html(value._repr_html_())
+        assert {element.tag for element in found.iter()} <= {"div", *ELEMENTS}
+        assert {name for element in found.iter() for name in element.attrib} <= {"scope", "style"}
+        assert {element.attrib["style"] for element in found.iter() if "style" in element.attrib} <= {"text-align: left"}
+        assert "\u202e" not in "".join(found.itertext())
+    shown = "".join(read_html(config._repr_html_()).itertext())
     for key in config:
         assert key in shown
     assert config.description in shown
@@ -154,7 +136,8 @@ def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(te
 
 def test_a_notebook_tells_who_set_a_value_and_whom_that_overruled() -> None:
     config = npuprof.loads("options.hccl_timeout = 1", set={"hccl_timeout": 2}, product="atlas-a2")
-    assert [text for text in Shown(config._repr_html_() or "").texts if text.strip()][-5:] == ["hccl_timeout", "2", "set", "1", "<text>:1"]
+    shown = [text for text in read_html(config._repr_html_()).itertext() if text.strip()]
+    assert shown[-5:] == ["hccl_timeout", "2", "set", "1", "<text>:1"]
     assert "resolved for product atlas-a2" in (config._repr_html_() or "")
 
 
