@@ -116,7 +116,7 @@ def test_every_generated_part_has_a_page() -> None:
 
 
 def test_there_are_blocks_of_every_language_links_and_commands_that_no_test_runs() -> None:
-    assert sum(len(list_targets(path)) for path in PAGES.values()) > 100
+    assert sum(len(list_targets(path)) for path in PAGES.values()) > 60
     assert set(LANGUAGES) - {block.language for page in PAGES for block in read_blocks(read(page))} <= {"json"}
     assert sum("npuprof " in command for page in PAGES for command in list_commands(page)) > 100
 
