@@ -1,22 +1,22 @@
-"""The command ``npuprof``, and the one place where answers and errors are printed."""
+"""The ``npuprof`` command: runs a verb and prints its answer or error."""
 
 from __future__ import annotations
 
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # nothing else is imported before ``script`` has put garbage collection off
+if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage collection
     from collections.abc import Sequence
     from typing import Any
 
     from npuprof.commands.framework import Verb
 
-#: How many objects a process makes before it looks for garbage: more than any that reads a store once.
+#: The number of new objects before the first garbage collection: more than reading a store once creates.
 _NEW_OBJECTS = 100_000
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 fine, 1 not clean, 2 could not answer, 70 a bug in npuprof."""
+    """Run one command and return its exit code: 0 success, 1 findings or differences, 2 usage or input error, 70 a bug in npuprof."""
     import os
 
     from npuprof.model import NpuprofError, renew_hints, shorten_values
@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: no complaint at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe: avoid an error message at exit
         return 141
     except Exception as error:
         if os.environ.get("NPUPROF_DEBUG") == "1":
@@ -54,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _dispatch_words(words: list[str]) -> int:
-    """Run the verb that the words name: from their plain form, or where they are unusual through the framework."""
+    """Run the verb named by the arguments, with the fast parser if the arguments are plain, else with Typer."""
     import os
 
     if (instruction := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
@@ -76,7 +76,7 @@ def _dispatch_words(words: list[str]) -> int:
 
 
 def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
-    """Run a verb with what was given to its parameters, and print its answer; return the exit code. Raises NpuprofError."""
+    """Run a verb with its parameters, print its answer, and return the exit code. Raises NpuprofError."""
     from npuprof.report import output
 
     command = verb(parameters)
@@ -115,13 +115,13 @@ def _print_error(error: Exception) -> None:
     from npuprof.report.output import fit_to_stderr, is_colour_wanted
 
     text = format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr))
-    with suppress(OSError):  # the error may be that it cannot be written to
+    with suppress(OSError):  # the error itself may be that stderr is closed
         sys.stdout.flush()
     sys.stderr.write(fit_to_stderr(text))
 
 
 def _tell_system_error(error: OSError) -> None:
-    """Say what the system refused: a stream that is full or closed, or a file that vanished under our hands."""
+    """Print an operating system error: a full or closed stream, or a file that vanished."""
     from npuprof.model import shorten_values
     from npuprof.report.output import describe_os_error
     from npuprof.report.text import escape_controls
@@ -135,15 +135,15 @@ def _tell_system_error(error: OSError) -> None:
 def script() -> None:
     """Run as the installed command.
 
-    A process that lives for milliseconds collects no garbage, and takes nothing apart before it ends. One that lives for long must:
-    stores and their presets hold one another.
+    A short command collects no garbage and frees nothing at exit. A long-running command must collect garbage, because
+    stores and their presets refer to each other.
     """
     import gc
     import os
 
     gc.set_threshold(_NEW_OBJECTS, 50, 50)
     for name, way in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:  # closed by whoever started us: reading and writing are errors then, complaints go nowhere
+        if getattr(sys, name) is None:  # the caller closed it: reads and writes fail, messages are dropped
             setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))
     code = main()
     try:

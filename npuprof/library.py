@@ -1,7 +1,7 @@
-"""The library: open a store, resolve, check, render, export, apply. The command line is a thin layer over it.
+"""The Python library: open a store, then resolve, check, render, export or apply presets. The command line is a thin layer over it.
 
-Nothing here needs TensorFlow or an NPU. What the user can mend is raised as ``NpuprofError``, whose ``findings`` say what is
-wrong, where, why, and what to try; arguments of another type than the functions take are a ``TypeError``.
+Nothing here needs TensorFlow or an NPU. Errors that the user can fix are raised as ``NpuprofError``, whose ``findings``
+say what is wrong, where, why, and how to fix it. Arguments of the wrong type raise ``TypeError``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.html import Changes
 
-#: The names that ``render`` takes.
+#: The target names that ``render`` accepts.
 TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
 
 
 class Library:
     """A store of presets, opened by ``open_store``.
 
-    Iterating gives the names, sorted; ``name in store`` and ``len(store)`` work. Texts are read when they are asked for, and
-    once: open the store again to see what has changed on disk. Two are equal that open one folder.
+    Iteration yields the names, sorted; ``name in store`` and ``len(store)`` work. Each file is read once, on first use:
+    open the store again to see changes on disk. Two stores are equal if they have the same folder.
     """
 
     __slots__ = ("_path", "store")

@@ -1,7 +1,7 @@
-"""The nouns that cross module borders: where a value stands, who set it, what is wrong with it, and what was meant.
+"""Core records shared by all packages: origins, findings, contexts, steps, errors and did-you-mean hints.
 
-They are records, not dataclasses: importing ``dataclasses`` alone costs as much as everything
-that ``npuprof render`` does after it has read its files.
+They are records, not dataclasses: importing ``dataclasses`` alone takes as long as ``npuprof render`` spends after
+reading its files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
 
     class SourceText(Protocol):
-        """A text that values come from: its name, the path to cite, the commit it was read at, what it holds."""
+        """The text that values come from: its name, the path to cite, the commit it was read at, and its content."""
 
         name: str
         source: str
@@ -24,44 +24,46 @@ if TYPE_CHECKING:
         revision: str | None
 
         def locate_path(self, path: Path) -> tuple[int, int]:
-            """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
+            """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
 
 
-#: The version of npuprof. It stands here because the package itself offers the library, which lies above all other rooms.
+#: The version of npuprof. It is defined here because the package itself exports the library, which imports every other package.
 __version__ = "0.2.0"
 
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
 Path = tuple[Any, ...]
 
-#: A value as TOML holds it: text, a number, a truth value, a date, a list or a table; and a table of such values.
+#: A TOML value: string, number, boolean, date, list or table; and a table of such values.
 TomlValue = Any
 TomlTable = dict[str, TomlValue]
 
-#: Sections of a framework's own settings, by its own names; nothing is converted between them and others.
+#: Sections with a framework's own settings and names. Values are never converted between these sections and others.
 FRAMEWORK_SECTIONS = ("torch_npu", "vllm_ascend", "vllm")
 SECTIONS = ("options", "env", "estimator", "atc", *FRAMEWORK_SECTIONS)
 SCENARIOS = ("training", "online-inference", "offline-inference")
-#: How many bytes an argument of a command or a variable of the environment may have, its name included: Linux starts no program with more.
+#: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger ones.
 LONGEST_WORD = 131_071
 SEVERITIES = ("error", "warning", "info")
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written as UTF-8: it holds no half of a character, and no byte that was none."""
+    """Return whether a text can be encoded as UTF-8: it has no lone surrogates."""
     return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 @dataclass_transform(frozen_default=True)
 class Record:
-    """A value with named fields, given by position or by name; class attributes are the defaults. Raises TypeError for any other fields.
+    """A value with named fields, set by position or by name; class attributes are the defaults.
 
-    Two records are equal when they are of one class and all their fields are, ``1`` and ``true`` being two values. A record can be
-    hashed whatever it holds: equal ones have one hash, in this process and in another they were pickled for.
+    Raises TypeError for unknown fields.
+
+    Two records are equal if they have the same class and equal fields; ``1`` and ``true`` differ. Records are hashable even
+    if their fields are not. Equal records have the same hash, also in another process after unpickling.
     """
 
     _fields: tuple[str, ...] = ()
     _required: frozenset[str] = frozenset()
-    _least: int = 0  #: how many values have all that is required among them
+    _least: int = 0  #: the smallest number of positional values that covers all required fields
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
@@ -70,8 +72,8 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        fields.update(zip(self._fields, values))  # noqa: B905 - saying so doubles what most records take to make
-        if not named and self._least <= len(values) <= len(self._fields):  # as most are made
+        fields.update(zip(self._fields, values))  # noqa: B905 - strict= doubles the time that most records take to create
+        if not named and self._least <= len(values) <= len(self._fields):  # the common case
             return
         fields.update(named)
         if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= {*self._fields}:
@@ -117,7 +119,7 @@ def _explain_fields(cls: type[Record]) -> str:
 
 
 def _is_same_value(one: Any, other: Any) -> bool:
-    """Return whether two values of fields are the same: typed, at any depth, and no number is the same as no number."""
+    """Return whether two field values are equal at any depth: ``1`` and ``true`` differ, and NaN equals NaN."""
     if isinstance(one, (bool, int, float)) and isinstance(other, (bool, int, float)):
         return type(one) is type(other) and (one == other or (one != one and other != other))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -129,7 +131,7 @@ def _is_same_value(one: Any, other: Any) -> bool:
 
 
 def _hash_value(value: Any) -> int:
-    """Return a hash that values have in common which are the same; what cannot be hashed has that of its kind."""
+    """Return a hash that equal field values share. An unhashable value gets the hash of its type."""
     if isinstance(value, dict):
         return hash(frozenset((name, _hash_value(item)) for name, item in value.items()))
     if isinstance(value, (list, tuple)):
@@ -143,10 +145,10 @@ def _hash_value(value: Any) -> int:
 
 
 class Origin(Record):
-    """Who set a value: a path inside a document, and the layer of that document it belongs to.
+    """The origin of a value: a path inside a document, and the layer of that document it belongs to.
 
-    ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and column are
-    counted from 1, in characters, and found only when somebody asks.
+    ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and column are counted from 1,
+    in characters, and computed on first use.
     """
 
     document: SourceText
@@ -160,7 +162,7 @@ class Origin(Record):
 
     @property
     def file(self) -> str:
-        """The path to cite, or ``--set``, in Python ``set``; at a revision from the top of the repository."""
+        """The path to cite: relative to the repository root at a revision, ``--set`` on the command line, ``set`` in Python."""
         return self.document.source
 
     @property
@@ -170,12 +172,12 @@ class Origin(Record):
 
     @property
     def line(self) -> int:
-        """The line, from 1; 0 where there is no text (the command line)."""
+        """The line, from 1; 0 if there is no text (the command line)."""
         return self.document.locate_path(self.path)[0]
 
     @property
     def column(self) -> int:
-        """The column, from 1; 0 where there is no text."""
+        """The column, from 1; 0 if there is no text."""
         return self.document.locate_path(self.path)[1]
 
     def __repr__(self) -> str:
@@ -188,7 +190,7 @@ class Origin(Record):
 
 
 class Place(Record):
-    """Where something stands in a file; line and column are counted from 1, 0 where there is none."""
+    """A place in a file. Line and column are counted from 1; 0 means unknown."""
 
     file: str
     line: int = 0
@@ -196,13 +198,13 @@ class Place(Record):
 
 
 class Fix(Record):
-    """The change that a hint is certain of: another value for what a finding points at, or another ``name`` for its key."""
+    """The edit of a safe hint: a new value for the setting that a finding points at, or a new ``name`` for its key."""
 
     value: TomlValue = None
     name: str = ""
 
 
-#: Longer words, quoted texts and lists in a message or a hint are cut; shorter ones may be a path, or a line to be pasted.
+#: Longer words, quoted texts and lists are cut in messages and hints; shorter ones may be a path or a line to paste.
 _LONGEST_IN_MESSAGE = 200
 _LONGEST_IN_HINT = 2000
 _LONGEST_IN_TALK = 400
@@ -211,7 +213,7 @@ _LONGEST_TEXT = 6000
 
 
 def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
-    """Return a message with long values cut to their first characters: words, quoted texts, lists in brackets, and all after 6,000."""
+    """Return a message with long words, quoted texts and bracketed lists cut, and everything after 6,000 characters."""
     if len(text) <= longest:
         return text
     long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
@@ -220,11 +222,11 @@ def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
 
 
 class Finding(Record):
-    """One thing wrong or doubtful: what, where, why, and what to try.
+    """A problem that npuprof reports: what is wrong, where, why, and how to fix it.
 
     ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``, ``warning`` or ``info``.
-    ``profiles`` names the profiles that show the fault, the one that wrote it first; ``fix`` is what the hint says, where that
-    can only be meant. Long values in ``message``, ``why`` and ``hint`` are cut.
+    ``profiles`` names the affected profiles, starting with the one that contains the fault. ``fix`` is the edit that the
+    hint describes, if only one is possible. Long values in ``message``, ``why`` and ``hint`` are cut.
     """
 
     code: str
@@ -257,24 +259,24 @@ class Finding(Record):
 
     @property
     def position(self) -> tuple[int, int]:
-        """Line and column, from 1; 0 where there is none."""
+        """Line and column, from 1; 0 if unknown."""
         if self.where:
             return self.where.line, self.where.column
         return self.origin.document.locate_path(self.origin.path) if self.origin else (0, 0)
 
     @property
     def line(self) -> int:
-        """The line, from 1; 0 where there is none."""
+        """The line, from 1; 0 if unknown."""
         return self.position[0]
 
     @property
     def column(self) -> int:
-        """The column, from 1; 0 where there is none."""
+        """The column, from 1; 0 if unknown."""
         return self.position[1]
 
     @property
     def place(self) -> str:
-        """``path:line:col``, as much of it as there is."""
+        """The place as ``path:line:col``, without the parts that are unknown."""
         path = self.path
         return ":".join([path, *(str(number) for number in self.position if number)]) if path else ""
 
@@ -285,7 +287,7 @@ class Finding(Record):
 
 
 class Context(Record):
-    """What a resolution is asked for: a CANN release, a product, a render target, releases of frameworks. None means not asked."""
+    """The context of a resolution: a CANN release, a product, a render target, releases of frameworks. None means any."""
 
     cann: str | None = None
     product: str | None = None
@@ -293,25 +295,25 @@ class Context(Record):
     versions: tuple[tuple[str, str], ...] = ()
 
     def find_value(self, axis: str) -> str | None:
-        """Return what is asked for on an axis: ``cann``, ``product``, ``target`` or a framework."""
+        """Return the requested value of an axis: ``cann``, ``product``, ``target`` or a framework."""
         return dict(self.versions).get(axis) or {"cann": self.cann, "product": self.product, "target": self.target}.get(axis)
 
     def describe(self) -> str:
-        """Return what was asked for beside the target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``, or ``any``."""
+        """Return the context without its target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``, or ``any``."""
         asked = ("cann", self.cann), ("product", self.product), *self.versions
         return ", ".join(f"{name} {value}" for name, value in asked if value) or "any"
 
     def build_fields(self) -> dict[str, Any]:
-        """Return what was asked for as the fields of a JSON object."""
+        """Return the context as the fields of a JSON object."""
         fields = {**self._asdict(), "versions": dict(self.versions)}
         return {name: value for name, value in fields.items() if value}
 
 
 class Step:
-    """One thing a layer does to a setting: ``op`` is ``set``, ``append`` or ``unset``.
+    """One operation of a layer on a setting: ``op`` is ``set``, ``append`` or ``unset``.
 
-    ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset only),
-    ``path`` where it stands in the document.
+    ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset only), ``path`` its path
+    in the document.
     """
 
     __slots__ = ("key", "op", "path", "tail", "value")
@@ -337,17 +339,17 @@ class Step:
 
 
 class Event(Record):
-    """One step that touched a setting, in the order of resolution."""
+    """A step that changed a setting, in resolution order."""
 
     step: Step
     origin: Origin
 
 
 class NpuprofError(Exception):
-    """npuprof could not answer, and the user can do something about it.
+    """An error that the user can fix, with its findings.
 
-    ``findings`` holds every problem met, each with its place and a repair; the text of the exception is
-    their short form. Everything else that is raised is a bug in npuprof.
+    ``findings`` lists every problem, each with its place and a hint; the text of the exception is their short form. Any
+    other exception is a bug in npuprof.
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
@@ -357,7 +359,7 @@ class NpuprofError(Exception):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The problems; worked out when somebody asks, as their places take time to find."""
+        """The problems, computed on first use because locating them takes time."""
         if self._findings is None:
             self._findings = tuple(_tell_once(self._given))
         return self._findings
@@ -373,7 +375,7 @@ class NpuprofError(Exception):
 
 
 def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings; those that are about no place, as that a source is not here, are one however many presets ran into it."""
+    """Yield findings without duplicates. Findings without a place, such as a missing source, are yielded once for all presets."""
     placeless: list[Finding] = []
     for finding in findings:
         if finding.origin is None and finding.where is None:
@@ -383,15 +385,15 @@ def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield finding
 
 
-#: Longer words are no slips of a name.
+#: Longer words are not treated as misspelt names.
 _LONGEST_NAME = 200
-#: How many names are compared for the hints of one piece of work; whoever reads thousands of slips looks at the first of them.
+#: How many names are compared for all hints of one operation; nobody reads the hints of thousands of typos.
 _HINT_BUDGET = 100_000
 _hint_budget = _HINT_BUDGET
 
 
 class _NameIndex:
-    """Names in lower case with the characters of each as bits, one for the first ``a``, one for the second, and so on."""
+    """An index of names in lower case. The characters of each name are bits: one for the first ``a``, one for the second, and so on."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names: dict[str, str] = {}
@@ -402,11 +404,11 @@ class _NameIndex:
         self._marks = sorted((len(name), name, self._collect_bits(name, True)) for name in self.names)
 
     def list_candidates(self, word: str, likeness: float) -> list[str]:
-        """Return the names that have enough characters in common with a word, in whatever order."""
+        """Return the names that share enough characters with a word, in any order."""
         from bisect import bisect_left
 
         size, mark = len(word), self._collect_bits(word, False)
-        bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
+        bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # outside: cannot reach the likeness
         first, last = bisect_left(self._marks, (int(bounds[0]),)), bisect_left(self._marks, (int(bounds[1]) + 1,))
         return [
             name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)
@@ -428,9 +430,9 @@ def _index_names(names: tuple[str, ...]) -> _NameIndex:
 
 
 def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
-    """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little.
+    """Return up to ``count`` of ``names`` that resemble ``word``, best match first; letter case counts little.
 
-    ``likeness``, up to 1, says how near is near: as ``difflib.SequenceMatcher.ratio`` counts.
+    ``likeness``, up to 1, is the lowest accepted ratio of ``difflib.SequenceMatcher.ratio``.
     """
     if len(word) > _LONGEST_NAME:
         return []
@@ -444,14 +446,14 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness
 
 
 def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
-    """Return the hint that says which name was meant, and the change it is where the two differ in case, dashes and underlines only."""
+    """Return the did-you-mean hint for a word, with the fix if the names differ only in case, dashes and underscores."""
     known = tuple(names)
     same = find_same_name(word, known)
     return (f"write {same}", Fix(None, same)) if same else (did_you_mean(word, known, otherwise), None)
 
 
 def find_same_name(word: str, names: Iterable[str]) -> str:
-    """Return the one name that differs in case, dashes and underlines only, else an empty text."""
+    """Return the single name that differs only in case, dashes and underscores, else an empty string."""
     plain = _fold_name(word)
     same = [name for name in names if _fold_name(name) == plain]
     return same[0] if len(same) == 1 and same[0] != word else ""
@@ -462,7 +464,7 @@ def _fold_name(name: str) -> str:
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
-    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` where nothing is near, or enough names have been compared."""
+    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` if no name is similar or the comparison budget is spent."""
     global _hint_budget
     known = tuple(names) if _hint_budget > 0 else ()
     _hint_budget -= len(known)
@@ -471,6 +473,6 @@ def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
 
 
 def renew_hints() -> None:
-    """Begin a piece of work that may compare names for its hints anew: a command, a preset that is read or judged."""
+    """Reset the comparison budget of hints, at the start of a command or before a preset is read or checked."""
     global _hint_budget
     _hint_budget = _HINT_BUDGET

@@ -1,9 +1,9 @@
-"""What Ascend lets you set: session options, environment variables, ATC flags, estimator arguments, rules.
+"""The catalogue of Ascend settings: session options, environment variables, ATC flags, estimator arguments, rules.
 
-The source is the TOML beside this file, one record each. Every record feeds code, checks, help, the editor
-schema and the documentation. Reading the source takes ten times longer than the rest of a command, so an
-installed npuprof carries it as Python literals (``_built``, made by ``build``); in a checkout ``checkout`` makes
-and keeps the same.
+Its source is the TOML files of this folder, one record per setting. The records drive code, checks, help, the editor
+schema and the documentation. Parsing TOML takes ten times as long as a typical command, so an installed npuprof
+contains the catalogue as Python literals (``_built``, written by ``build``); in a checkout, ``checkout`` creates and
+caches them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
 
-#: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
+#: ``NPUPROF_...`` variables that are not options: metadata of an export, and settings of npuprof.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
-#: What stands before a name of each section where users read it, in the order of the catalogue.
+#: The prefix of each section's names, in catalogue order.
 PREFIXES = {
     "options": "", "env": "env.", "estimator": "estimator.", "atc": "--", **{section: f"{section}." for section in FRAMEWORK_SECTIONS},
 }  # fmt: skip
@@ -30,31 +30,31 @@ PREFIXES = {
 class Option(Record):
     """One session option.
 
-    ``field`` is the protobuf field the adapter reads (``b``, ``i``, ``s``), None where nothing reads the key.
-    ``choices``, ``minimum``, ``maximum`` and ``pattern`` bound the value, ``lax_pattern`` and
-    ``doubtful_values`` what the adapter takes beyond the documentation, ``tolerated`` old spellings of a choice.
-    ``structure`` names the structured form. ``states`` has one letter for each release of ``load_releases()``: ``Y``
-    read, ``.`` not read, ``?`` unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
-    ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
-    writes them differently (a value missing there cannot be written there); ``class_checks`` what the class of one looks at where
-    that is not the choices: ``nothing``, or ``choices or None``. Sources are in ``Texts``.
+    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if nothing reads the key.
+    ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value; ``lax_pattern`` and ``doubtful_values`` are what
+    the adapter accepts beyond the documentation, ``tolerated`` old spellings of a choice. ``structure`` names the
+    structured form. ``states`` has one letter per release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?``
+    unknown. ``level`` is the part of the engine that receives the option (``init``: once per process). ``spelling`` is the
+    name on each other surface, ``surface_values`` the values on a surface that writes them differently (a missing value
+    cannot be written there), and ``class_checks`` what the class of a surface validates instead of the choices:
+    ``nothing``, or ``choices or None``. Sources are in ``Texts``.
 
-    What surfaces do with it: ``not_carried`` says why one has no place for it, ``always`` the value one has whatever is
-    said, ``closed_by`` what has to close a text there, ``engine_choices`` the values the engine knows of those the surface
-    takes. NPUEstimator ``estimator_sends`` it where the argument is left out, with ``estimator_default`` if that is not the
-    default; it may be lost but for another argument that ``needs_argument`` names; ``estimator_bytes`` is stored as it is
-    given. ``field_until`` names fields the adapter read before a release. ``repeated_at_start`` is what the manual wants
-    in the session of initialize_system as well. ``surface_states`` are the ``states`` of a surface of another age, and
-    ``surface_range`` bounds the numbers that one takes.
+    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed value of a surface,
+    ``closed_by`` the required end of a text, ``engine_choices`` the values that the engine supports among those the surface
+    accepts. NPUEstimator ``estimator_sends`` the option if the argument is missing, with ``estimator_default`` unless that
+    is the default; the option may be lost without the argument ``needs_argument``; ``estimator_bytes`` is stored unchanged.
+    ``field_until`` maps releases to fields that the adapter read before. ``repeated_at_start`` is required in the session
+    of initialize_system as well. ``surface_states`` are the ``states`` of a surface with its own history, and
+    ``surface_range`` limits its numbers.
 
-    What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
-    it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
-    list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
-    Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend. Choices that are
-    ``numbered`` stand for things, with no word for them: 0 is not "off", nor 1 "on".
+    Content: ``path_characters`` are the characters that the manual allows in a path, as the inside of a regular expression
+    class, empty if it lists none. ``listed`` are the documented names of a list, ``names`` their kind (a list of
+    ``names.toml``). ``value_products`` and ``doubtful_values`` apply to the members of a structured value too. Other tools
+    share a ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes, not booleans: 0 is
+    not "off", nor 1 "on".
 
-    ``topic`` is what it is for in a word or two, where its page does not say that, ``value_topics`` what a value is for: presets that
-    are made of scripts are named by it.
+    ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the purpose of each value: they
+    name presets created from scripts.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Option(Record):
     value_topics: dict[str, str] = {}
 
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
-        """Return whether a surface can write a value, and the value as it is written there."""
+        """Return whether a surface can express a value, and the value in that surface's form."""
         table = self.surface_values.get(surface)
         if table is None:
             return True, value
@@ -127,27 +127,28 @@ class Option(Record):
         return known in table, table.get(known)
 
     def is_always(self, surface: str, value: Any) -> bool:
-        """Return whether a surface has this very value whatever is said."""
+        """Return whether a surface always has this value."""
         return surface in self.always and type(value) is type(self.always[surface]) and value == self.always[surface]
 
 
 class Variable(Record):
     """One environment variable.
 
-    ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
-    only the process itself. ``session_option`` is its documented twin. Where there is a ``separator``, several
-    of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
-    release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
-    ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
-    ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
-    ``numbered`` as of an option. ``otherwise`` is what its reader does with any other value, where it goes on. ``executes`` is how it
-    affects what is executed or loaded, False if it does not. ``reader`` is the function that reads it, of ``readers.toml``.
+    ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never`` only the process
+    itself. ``session_option`` is its documented equivalent. With a ``separator``, several of the ``choices`` may be joined.
+    ``tolerated`` are values of old scripts, ``replacement_since`` the release that introduced the replacement.
+    ``product_range`` and ``product_pattern`` are narrower on a family, ``pattern_before`` applies to releases before the
+    given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless its ``scope`` gives it.
+    ``risk`` is what a change may affect, for variables without an equivalent option. ``numbered`` as for options.
+    ``otherwise`` is what the reader does with any other value. ``executes`` is how it affects code execution or loading,
+    False if it does not. ``reader`` is the function of ``readers.toml`` that parses it.
 
-    ``framework`` reads it, the first one where several do, in a way of ``reads.toml``: its releases from ``since`` to ``until``, both
-    included; ``dead`` says that no current one does. A ``set_env.sh`` in a folder with a word of ``overwritten_in`` in its path gives it
-    another value. A text of kind ``pairs`` is made of ``items``, which are ``joined`` by a separator, each a key and a value with ``pair``
-    between them; it may begin with one of the words in ``first``, which is ``first_name`` in a table. ``unknown`` is what its reader
-    does with another key. Programs of all kinds have a ``common_name``.
+    ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its releases from ``since`` to
+    ``until``, both included; ``dead`` variables are read by no current release. A ``set_env.sh`` in a folder whose path
+    contains a word of ``overwritten_in`` overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a
+    separator, each a key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose key in
+    the table form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs share a
+    ``common_name``.
     """
 
     name: str
@@ -200,18 +201,19 @@ class Variable(Record):
 
 
 class Flag(Record):
-    """One flag of the ATC compiler, its name without the dashes. Of kind ``chip`` is the one that names the chip to convert for.
+    """One flag of the ATC compiler, named without dashes. A flag of kind ``chip`` selects the chip to convert for.
 
-    ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
-    ``stops`` and exclude each other end it; of others one overrules. What a flag ``requires`` is another one (``--name``), one with
-    some of its values (``--name=a|b``) or none of them (``--name!=a|b``), or either of two (``--a or --b``); not with the values
-    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. ``value_conflicts`` are those of one value.
-    Of values joined by a ``separator`` there are as many as ``default_count`` allows, on a family ``product_count``, or ``one_per``
-    part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
-    holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
-    ``risk`` is what a change of it may alter, where it has no twin. ``doubtful_values`` are choices that a conversion takes, and that
-    its manual warns of; what is doubtful of its twin in a session is not said of it. ``numbered`` as of an option, ``reader`` as of a
-    variable.
+    ``twin`` is the equivalent session option. ``required`` flags are needed by each conversion. Two flags that are both
+    ``stops`` and exclude each other end the conversion; otherwise one overrides the other. ``requires`` lists required
+    flags: ``--name``, some of its values (``--name=a|b``), none of them (``--name!=a|b``), or alternatives (``--a or
+    --b``); it does not apply to the values ``requires_unless``. If it is not met, the conversion ends if the flag
+    ``stops_without`` is set. ``value_conflicts`` are conflicts of one value. A list of values joined by a ``separator`` has
+    as many elements as ``default_count`` allows, on a family ``product_count``, or ``one_per`` part of another flag. In
+    shapes, these are sizes of ``filled`` open dimensions, one of them the first; the open dimensions are those of the flag
+    with the shapes. ``product_pattern`` is narrower on a family. ``structure`` is the format of the file that the flag
+    names. ``risk`` is what a change may affect, for flags without an equivalent option. ``doubtful_values`` are choices
+    that a conversion accepts and the manual warns about; those of the equivalent option do not apply. ``numbered`` as for
+    options, ``reader`` as for variables.
     """
 
     name: str
@@ -249,9 +251,9 @@ class Flag(Record):
 
 
 class Argument(Record):
-    """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script.
+    """One argument of NPURunConfig that is not a session option. Kind ``object`` is a Python object of the script.
 
-    ``run_config`` tells whether tf.estimator.RunConfig has it too. It takes any number for a whole one, unless ``whole``.
+    ``run_config`` is set if tf.estimator.RunConfig has the argument too. Floats are accepted as integers unless ``whole``.
     """
 
     name: str
@@ -266,7 +268,7 @@ class Argument(Record):
 
 
 class ConfigClass(Record):
-    """One class that NPURunConfig is made with, or NPURunConfig itself; the fields are explained at the top of ``classes.toml``."""
+    """A class that NPURunConfig takes as an argument, or NPURunConfig itself; the fields are documented in ``classes.toml``."""
 
     name: str
     argument: str
@@ -283,21 +285,21 @@ class ConfigClass(Record):
 
     @property
     def taken_as(self) -> str:
-        """The argument that takes an object of the class, without what it is an argument of; empty for NPURunConfig."""
+        """The argument that takes an object of the class, without its prefix; empty for NPURunConfig."""
         return self.given_as or self.argument.rpartition(".")[2]
 
 
 class Setting(Record):
-    """One setting of a framework, in a section of that framework: ``name`` is its path there, as ``matmul.allow_hf32``.
+    """One setting of a framework, in that framework's section: ``name`` is its path there, such as ``matmul.allow_hf32``.
 
-    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not looked into). ``call`` is the
-    code that sets it, with ``{}`` for the value; where there is none, it is a key of the framework's own table of options.
-    Settings whose calls differ in the last argument only are set by one call. ``otherwise`` is what the framework does with other values.
-    The framework reads it in its releases from ``since`` to ``until``, both included. ``counterparts`` are options of [options] and
-    variables (``env.NAME``) that mean the same, each with the values that agree with each value here, by text (the best first), or a
-    pattern of them with ``{}`` for the value here; empty where equal values agree.
-    A table with ``closed`` keys is rejected by the framework if another key is in it; it ignores unknown keys of others. A switch is
-    ``truthy`` if the framework takes any value by its truth, so that every text but the empty one switches it on.
+    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not checked).
+    ``call`` is the code that sets it, with ``{}`` for the value; without a call, it is a key of the framework's own table
+    of options. Settings whose calls differ only in the last argument are set by one call. ``otherwise`` is what the
+    framework does with other values. Releases from ``since`` to ``until`` read it, both included. ``counterparts`` are
+    equivalent options of [options] and variables (``env.NAME``), each with the agreeing values for each value here, as text
+    (the best first), or a pattern with ``{}`` for the value here; empty if equal values agree. A table with ``closed`` keys
+    is rejected if it contains another key; unknown keys of other tables are ignored. The framework evaluates a ``truthy``
+    switch as a Python truth value: any non-empty text is true.
     """
 
     name: str
@@ -325,13 +327,12 @@ class Setting(Record):
 
 
 class Rule(Record):
-    """A rule between options: a fault where ``when`` holds and ``needs`` (if any) does not.
+    """A rule between options: broken if ``when`` is true and ``needs`` (if any) is false.
 
-    ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
-    of a preset that sets none of them. Without every one of ``required`` the rule cannot be broken.
-    ``by_product`` tells whether the answer may differ from one product family to the next. Of what it ``reads``, it
-    ``compares`` the value of some; of the others it only asks whether they are set. ``atc`` is what ATC does
-    where the rule is broken, empty for a rule of the TensorFlow adapter that ATC knows nothing of.
+    ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets no trigger cannot break
+    the rule. All of ``required`` must be set to break it. ``by_product`` is set if the result may depend on the product
+    family. ``compares`` are the settings whose values are compared; the others are only tested for being set. ``atc`` is
+    what ATC does if the rule is broken, empty for a rule of the TensorFlow adapter that ATC lacks.
     """
 
     code: str
@@ -368,7 +369,7 @@ def _find_checkout_loader() -> Callable[[str], Any] | None:
 
 @cache
 def _load_records(section: str) -> dict[str, bytes]:
-    """Return the records of a section by name, each as ``build`` packed it: a command unpacks only those it asks for."""
+    """Return the records of a section by name, each packed by ``build``, so that a command unpacks only those it needs."""
     records: dict[str, bytes] = load_built_part(section)
     return records
 
@@ -407,25 +408,25 @@ def find_argument(name: str) -> Argument | None:
 
 
 def is_checked(section: str) -> bool:
-    """Return whether the settings of a framework are known; they are passed through otherwise."""
+    """Return whether the catalogue has the settings of a framework; otherwise they are passed through."""
     return bool(_load_records(section))
 
 
 def is_passed_through(key: str) -> bool:
-    """Return whether a key is of a section whose settings are passed through."""
+    """Return whether the settings of a key's section are passed through."""
     section = key.partition(".")[0]
     return section in FRAMEWORK_SECTIONS and not is_checked(section)
 
 
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
-    """Return the setting of a framework by its section and its path there, or None."""
+    """Return the setting of a framework by its section and path, or None."""
     fields = _find_fields(section, name)
     return Setting(name, **fields) if fields else None
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the settings in a value with their paths below ``name``: the leaves of tables, but for tables that are values themselves."""
+    """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and tables that are values themselves."""
     yield from _list_leaves(section, (name,), value)
 
 
@@ -438,7 +439,7 @@ def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, A
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
-    """Return the section and the name of a key's record; in a framework's section the name includes the path below the key."""
+    """Return section and name of a key's record; the name of a framework setting includes the path below the key."""
     section, name = keys.split_section_and_name(key)
     if section in FRAMEWORK_SECTIONS:
         names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
@@ -456,9 +457,9 @@ def find_record(section: str, name: str) -> Option | Variable | Flag | Argument 
 
 
 def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
-    """Return the key that a name of no option has in another section: one of the ``known`` keys, else one of the catalogue.
+    """Return the key that an unknown option name has in another section: one of the ``known`` keys, else one of the catalogue.
 
-    Empty where there is none, and for the key of an option.
+    Empty if there is none, and for the key of an option.
     """
     if "." in key or key in known or find_option(key) is not None:
         return ""
@@ -473,13 +474,13 @@ def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:
-    """Return the names a section knows, in the catalogue's order, which is the order of every output."""
+    """Return the names of a section in catalogue order, which is the order of every output."""
     return tuple(_load_records(section))
 
 
 @cache
 def record_positions(section: str) -> dict[str, int]:
-    """Return the place of each name in the catalogue's order; a table of settings stands where the first of them does."""
+    """Return the position of each name in catalogue order; a table of settings has the position of its first setting."""
     positions: dict[str, int] = {}
     for index, name in enumerate(_load_records(section)):
         positions.setdefault(name.partition(".")[0] if section in FRAMEWORK_SECTIONS else name, index)
@@ -488,14 +489,14 @@ def record_positions(section: str) -> dict[str, int]:
 
 @cache
 def options_by_spelling(surface: str) -> dict[str, str]:
-    """Return, for each name that options have on another surface, the option it stands for."""
+    """Return the option for each name that options have on another surface."""
     options = {name: find_option(name) for name in record_names()}
     return {record.spelling[surface]: name for name, record in options.items() if record and surface in record.spelling}
 
 
 @cache
 def estimator_defaults() -> dict[str, Any]:
-    """Return what NPUEstimator writes on every run where the argument is left out: it wins over the session_config."""
+    """Return the values that NPUEstimator sets on every run if the argument is missing; they override the session_config."""
     defaults: dict[str, Any] = {}
     for name in record_names():
         option = find_option(name)
@@ -507,24 +508,24 @@ def estimator_defaults() -> dict[str, Any]:
 
 @cache
 def load_config_classes() -> dict[str, ConfigClass]:
-    """Return the classes NPURunConfig is made with, itself first, by name."""
+    """Return the classes for arguments of NPURunConfig by name, NPURunConfig first."""
     return {name: ConfigClass(name, **record) for name, record in load_built_part("classes").items()}
 
 
 def load_attributes() -> dict[str, dict[str, Any]]:
-    """Return what is known of the attributes of ``global_options()`` apart from options, by table of ``attributes.toml`` and path."""
+    """Return the attributes of ``global_options()`` that are not options, by table of ``attributes.toml`` and path."""
     attributes: dict[str, dict[str, Any]] = load_built_part("attributes")
     return attributes
 
 
 def find_record_texts(section: str, name: str) -> dict[str, Any]:
-    """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
+    """Return the texts and sources of a record: summary, doc, value_docs, source, ..."""
     packed = load_built_part("texts")[section].get(name)
     return loads(packed) if packed else {}  # noqa: S302 - part of this package
 
 
 def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
+    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has them."""
     section, name = find_record_place(setting, tail)
     if section in FRAMEWORK_SECTIONS:
         records = [
@@ -552,7 +553,7 @@ def load_rules() -> tuple[Rule, ...]:
 
 @cache
 def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
-    """Return, for each key that can set off rules, the rules it sets off."""
+    """Return, for each key, the rules that it triggers."""
     rules: dict[str, list[Rule]] = {}
     for rule in load_rules():
         for key in rule.triggers:
@@ -561,30 +562,30 @@ def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
 
 
 def find_severity(code: str) -> str:
-    """Return how severe the page of a code calls its findings; what has no page is an error."""
+    """Return the severity of a code's findings according to its page; error for codes without a page."""
     severities: dict[str, str] = load_built_part("severities")
     return severities.get(code, "error")
 
 
 def build_finding(code: str, *fields: Any, **named: Any) -> Finding:
-    """Return a finding with the severity that the page of its code has. The other fields are those of ``Finding``."""
+    """Return a finding with the severity of its code's page. The other fields are those of ``Finding``."""
     return Finding(code, *fields, **{"severity": find_severity(code), **named})
 
 
 def load_advice() -> tuple[dict[str, Any], ...]:
-    """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
+    """Return advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
     return tuple(load_built_part("rule_texts")["advice"])
 
 
 @cache
 def load_excuses() -> dict[tuple[str, str], Any]:
-    """Return, by key and code, the condition on which a deprecated option is needed, or a text does no harm."""
+    """Return, by key and code, the condition under which a deprecated option is needed or a text is harmless."""
     excuses: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
     return excuses
 
 
 @cache
 def load_env_twins() -> dict[str, tuple[str, ...]]:
-    """Return, for each option, the environment variables that mean the same."""
+    """Return the equivalent environment variables of each option."""
     twins: dict[str, tuple[str, ...]] = load_built_part("rules")["twins"]
     return twins

@@ -1,6 +1,6 @@
-"""Turn the TOML records into the form that commands load; the build hook of the wheel. It checks nothing: the tests do.
+"""Converts the TOML records into Python literals; also the build hook of the wheel. It does not validate: tests do.
 
-No wheel carries this module. In a checkout, and in an editable install, ``checkout`` calls it after each change.
+Wheels do not contain this module. In a checkout or an editable install, ``checkout`` calls it after each change.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from npuprof.catalog import condition  # noqa: E402
 from npuprof.catalog.releases import parse_framework_version, parse_release_version  # noqa: E402
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
 
-#: The files of environment variables, in the order of every output.
+#: The files of environment variables, in output order.
 FRAMEWORKS = ("cann", "torch_npu", "torchair", "mindspore", "vllm_ascend", "mindie", "mindspeed")
-#: The order of the pages is the order of the options in every output.
+#: The pages in the order in which their options are printed.
 PAGES = (
     "basic", "memory", "dynamic-shape", "mixed-computing", "debugging", "accuracy-tuning", "accuracy-comparison",
     "performance-basic", "performance-advanced", "profiling", "aoe", "build", "data-augmentation",
@@ -50,7 +50,7 @@ _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 @cache
 def build_parts() -> dict[str, Any]:
-    """Return every part of the built form by the name of its module."""
+    """Return every part of the built form by module name."""
     history = _read_toml_file("releases.toml")
     releases = history["release"]
     sections = {
@@ -116,12 +116,12 @@ def _read_toml_file(name: str) -> dict[str, Any]:
 
 
 def _pack_records(records: dict[str, Any]) -> dict[str, bytes]:
-    """Return each record as bytes that every Python unpacks, the same for equal records: a command needs few of the many."""
+    """Return each record as bytes that every Python version unpacks, equal for equal records; a command needs few records."""
     return {name: marshal.dumps(record, 2) for name, record in records.items()}
 
 
 def _read_variables() -> dict[str, Any]:
-    """Return the environment variables of all frameworks, each with the framework that reads it first."""
+    """Return the environment variables of all frameworks, each with the first framework that reads it."""
     return {
         name: {**record, "framework": framework}
         for framework in FRAMEWORKS
@@ -130,7 +130,7 @@ def _read_variables() -> dict[str, Any]:
 
 
 def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the releases of a framework with what sorts them, and its packages with the release that each belongs to."""
+    """Return the releases of a framework with sort keys, and its packages with their releases."""
     packages = {package: release for release, names in record.get("packages", {}).items() for package in names}
     return {
         "documented": record.get("documented", False),
@@ -140,9 +140,9 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Return how variables affect what is executed, an empty text where they do not: by name, and by what names begin with.
+    """Return how variables affect code execution, an empty string if they do not: by name, and by prefix.
 
-    With them the names of numbers.
+    The third element lists variables with numbers.
     """
     exact: dict[str, str] = {}
     beginnings: dict[str, str] = {}
@@ -153,7 +153,7 @@ def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[s
 
 
 def _collect_targets() -> dict[str, tuple[str, str]]:
-    """Return, for each target in the order of their places, the module of ``renderers`` whose table has it, and its surface."""
+    """Return, for each target in catalogue order, its module of ``renderers`` and its surface."""
     places: list[tuple[int, str, str, str]] = []
     for path in sorted((HERE.parent / "renderers").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -164,10 +164,10 @@ def _collect_targets() -> dict[str, tuple[str, str]]:
 
 
 def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the targets, and what every check asks of their surfaces: since when there is one, and where an option is narrower.
+    """Return the targets with their surfaces' data: the first release, and options with narrower values.
 
-    ``first`` are the places of the first releases in which an option may be read on a surface that has states of its own; ``narrow``
-    the targets that take other values of an option than a session does.
+    ``first`` are the indexes of the first releases in which a surface with its own states may read options; ``narrow`` are
+    the targets that accept other values of an option than a session.
     """
     first: dict[str, int] = {}
     narrow: dict[str, tuple[str, ...]] = {}
@@ -182,7 +182,7 @@ def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any])
 
 
 def _read_surface(row: ast.expr) -> str:
-    """Return the surface that the row of a target names, empty where it is made otherwise, or names none."""
+    """Return the surface in a target's row, empty if it is not a literal or missing."""
     named = row.args[4] if isinstance(row, ast.Call) and len(row.args) > 4 else None
     return str(named.value) if isinstance(named, ast.Constant) else ""
 
@@ -194,7 +194,7 @@ def _freeze_lists(value: Any) -> Any:
 
 
 def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the options page by page, each as all releases together have made it."""
+    """Return the options page by page, with the changes of all releases applied."""
     pages = {page: _read_toml_file(f"options/{page}.toml") for page in PAGES}
     homes = {name: page for page, records in pages.items() for name in records}
     for release in releases:
@@ -219,12 +219,12 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
     return options
 
 
-#: What a flag takes that is the spelling of an option of some kind; text, if nothing is said.
+#: The kind of a flag that has an equivalent option of some kind; text by default.
 _FLAG_KINDS = {"int": "int", "bool": "bool", "path-file": "path", "path-dir": "path"}
 
 
 def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
-    """Tell flags which option they are the spelling of; one that has no record of its own has what its option says."""
+    """Set the equivalent option of flags; a flag without its own record gets the data of its option."""
     for name, record in options.items():
         if flag := record.get("spelling", {}).get("atc", "").removeprefix("--"):
             inherited = {"summary": record["summary"], "kind": _FLAG_KINDS.get(record["kind"], "str"), "source": record["source"]}
@@ -232,7 +232,7 @@ def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
 
 
 def _change_option(record: dict[str, Any], release: str, change: dict[str, Any]) -> None:
-    """Lay what a release did to an option over its record."""
+    """Apply a release's change to the record of an option."""
     for value in change.pop("choices", ()):
         record.setdefault("choices_since", {})[str(value)] = release
         if value not in record["choices"]:
@@ -256,12 +256,12 @@ def _change_option(record: dict[str, Any], release: str, change: dict[str, Any])
 
 
 def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with the fields of a change: tables are joined, all else is replaced."""
+    """Return a record with the fields of a change: tables are merged, other values replaced."""
     return record | {key: record.get(key, {}) | value if isinstance(value, dict) else value for key, value in change.items()}
 
 
 def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
-    """Return a letter for each release: ``Y`` the adapter reads the key, ``.`` it does not, ``?`` unknown."""
+    """Return a letter for each release: ``Y`` if the adapter reads the key, ``.`` if not, ``?`` if unknown."""
     names = [release["name"] for release in releases]
     if "field" not in record and "removed_in" not in record:
         return "." * len(names)
@@ -284,7 +284,7 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
 
 
 def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the checks read of the rules, and apart from it what only people read."""
+    """Return the rules as checks use them and, separately, their texts."""
     rules, texts = [], {}
     for record in source["rule"]:
         when = condition.parse_condition(record["when"])
@@ -316,7 +316,7 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
-    """Return settings without which a condition cannot be true, whatever the scenario or product."""
+    """Return settings that must be set for a condition to be true, in any scenario and on any product."""
     if tree[0] == "and":
         return tuple(sorted({key for child in tree[1:] for key in _find_required(child, options)}))
     paths = condition.collect_condition_paths(tree)
@@ -335,7 +335,7 @@ def _is_product_dependent(trees: list[Any], options: dict[str, Any]) -> bool:
 
 
 def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
-    """Return how presets move from release to release: the steps in the order of their rules."""
+    """Return the migrations from release to release: steps in the order of their rules."""
     steps = [
         (
             row["rule"], row["option"], condition.parse_condition(row["when"]), release["name"], row["loss"], row["action"],
@@ -354,12 +354,12 @@ def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collect_condition_settings(tree: Any) -> tuple[str, ...]:
-    """Return the keys of the settings a condition reads, the facts about the job left out."""
+    """Return the setting keys in a condition, without facts about the job."""
     return _list_settings(condition.collect_condition_paths(tree))
 
 
 def _collect_compared_settings(trees: list[Any]) -> tuple[str, ...]:
-    """Return the keys of the settings whose values conditions compare or look into; of others they only ask whether they are set."""
+    """Return the setting keys whose values conditions compare; other settings are only tested for being set."""
     read = [path for tree in trees for path in condition.collect_condition_paths(tree)]
     compared = {path for tree in trees for path in condition.collect_compared_paths(tree)}
     return _list_settings(path for path in read if path in compared or len(path) > 1 + (path[0] in SECTIONS))
@@ -374,17 +374,17 @@ try:  # the build hook of the wheel
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
     class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc, unused-ignore]
-        """Puts the built form into the wheel, unless it is that of an editable install, which reads the records."""
+        """Adds the built form to a wheel, except for editable installs, which read the records."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Write the modules before the files of the wheel are gathered."""
+            """Write the modules before hatchling collects the files of the wheel."""
             self.made = TemporaryDirectory()
             if version != "editable":
                 write_parts(Path(self.made.name))
                 build_data["force_include"][self.made.name] = "npuprof/catalog/_built"
 
         def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-            """Take the modules away, once they are in the wheel."""
+            """Remove the modules after they were added to the wheel."""
             self.made.cleanup()
 
 except ImportError:

@@ -1,7 +1,7 @@
-"""The built form where the TOML records are at hand: made of them anew after each change. No wheel carries this module.
+"""The catalogue in a checkout: rebuilt from the TOML records after each change. Wheels do not contain this module.
 
-Reading the records takes ten times as long as most commands, so what was made is kept in ``_built`` beside them. Each
-file there begins with what the records looked like when it was made; of another state, it is as good as missing.
+Parsing the records takes ten times as long as most commands, so the result is cached in ``_built``. Each cached file
+begins with a fingerprint of the records; a file with another fingerprint is ignored.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _KEPT = os.path.join(_HERE, "_built")
 
 @cache
 def load_part(name: str) -> Any:
-    """Return one part of the built form, as the records are now."""
+    """Return one part of the built form, up to date with the records."""
     state = _describe_records()
     try:
         with open(os.path.join(_KEPT, name), "rb") as file:
             if marshal.load(file) == state:  # noqa: S302 - we wrote it
                 return marshal.load(file)  # noqa: S302
     except (OSError, EOFError, ValueError, TypeError):
-        pass  # not there, or not whole
+        pass  # missing or incomplete
     from npuprof.catalog.build import build_parts
 
     parts = build_parts()
@@ -35,7 +35,7 @@ def load_part(name: str) -> Any:
 
 @cache
 def _describe_records() -> str:
-    """Return what tells one state of the records, of the code that reads them, and of the targets, from another."""
+    """Return a fingerprint of the records, of the code that reads them, and of the targets."""
     lines = [sys.implementation.cache_tag or sys.version]
     for name in (os.curdir, "options", "env", "settings", os.path.join(os.pardir, "renderers")):
         folder = os.path.join(_HERE, name)
@@ -47,7 +47,7 @@ def _describe_records() -> str:
 
 
 def _keep_parts(state: str, parts: dict[str, Any]) -> None:
-    """Keep parts for the next process; where nothing can be written, it makes them itself."""
+    """Cache parts for the next process; if the folder is read-only, the next process rebuilds them."""
     try:
         os.makedirs(_KEPT, exist_ok=True)
         for name, part in parts.items():

@@ -1,9 +1,9 @@
-"""Conditions between options, as the catalogue writes them: ``enable_dump == true and dump_path is unset``.
+"""Conditions between options, in the syntax of the catalogue: ``enable_dump == true and dump_path is unset``.
 
-Option names stand for their values, ``env.X`` for an environment variable, ``product`` and ``scenario`` for
-the job. A condition is parsed once, when the catalogue is built, into nested tuples; evaluating them walks
-the tuples and never runs code. What cannot be known (the product was not given, a file is named by its path
-only) is neither true nor false, so answers have three values.
+Option names denote their values, ``env.X`` an environment variable, ``product`` and ``scenario`` the job. A condition
+is parsed into nested tuples when the catalogue is built; evaluation walks the tuples and never runs code. Unknown
+operands (no product was selected, a file is given only by its path) make a condition neither true nor false, so results
+have three values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-#: ``(True | False | None, value)``: whether the thing is set, and what it holds. None is "cannot be known".
+#: ``(True | False | None, value)``: whether an operand is set, and its value. None means unknown.
 Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
 
 _WORDS = {"true": True, "false": False}
@@ -27,13 +27,13 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-#: The words of comparisons, by the classes of ``ast``.
+#: Comparison operators by ``ast`` class.
 _COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "In": "in", "NotIn": "not in"}
 
 
 def parse_condition(text: str) -> Any:
-    """Return ``text`` as nested tuples. Raises ValueError for anything outside the small language."""
-    import ast  # rules are parsed when the catalogue is built
+    """Return ``text`` as nested tuples. Raises ValueError for syntax outside the condition language."""
+    import ast  # needed only when the catalogue is built
 
     return _parse_expression(ast.parse(text, mode="eval").body, text)
 
@@ -80,7 +80,7 @@ def _parse_dotted_name(node: Any, text: str) -> tuple[str, ...]:
 
 
 def find_misplaced_operand(tree: Any) -> Any:
-    """Return what stands in a condition where something true or false has to, or the other way round; None where all is well."""
+    """Return an operand of the wrong kind (a value in place of a condition, or a condition in place of a value), or None."""
     if tree[0] in ("and", "or", "not"):
         return next((operand for child in tree[1:] if (operand := find_misplaced_operand(child)) is not None), None)
     if tree[0] in ("set", "unset"):
@@ -91,7 +91,7 @@ def find_misplaced_operand(tree: Any) -> Any:
 
 
 def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
-    """Return each comparison of a condition: its word and its two sides."""
+    """Return each comparison of a condition: its operator and both sides."""
     if tree[0] in _COMPARE:
         return [tree]
     return (
@@ -102,7 +102,7 @@ def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
 
 
 def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
-    """Return every dotted name a condition reads, in order, each once."""
+    """Return every dotted name in a condition, in order, without duplicates."""
     if tree[0] in ("value", "set", "unset"):
         return [tree[1]]
     paths: list[tuple[str, ...]] = []
@@ -113,7 +113,7 @@ def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
 
 
 def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
-    """Return the dotted names whose values a condition compares; of all others it only asks whether they are set."""
+    """Return the dotted names whose values a condition compares; all others are only tested for being set."""
     if tree[0] == "value":
         return {tree[1]}
     if tree[0] in ("set", "unset", "const"):
@@ -122,7 +122,7 @@ def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
 
 
 def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
-    """Return whether a condition is true, false, or (None) cannot be told."""
+    """Return whether a condition is true, false, or unknown (None)."""
     word = tree[0]
     if word in ("set", "unset"):
         known = lookup(tree[1])[0]
@@ -144,7 +144,7 @@ def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool
         return None
     try:
         return _COMPARE[word](left, right)
-    except TypeError:  # a value of the wrong type has a finding of its own
+    except TypeError:  # values of the wrong type have their own finding
         return None
 
 

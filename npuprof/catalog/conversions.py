@@ -1,6 +1,6 @@
-"""Files that flags of ATC name and that no session option names: operators that keep their types, image preprocessing, engine options.
+"""Files named only by ATC flags: operators that keep their types, image preprocessing, engine options.
 
-A preset holds the path of such a file; what the file holds is looked at where a script that names it is judged.
+A preset contains the path of such a file; its content is checked when a script that names it is linted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIELDS = (
     *(f"matrix_r{row}c{column}" for row in range(3) for column in range(3)),
     *(f"{name}_bias_{channel}" for name in ("input", "output") for channel in range(3)),
 )  # fmt: skip
-#: The lowest and the highest number of fields, and one beside them that is taken as well.
+#: Allowed numbers of fields: minimum, maximum, and one further number.
 _RANGES: dict[str, tuple[int, int, int | None]] = {
     "src_image_size_w": (2, 4096, 0), "src_image_size_h": (1, 4096, 0),
     **{f"{side}_padding_size": (0, 32, None) for side in ("left", "right", "top", "bottom")},
@@ -54,7 +54,7 @@ def _find_name_faults(value: Any) -> list[Fault]:
 
 
 def _parse_blocks(text: str) -> Any:
-    """Return the blocks of a protobuf text by name, None where it is none."""
+    """Return the blocks of a protobuf text by name, None if it is invalid."""
     tokens: list[str] = []
     at = 0
     while at < len(text):
@@ -80,7 +80,7 @@ def _parse_blocks(text: str) -> Any:
 
 
 def _parse_fields(tokens: list[str], place: int) -> tuple[dict[str, Any], int] | None:
-    """Return the fields of a block and the place behind it, None where it does not end or is no list of fields."""
+    """Return the fields of a block and the position after it, None if it is unterminated or invalid."""
     fields: dict[str, Any] = {}
     while place < len(tokens):
         name = tokens[place]
@@ -112,7 +112,7 @@ def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
     faults: list[Fault] = [
         ((*path, name), f"unknown field {name!r}", hint)
         for name in fields
-        if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS, ""))  # those of other products are not all listed
+        if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS, ""))  # the fields of other products are not all listed
     ]
     mode = fields.get("aipp_mode")
     if mode not in _MODES:
@@ -147,10 +147,10 @@ def _find_engine_faults(value: Any) -> list[Fault]:
 
 
 def _refuse_to_write(value: Any) -> str:
-    raise TypeError(value)  # a preset holds the path of such a file
+    raise TypeError(value)  # presets contain the path of such a file
 
 
-#: By the name that flags have for them.
+#: Structures by the name that flags use.
 CONVERSIONS: dict[str, Structure] = {
     "kept-types": Structure(
         "a name or OpType::Type a line", list_schema(NAME), _parse_names, _refuse_to_write, _find_name_faults, "exceptionlist.cfg",

@@ -1,4 +1,4 @@
-"""What may stand in a structured value, and most likely is not meant: names in another case, entries without effect."""
+"""Suspicious parts of structured values: misspelt letter case, entries without effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REASONS = {"operators": _OPERATOR, "passes": _FUSION}
 
 
 def find_doubts(form: str, value: Any) -> list[Fault]:
-    """Return the doubtful places in a value without faults, of the form of that name."""
+    """Return the suspicious parts of a valid value of a structured form."""
     finder = _DOUBTS.get(form)
     return list(finder(value)) if finder else []
 
@@ -29,7 +29,7 @@ def _index_names(kind: str) -> dict[str, str]:
 
 
 def find_name_doubts(kind: str, names: Any, path: Path = ()) -> Iterator[Fault]:
-    """Yield the names of a list or a table that are known in another case only; ``kind`` is a list of ``names.toml``."""
+    """Yield the names in a list or table that are known in another letter case only; ``kind`` is a list of ``names.toml``."""
     for place, name in enumerate(names) if isinstance(names, list) else ((name, name) for name in names):
         right = _index_names(kind).get(str(name).lower(), name)
         if right != name:
@@ -58,7 +58,7 @@ def _find_mode_doubts(value: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _find_typed_doubts(names: Any, path: Path = ()) -> Iterator[Fault]:
-    """Yield the ``OpType::Name`` of a list or a table whose names are written in another case."""
+    """Yield each ``OpType::Name`` in a list or table whose names are in another letter case."""
     for place, entry in enumerate(names) if isinstance(names, list) else ((name, name) for name in names):
         prefix, colons, name = entry.partition("::") if isinstance(entry, str) else ("", "", "")
         if colons and prefix.lower() == "optype":
@@ -77,7 +77,7 @@ def _find_device_doubts(value: list[int]) -> Iterator[Fault]:
             yield (index,), f"{device} is read as two devices: the reader of the list takes ids of one digit", "write ids from 0 to 9"
 
 
-#: By the name of the form.
+#: Finders by the name of the form.
 _DOUBTS: dict[str, Callable[[Any], Iterable[Fault]]] = {
     "mixlist": _find_mixlist_doubts,
     "op-precision": _find_mode_doubts,

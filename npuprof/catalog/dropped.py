@@ -1,10 +1,10 @@
-"""What a file says that its reader in CANN passes over silently: what stands there twice, and lines that mean nothing."""
+"""Parts of a file that CANN silently ignores: duplicates and invalid lines."""
 
 from __future__ import annotations
 
 from npuprof.system import lazy_pattern
 
-#: Something that is passed over: its line, what it is, and what to write.
+#: An ignored part: its line, what it is, and what to write.
 Dropped = tuple[int, str, str]
 
 _JSON_TOKEN = lazy_pattern(r'"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]')
@@ -17,7 +17,7 @@ def _shorten(text: str) -> str:
 
 
 def find_repeated_keys(text: str) -> list[Dropped]:
-    """Return the keys that stand twice in one object of a JSON text; none where the text is not JSON."""
+    """Return duplicate keys in the objects of a JSON text; empty if the text is not JSON."""
     import json
 
     open_tables: list[set[str]] = []
@@ -41,7 +41,7 @@ def find_repeated_keys(text: str) -> list[Dropped]:
 
 
 def find_dropped_modes(text: str) -> list[Dropped]:
-    """Return the lines of an op_precision.ini that count for nothing."""
+    """Return the ignored lines of an op_precision.ini."""
     dropped: list[Dropped] = []
     section = _TAGS[0]
     named: set[tuple[str, str]] = set()
@@ -72,7 +72,7 @@ def find_dropped_modes(text: str) -> list[Dropped]:
 
 
 def find_repeated_rules(text: str) -> list[Dropped]:
-    """Return the lines of a customize_dtypes.cfg for an operator that an earlier line is for."""
+    """Return the lines of a customize_dtypes.cfg for an operator that an earlier line already covers."""
     repeated: list[Dropped] = []
     named: set[str] = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
@@ -85,7 +85,7 @@ def find_repeated_rules(text: str) -> list[Dropped]:
 
 
 def find_dropped_debug_lines(text: str) -> list[Dropped]:
-    """Return the lines of an op_debug.cfg that count for nothing: of one key the last line counts."""
+    """Return the ignored lines of an op_debug.cfg: the last line of a key wins."""
     dropped: list[Dropped] = []
     last: dict[str, int] = {}
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):

@@ -1,4 +1,4 @@
-"""Names of environment variables: which affect what is executed, which are known, which are options, which are misspelt."""
+"""Classification of environment variables: affects code execution, known, option, misspelt."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from functools import cache
 
 from npuprof.catalog import find_variable, load_built_part, record_names
 
-#: What decides where npuprof finds the user's own settings, trust among them.
+#: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 
 
 def is_own_variable(name: str) -> bool:
-    """Return whether a variable is one of npuprof's own, which no preset may set."""
+    """Return whether a variable belongs to npuprof itself; no preset may set it."""
     return name in _OWN or name.startswith("NPUPROF_")
 
 
 @cache
 def find_execution(name: str) -> str:
-    """Return how a variable affects what is executed or loaded, an empty text if it is not known to."""
+    """Return how a variable affects code execution or loading, an empty string if no effect is known."""
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
     exact, beginnings, *_ = load_built_part("variables")
@@ -28,7 +28,7 @@ def find_execution(name: str) -> str:
 
 
 def find_value_execution(name: str, text: str) -> str:
-    """Return how a variable with a value affects what is executed or loaded, an empty text if it is not known to."""
+    """Return how a variable with a value affects code execution or loading, an empty string if no effect is known."""
     if effect := find_execution(name):
         return effect
     if "$(" in text or "`" in text:
@@ -43,13 +43,13 @@ def find_value_execution(name: str, text: str) -> str:
 
 
 def is_unknown_variable(name: str) -> bool:
-    """Return whether a name that an environment takes is not npuprof's own, and in no table of the catalogue."""
+    """Return whether a valid variable name is neither npuprof's own nor in any table of the catalogue."""
     return name.isascii() and name.isidentifier() and not is_own_variable(name) and not is_known_variable(name)
 
 
 @cache
 def is_known_variable(name: str) -> bool:
-    """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
+    """Return whether a variable is in the catalogue, in its table of other programs' variables, or set by a launcher."""
     if find_variable(name) is not None:
         return True
     from npuprof.catalog.launchers import FACTS
@@ -60,24 +60,24 @@ def is_known_variable(name: str) -> bool:
 
 
 def has_complete_prefix(name: str) -> bool:
-    """Return whether the catalogue has every variable that begins as a name does."""
+    """Return whether the catalogue has every variable with a name's prefix."""
     return name.startswith(load_built_part("variables")[3])
 
 
 def list_option_calls() -> dict[str, tuple[str, str]]:
-    """Return, by name, the options that nothing reads as variables: what takes the option, and the call that sets it."""
+    """Return, by name, the options that no program reads as variables: the API that takes the option, and the call that sets it."""
     calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
     return calls
 
 
 @cache
 def list_ascend_names() -> tuple[str, ...]:
-    """Return the variables that software for Ascend reads, without names that programs of all kinds have."""
+    """Return the variables that Ascend software reads, without names common to other programs."""
     return tuple(name for name in record_names("env") if (record := find_variable(name)) and not record.common_name)
 
 
 def _sort_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name, doubled letters as one; those of three and more in the order of the alphabet."""
+    """Return the words of a name with doubled letters merged; words of three or more letters are sorted."""
     words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
     return tuple(sorted(words) if len(words) > 2 else words)
 
@@ -88,6 +88,6 @@ def _index_words() -> dict[tuple[str, ...], str]:
 
 
 def find_rewritten_name(name: str) -> str:
-    """Return the variable that has the words of an unknown name in another order, or with other doubled letters; else an empty text."""
+    """Return the variable whose words match an unknown name in another order, or with other doubled letters; else an empty string."""
     known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
-    return known if known and not name.startswith(known) else ""  # with more behind it, it is the script's own
+    return known if known and not name.startswith(known) else ""  # with a suffix it is the script's own variable

@@ -1,4 +1,4 @@
-"""The page of each finding's code (meaning, reason, fix, examples), and which codes can be accepted."""
+"""The page of each finding code (meaning, reason, fix, examples), and whether its findings can be accepted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.catalog import load_built_part
 from npuprof.model import Record
 
-#: Findings that nobody may accept for others.
+#: Findings that can never be accepted.
 _NEVER = {
     "NP105": "whoever locked the value relies on it",
     "NP413": "a target refuses it",
@@ -17,7 +17,7 @@ _NEVER = {
 
 
 class Page(Record):
-    """One code. ``bad`` and ``good`` are presets (by name, as text); ``ask`` is what the check is asked."""
+    """The page of one code. ``bad`` and ``good`` are example presets (name to text); ``ask`` is the context to check them in."""
 
     code: str
     title: str
@@ -59,7 +59,7 @@ def _example_context(record: dict[str, Any], side: str) -> dict[str, str]:
 
 
 def find_acceptance_fault(code: str) -> str:
-    """Return why a code cannot be accepted, an empty text where it can; codes of teams always can."""
+    """Return why findings of a code cannot be accepted, an empty string if they can; team codes always can."""
     if code in _NEVER:
         return f"it cannot be accepted: {_NEVER[code]}"
     if not code.startswith("NP"):

@@ -1,4 +1,4 @@
-"""Variables that hold key-value pairs, such as PYTORCH_NPU_ALLOC_CONF: their texts as tables, and what is wrong with a pair."""
+"""Variables with key-value pairs, such as PYTORCH_NPU_ALLOC_CONF: conversion to tables, and faults of pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCALAR: Schema = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "b
 
 @cache
 def find_pairs_form(name: str) -> Structure | None:
-    """Return the structured form of a variable that holds pairs, a table with a key for each; None for any other variable."""
+    """Return the structured form of a variable with pairs, a table with a key for each; None for any other variable."""
     variable = find_variable(name)
     if variable is None or variable.kind != "pairs":
         return None
@@ -33,7 +33,7 @@ def find_pairs_form(name: str) -> Structure | None:
 
 
 def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
-    """Return the table of a text, None where an item is no pair or a key occurs twice: ``{"max_split_size_mb": 256}``."""
+    """Return the table of a text, None if an item is not a pair or a key occurs twice: ``{"max_split_size_mb": 256}``."""
     table: dict[str, Any] = {}
     items = _split_items(variable, text)
     for place, item in enumerate(items):
@@ -47,14 +47,14 @@ def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
 
 
 def format_pairs(variable: Variable, table: dict[str, Any]) -> str:
-    """Return the text of a table, in the order of its keys; the word that has no key comes first."""
+    """Return the text of a table, in key order; the word without a key comes first."""
     pairs = {key: _write_value(variable, key, value) for key, value in table.items()}
     first = [pairs.pop(variable.first_name)] if variable.first_name in pairs else []
     return variable.joined.join([*first, *(f"{key}{variable.pair}{value}" for key, value in pairs.items())])
 
 
 def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[tuple[Path, str, str, str]]:
-    """Return what is wrong with the pairs of a text or a table: the key below the variable (none in a text), what, why, what to write."""
+    """Return the faults of a text or table of pairs: the path below the variable (empty in a text), message, reason, hint."""
     if isinstance(value, dict):
         return [((key,), *fault) for key, item in value.items() if (fault := _find_item_fault(variable, key, item))]
     faults: list[tuple[Path, str, str, str]] = []
@@ -69,7 +69,7 @@ def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[tu
 
 
 def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str, str] | None:
-    """Return what is wrong with an item of a table, why, and what to write there."""
+    """Return the fault of an item of a table: message, reason, hint."""
     rule = list(variable.first) if key == variable.first_name else _find_rule(variable, key)
     if rule is None and (fault := _find_key_fault(variable, key)):
         return fault
@@ -86,7 +86,7 @@ def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str
 
 
 def _find_text_fault(variable: Variable, key: str, text: str | None) -> tuple[str, str, str] | None:
-    """Return what is wrong with a pair of a text, of which the second part may be missing, why, and what to write."""
+    """Return the fault of a pair in a text, whose value may be missing: message, reason, hint."""
     rule = _find_rule(variable, key)
     if rule is None:
         return _find_key_fault(variable, key)
@@ -98,14 +98,14 @@ def _find_text_fault(variable: Variable, key: str, text: str | None) -> tuple[st
 
 
 def _find_first_fault(variable: Variable, word: str) -> tuple[str, str, str] | None:
-    """Return what is wrong with the first word of a text, which has no key."""
+    """Return the fault of the first word of a text, which has no key."""
     is_taken = not word or word in variable.first
     what, hint = f"{variable.first_name}: {format_short_value(word)} is not accepted", f"write {' or '.join(variable.first)}"
     return None if is_taken else (what, variable.otherwise, hint)
 
 
 def _find_key_fault(variable: Variable, key: str) -> tuple[str, str, str] | None:
-    """Return that a key is unknown, if its reader rejects such keys or the key is close to a known one."""
+    """Return the fault of an unknown key, if the reader rejects it or it resembles a known one."""
     is_rejected = variable.unknown == "fails"
     hint = did_you_mean(key, variable.items, f"known are {', '.join(variable.items)}" if is_rejected else "")
     why = "Its reader raises an error for a key that it does not know." if is_rejected else "The catalogue does not contain it."
@@ -113,19 +113,19 @@ def _find_key_fault(variable: Variable, key: str) -> tuple[str, str, str] | None
 
 
 def _say_why(variable: Variable, rule: Any) -> str:
-    """Return what the reader does with another word; of numbers nothing is known."""
+    """Return what the reader does with an unknown word; for numbers this is unknown."""
     return "" if isinstance(rule, dict) else variable.otherwise
 
 
 def _find_rule(variable: Variable, key: str) -> Any:
-    """Return what a key takes: its words, or a table with its ``kind``, ``min`` and ``max``; None for an unknown key."""
+    """Return the rule of a key: its words, or a table with ``kind``, ``min`` and ``max``; None for an unknown key."""
     from fnmatch import fnmatchcase
 
     return variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
 
 
 def _read_value(variable: Variable, key: str, text: str) -> Any:
-    """Return a text as the plain TOML value that is written as this text; the text itself where there is none."""
+    """Return the TOML value that is written as a text; the text itself if there is none."""
     rule = _find_rule(variable, key)
     is_word = isinstance(rule, (list, tuple))
     if is_word and text in rule and text.lower() in _SWITCHES:
@@ -157,7 +157,7 @@ def _split_items(variable: Variable, text: str) -> list[str]:
 
 
 def _describe_wanted_value(rule: Any, value: str) -> str:
-    """Return an example of what a key takes, with its range, if it does not take a value; else an empty text."""
+    """Return an example value for a key, with its range, if the key does not accept a value; else an empty string."""
     if not isinstance(rule, dict):
         same = [word for word in rule if word.lower() == value.lower()]
         return "" if value in rule else same[0] if same else " or ".join(rule)
@@ -173,7 +173,7 @@ def _describe_wanted_value(rule: Any, value: str) -> str:
 
 
 def _write_example(rule: Any) -> str:
-    """Return a value that a key takes."""
+    """Return a valid example value."""
     if not isinstance(rule, dict):
         return str(rule[0]) if rule else "VALUE"
     return {"int": str(rule.get("min", 1)), "float": "0.8"}.get(rule["kind"], "VALUE")

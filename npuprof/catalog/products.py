@@ -1,4 +1,4 @@
-"""Product families and their lines: ``atlas-a2`` has ``atlas-a2-training`` and ``atlas-a2-inference``."""
+"""Product families and their product lines: ``atlas-a2`` has ``atlas-a2-training`` and ``atlas-a2-inference``."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ TYPE_CHECKING = False
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families, with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also``, names in trade."""
+    """Return the families with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also`` (trade names)."""
     families: dict[str, Any] = load_built_part("products")
     return families
 
 
 def product_names() -> tuple[str, ...]:
-    """Return every family and line a preset may name."""
+    """Return every family and line that a preset may name."""
     return tuple(name for family, record in load_products().items() for name in (family, *record.get("lines", ())))
 
 
 @cache
 def find_product(name: str) -> str | None:
-    """Return a family, a line or a chip (soc_version) by its name; None where there is none of that name."""
+    """Return the family, line or chip (soc_version) with a name; None if there is none."""
     return name if name in product_names() or find_chip_family(name) is not None else None
 
 
 @cache
 def find_chip_family(name: str) -> str | None:
-    """Return the family of a chip by its soc_version, None where no family has one of that name."""
+    """Return the family of a chip by its soc_version, None if the chip is unknown."""
     for family, record in load_products().items():
         if any(name == pattern if pattern.isalnum() else re.fullmatch(pattern, name) for pattern in record["chips"]):
             return family
@@ -40,12 +40,12 @@ def find_chip_family(name: str) -> str | None:
 
 
 def list_scenarios(family: str) -> tuple[str, ...]:
-    """Return the scenarios that a family is there for; all of them where nothing is known."""
+    """Return the scenarios of a family; all if they are unknown."""
     return tuple(load_products().get(family, {}).get("scenarios", SCENARIOS))
 
 
 def suggest_chip(name: str) -> tuple[str, Fix | None]:
-    """Return what to write for a chip that is not known by this name, and the change it is where nothing else can be meant."""
+    """Return the hint for an unknown chip name, and its fix if only one chip is possible."""
     plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
     chip = "Ascend" + plain.upper().replace("-", "_")
     if chip != name and find_chip_family(chip):
@@ -54,11 +54,11 @@ def suggest_chip(name: str) -> tuple[str, Fix | None]:
 
 
 def suggest_product(name: str) -> tuple[str, Fix | None]:
-    """Return what to write for a product that is not known by this name, and the change it is if nothing else can be meant."""
+    """Return the hint for an unknown product name, and its fix if only one product is possible."""
     plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
     chip = "Ascend" + plain.upper().replace("-", "_")
     family = find_chip_family(chip)
-    if families := _list_families_of_chips(chip):  # 910B is a chip, but people mean Ascend910B1 to B4
+    if families := _list_families_of_chips(chip):  # 910B is a chip, but users mean Ascend910B1 to B4
         single = f", or {chip!r}, a chip of {family!r}" if family and family not in families else ""
         return f"did you mean {' or '.join(map(repr, families))}, whose chips begin with {chip}{single}?", None
     if family:
@@ -74,7 +74,7 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
 
 
 def _list_families_of_chips(beginning: str) -> list[str]:
-    """Return the families that have chips whose names begin so and go on."""
+    """Return the families with chips whose names start with a prefix."""
     heads = {
         name: [re.split(r"[\[.]", chip)[0] for chip in record["chips"] if re.search(r"[\[.]", chip)]
         for name, record in load_products().items()
@@ -93,11 +93,11 @@ def find_product_family(name: str) -> str:
 
 @cache
 def is_product_covered(pattern: str, name: str) -> bool:
-    """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``: a chip only itself."""
+    """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``; a chip covers only itself."""
     return pattern in (name, find_product_family(name))
 
 
 def may_contain(pattern: str, name: str) -> bool:
-    """Return whether ``pattern`` covers a product, or is a line of the family of that chip: no source says which chips a line has."""
+    """Return whether ``pattern`` covers a product, or is a line of a chip's family: which chips a line has is undocumented."""
     chip_family = find_chip_family(name)
     return is_product_covered(pattern, name) or (chip_family is not None and pattern in load_products()[chip_family].get("lines", ()))

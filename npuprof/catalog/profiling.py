@@ -1,4 +1,4 @@
-"""What a profiling run collects: the members of the JSON that profiling_options and PROFILING_OPTIONS hold."""
+"""The content of a profiling run: the members of the JSON in profiling_options and PROFILING_OPTIONS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuprof.model import did_you_mean
 _SWITCH = ("on", "off")
 _LEVEL = ("on", "off", "l0", "l1")
 _TEXT: tuple[str, ...] = ()
-#: What each member takes: words, bounds of a number, or any text.
+#: The values of each member: words, the bounds of a number, or any text.
 _MEMBERS: dict[str, tuple[str, ...] | tuple[int, int]] = {
     "output": _TEXT, "storage_limit": _TEXT, "training_trace": _SWITCH, "task_trace": _LEVEL, "task_time": _LEVEL, "op_trace": _SWITCH,
     "ge_api": ("off", "l0", "l1"), "hccl": _SWITCH, "aicpu": _SWITCH, "fp_point": _TEXT, "bp_point": _TEXT, "l2": _SWITCH,
@@ -27,7 +27,7 @@ _LIMIT = (200, 4294967295)
 
 
 def find_profiling_faults(value: Any) -> list[Fault]:
-    """Return what is wrong with the members that are known, and with what they say together."""
+    """Return the faults of known members, and of their combinations."""
     if not isinstance(value, dict):
         return []
     faults = [(((name,), *fault)) for name, item in value.items() if name in _MEMBERS and (fault := _find_member_fault(name, item))]
@@ -60,7 +60,7 @@ def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
 
 
 def find_profiling_doubts(value: dict[str, Any]) -> list[Fault]:
-    """Return the members that no manual has."""
+    """Return the undocumented members."""
     return [
         ((name,), f"no manual knows {name!r}", did_you_mean(name, list(_MEMBERS), "npuprof option profiling_options lists what there is"))
         for name in value

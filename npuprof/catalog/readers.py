@@ -1,4 +1,4 @@
-"""How programs read the text of a variable or a flag: what they take, although it is not spelled as documented."""
+"""How programs parse the text of a variable or flag: spellings that they accept beyond the documented ones."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from npuprof.model import Record
 from npuprof.system import lazy_pattern
 
 NOT_FOUND = "not found"
-#: The blanks that a reader drops, by ``blanks`` of ``readers.toml``.
+#: The blanks that a reader ignores, by ``blanks`` of ``readers.toml``.
 _BLANKS = {"all": " ", "around": r"^\s+|\s+$|(?<=[,;:~|])\s+|\s+(?=[,;:~|])", "behind": r"(?<=[,:])\s+"}
 _SHELL_WORD = lazy_pattern(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
 
 
 class Reading(Record):
-    """How a framework reads a text: ``others`` is what a text is that is neither ``on`` nor ``off``; the fields of ``reads.toml``."""
+    """How a framework reads a switch: ``others`` is the result for a text that is neither ``on`` nor ``off``.
+
+    Fields as in ``reads.toml``.
+    """
 
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
@@ -26,31 +29,31 @@ class Reading(Record):
     why: str = ""
 
     def read_switch(self, text: str) -> str:
-        """Return what a text does to a switch: ``on``, ``off``, ``fails`` or ``ignored``."""
+        """Return the effect of a text on a switch: ``on``, ``off``, ``fails`` or ``ignored``."""
         if self.number and re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII):
             return "on" if text.strip().lstrip("+-").strip("0") else "off"
         word = text.lower() if self.any_case else text
         return "on" if word in self.on else "off" if word in self.off else self.others
 
     def find_word(self, wanted: str, choices: tuple[str, ...] = ()) -> str | None:
-        """Return the text that means ``on`` or ``off``, a documented one where there is one; None where no text does."""
+        """Return a text that means ``on`` or ``off``, a documented one if possible; None if there is none."""
         texts = (*choices, *getattr(self, wanted), "1", "0")
         return next((text for text in texts if text and self.read_switch(text) == wanted), None)
 
 
 def find_reading(variable: Variable) -> Reading:
-    """Return how a framework reads a variable; nothing is known of one without ``reads``."""
+    """Return how a framework reads a variable; unknown without ``reads``."""
     return Reading(**load_built_part("reads")[variable.reads]) if variable.reads else Reading()
 
 
 def find_habits(record: Variable | Flag) -> dict[str, Any]:
-    """Return what the reader of a variable or a flag passes over, as ``readers.toml`` has it; nothing where it was not found."""
+    """Return what the reader of a variable or flag ignores, from ``readers.toml``; empty if the reader is unknown."""
     readers: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
     return readers.get(record.reader, {})
 
 
 def is_documented(record: Variable | Flag, text: str) -> bool:
-    """Return whether a text is one of those that the record lists, or has the form that it asks for."""
+    """Return whether a text is one of the record's values, or has its format."""
     if record.choices:
         taken = {*map(str, record.choices), *(record.tolerated if isinstance(record, Variable) else ())}
         return taken.issuperset(_split(record, text))
@@ -58,17 +61,17 @@ def is_documented(record: Variable | Flag, text: str) -> bool:
 
 
 def find_spelling(record: Variable | Flag, text: str) -> str:
-    """Return how the documentation spells what the reader takes a text for; the text itself where it takes it as it is, or not at all."""
+    """Return the documented spelling of a text; the text itself if the reader takes it literally or rejects it."""
     return text if is_documented(record, text) else _respell(record, text, find_habits(record))
 
 
 def may_be_taken(record: Variable | Flag, text: str) -> bool:
-    """Return whether nobody knows if a text is taken: its case alone is not the documented one, and its reader was not found."""
+    """Return whether it is unknown if a text is accepted: only its letter case is undocumented, and its reader is unknown."""
     return record.reader == NOT_FOUND and is_documented(record, _respell(record, text, {"any_case": True}))
 
 
 def is_taken(record: Variable | Flag, text: str) -> bool:
-    """Return whether the reader takes a text, where the record says what it takes."""
+    """Return whether the reader accepts a text, if the record lists accepted values."""
     return bool(record.choices or record.pattern) and is_documented(record, find_spelling(record, text))
 
 
@@ -93,6 +96,6 @@ def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
 
 
 def find_shell_word(path: str) -> str:
-    """Return what a shell would replace in a path: ``$HOME``, ``${HOME}``, ``$(pwd)``, ``~`` at its start; empty where nothing."""
+    """Return the part of a path that a shell would expand: ``$HOME``, ``${HOME}``, ``$(pwd)``, a leading ``~``; else empty."""
     match = _SHELL_WORD.search(path)
     return match[0] if match else ""

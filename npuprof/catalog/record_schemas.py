@@ -1,4 +1,4 @@
-"""What one record of the catalogue lets an editor pass: an option, a variable, an argument, a flag, each as a JSON Schema."""
+"""JSON Schemas of single records: an option, a variable, an argument, a flag."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LAUNCHER: Schema = {"$ref": "#/definitions/launcher"}
 
 
 def build_choice_schema(choices: Iterable[Schema]) -> Schema:
-    """Return the schema of what any of some lets pass; of one that is alone, itself."""
+    """Return the union of schemas; a single schema unchanged."""
     schemas = list(choices)
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def build_text_schema(patterns: Iterable[str]) -> Schema:
-    """Return the schema of a text that one of some patterns matches as a whole; of any text where there is no pattern."""
+    """Return the schema of a text that matches one of some patterns in full; of any text without patterns."""
     alternatives = "|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns) if pattern)
     return {"type": "string", "pattern": f"^(?:{alternatives})$"} if alternatives else {"type": "string"}
 
@@ -53,7 +53,7 @@ def build_option_schema(option: catalog.Option) -> Schema:
 
 
 def build_appended_schema(option: catalog.Option) -> Schema | None:
-    """Return the schema of what may be added to the lists of an option; None where it has none."""
+    """Return the schema of the lists that can be appended to an option; None if it has none."""
     structure = load_form(option.structure) if option.structure else None
     lists = _keep_lists(structure.schema) if structure is not None else None
     if structure is None or lists is None:
@@ -63,11 +63,11 @@ def build_appended_schema(option: catalog.Option) -> Schema | None:
 
 
 def _keep_lists(schema: Schema) -> Schema | None:
-    """Return a schema with only the lists in it, which may have any length; None where there is none, and a table is left empty."""
+    """Return a schema reduced to its lists, without length limits; None if there is none, and a table becomes empty."""
     if "anyOf" in schema:
         lists = [listed for listed in map(_keep_lists, schema["anyOf"]) if listed is not None]
         return {"anyOf": lists} if lists else None
-    if not schema:  # whatever it is: a list in it can be added to
+    if not schema:  # any type: a list in it can be appended to
         return {"anyOf": [{"type": "array"}, {"type": "object"}]}
     if schema.get("type") == "array":
         if isinstance(schema["items"], list):
@@ -83,7 +83,7 @@ def _keep_lists(schema: Schema) -> Schema | None:
 
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:
-    """Return what an option takes as text, number or switch, in whatever release and on whatever surface."""
+    """Return the schema of an option's text, number or switch, in any release and on any surface."""
     if option.field == "b" or (option.field is None and option.kind == "bool"):
         return {"type": "boolean"}
     flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
@@ -107,12 +107,12 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
 
 
 def _is_spelt_freely(option: catalog.Option) -> bool:
-    """Return whether the text of a structured option may be another than its pattern says: odd names are doubtful only, 0.9 is 00.9."""
+    """Return whether the text of a structured option may differ from its pattern: odd names are only warned about, 0.9 is 00.9."""
     return option.kind == "list" or "'number'" in repr(load_form(option.structure).schema)
 
 
 def build_variable_schema(variable: catalog.Variable) -> Schema:
-    """Return the schema of an environment variable: its text, the number it may be, or a fact of the launcher."""
+    """Return the schema of an environment variable: its text, a number, or a launcher fact."""
     described = build_description("env", variable.name)
     if variable.deprecated:
         described["deprecated"] = True
@@ -122,7 +122,7 @@ def build_variable_schema(variable: catalog.Variable) -> Schema:
 
 
 def _list_taken_facts(variable: catalog.Variable) -> list[str]:
-    """Return the facts of a launcher that a variable takes; another rank is doubtful only."""
+    """Return the launcher facts that a variable accepts; another rank is only warned about."""
     if variable.choices or variable.kind == "pairs":
         return []
     meant = variable.launcher
@@ -135,7 +135,7 @@ def _list_taken_facts(variable: catalog.Variable) -> list[str]:
 def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
     if pairs := find_pairs_form(variable.name):
         return [{"type": "string"}, {"type": "number"}, pairs.schema]
-    if find_reading(variable).others:  # the checks judge what a text comes to
+    if find_reading(variable).others:  # the checks evaluate the text
         known: list[Schema] = [{"enum": list(variable.choices)}] if variable.choices else []
         return [*known, {"type": "string"}, {"type": "number"}]
     if variable.choices:
@@ -144,7 +144,7 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
             [{"enum": digits}] if (digits := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
         )
         if variable.separator or _find_taken_habits(variable):
-            listed: Schema = {"enum": texts}  # beside the pattern, since editors offer what is listed
+            listed: Schema = {"enum": texts}  # in addition to the pattern, since editors suggest listed values
             return [listed, _build_word_schema(variable, texts), *numbers]
         return [{"enum": [*texts, *(digits if numbers else [])]}]
     if variable.kind in ("int", "float"):
@@ -156,7 +156,7 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
 
 
 def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
-    """Return the patterns of a text as its reader takes it; none where it folds case, which no dialect can say."""
+    """Return patterns for the texts that a reader accepts; empty if it ignores case, which JSON Schema cannot express."""
     habits = find_habits(record)
     plain = record.pattern.removeprefix("^").removesuffix("$") if "trailing" in habits else ""
     more = [rf"(?:{plain}){habits['trailing']}"] if plain else []
@@ -165,12 +165,12 @@ def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
 
 
 def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any]:
-    """Return what the reader passes over; case where it was not found, since then the checks have a note only."""
+    """Return what the reader ignores; letter case if the reader is unknown, since the checks then only print a note."""
     return {"any_case": True} if record.reader == NOT_FOUND else find_habits(record)
 
 
 def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
-    """Return the schema of one of some words, or of several where they are joined, as the reader takes them."""
+    """Return the schema of one of some words, or of several if they can be joined, as the reader accepts them."""
     habits = _find_taken_habits(record)
     alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
     word = f"{'0*' if 'number' in habits else ''}(?:{alternatives})"
@@ -185,12 +185,12 @@ def _build_word_pattern(text: str, any_case: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text as a pattern that every dialect reads alike: ``re.escape`` escapes what some of them refuse."""
+    """Return a text escaped for every regular expression dialect: some reject what ``re.escape`` escapes."""
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 
 def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | catalog.Setting) -> Schema:
-    """Return the schema of an argument of the estimator, a flag of the ATC compiler, or a plain setting of a framework."""
+    """Return the schema of an estimator argument, an ATC flag, or a plain framework setting."""
     described = build_description(section, record.name)
     if isinstance(record, catalog.Flag) and record.deprecated:
         described["deprecated"] = True
@@ -211,12 +211,12 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | c
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:
-    """Return the bounds of a number, those that there are."""
+    """Return the bounds of a number that are set."""
     return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
 
 
 def build_description(section: str, name: str, examples: bool = True) -> Schema:
-    """Return the description of a setting; its value docs as lines of it."""
+    """Return the description of a setting, followed by its values and their meanings."""
     text = catalog.find_record_texts(section, name)
     lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
     lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]

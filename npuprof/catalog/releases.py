@@ -1,7 +1,7 @@
-"""Releases in their order, and the ranges a preset names (``>=8.0,<10``): of CANN, and of the frameworks in ``frameworks.toml``.
+"""Releases of CANN and of the frameworks in ``frameworks.toml``: their order and ranges (``>=8.0,<10``).
 
-An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have a numbering of their own: a range over
-it means the releases that have a package inside.
+An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have their own numbering: a range over it
+selects the releases that have a package inside.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from npuprof.catalog import Option, load_built_part
 CANN = "cann"
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
-#: A version as something that sorts by date.
+#: A version as a sort key; keys sort by date.
 Key = tuple[int, int, int, int, int, int]
 
 _VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
 _PACKAGE_VERSION = r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[.-]?(rc|post)(\d{0,6}))?"
 _FINAL_STAGE = 10**6
-#: After every release that a range can name.
+#: Later than every release that a range can name.
 _FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 
 
 def parse_release_version(version: str) -> Key | None:
-    """Return a version as something that sorts by date, or None where it is no version.
+    """Return the sort key of a version, or None if it is invalid.
 
-    20.1 and 20.2 came before 5.0.1; release candidates and alphas come before what they lead to.
+    20.1 and 20.2 came before 5.0.1; release candidates and alphas come before their release.
     """
     words = version.strip().split(".")
     if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
@@ -45,7 +45,7 @@ def parse_release_version(version: str) -> Key | None:
 
 
 def parse_framework_version(version: str) -> Key | None:
-    """Return the version of a framework or its package (``6.0.RC1``, ``2.7.1.post8``) as something that sorts by age, or None."""
+    """Return the sort key of a framework or package version (``6.0.RC1``, ``2.7.1.post8``), or None."""
     match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if match is None:
         return None
@@ -59,42 +59,42 @@ def _parse_version(version: str, axis: str) -> Key | None:
 
 @cache
 def list_frameworks() -> tuple[str, ...]:
-    """Return the frameworks whose releases are known."""
+    """Return the frameworks with known releases."""
     return tuple(load_built_part("frameworks"))
 
 
 def _find_framework(name: str) -> dict[str, Any]:
-    """Return what is known of the releases of a framework, which is nothing of one by another name (NP006 reports it)."""
+    """Return the releases of a framework, empty for an unknown name (NP006 reports it)."""
     record: dict[str, Any] = load_built_part("frameworks").get(name, {"releases": {}, "packages": {}, "documented": False})
     return record
 
 
 def _index_releases(axis: str) -> dict[str, Key]:
-    """Return the releases of an axis with what sorts them, oldest first."""
+    """Return the releases of an axis with their sort keys, oldest first."""
     index: dict[str, Key] = load_built_part("releases") if axis == CANN else _find_framework(axis)["releases"]
     return index
 
 
 def _index_packages(axis: str) -> dict[str, tuple[Key, str]]:
-    """Return the packages of a framework that numbers them in another way, each with what sorts it, and its release."""
+    """Return the packages of a framework with separate numbering, each with its sort key and its release."""
     packages: dict[str, tuple[Key, str]] = {} if axis == CANN else _find_framework(axis)["packages"]
     return packages
 
 
 def is_known_by_documentation(axis: str) -> bool:
-    """Return whether only the documentation of a framework says since when it reads a variable."""
+    """Return whether a framework's first releases of variables are known from its documentation only."""
     return bool(_find_framework(axis)["documented"])
 
 
 def describe_known_releases(axis: str) -> str:
-    """Return the releases of a framework in words, in all its numberings."""
+    """Return the releases of a framework as text, in all its numberings."""
     packages = sorted(_index_packages(axis).items(), key=lambda item: item[1][0])
     listed = f"; packages are {', '.join(name for name, _ in packages)}" if packages else ""
     return f"releases are {', '.join(load_releases(axis))}{listed}"
 
 
 def find_release_inside(text: str) -> str:
-    """Return the release that a text which is none holds, ``9.0.0`` in ``CANN-9.0.0.RC1``: the longest; empty where there is none."""
+    """Return the longest release inside a text, ``9.0.0`` in ``CANN-9.0.0.RC1``; empty if there is none."""
     match = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
     parts = match[0].split(".") if match else []
     names = (find_release(".".join(parts[:count])) for count in range(len(parts), 1, -1))
@@ -109,7 +109,7 @@ def load_releases(axis: str = CANN) -> tuple[str, ...]:
 
 @cache
 def find_release(version: str, axis: str = CANN) -> str | None:
-    """Return the release a user means: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None where there is none."""
+    """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
     wanted = _parse_version(version.removeprefix("CANN").strip(), axis)
     if wanted is None:
         return None
@@ -124,13 +124,13 @@ def find_release(version: str, axis: str = CANN) -> str | None:
 
 @cache
 def release_index(release: str, axis: str = CANN) -> int:
-    """Return the place of a known release in the order of all."""
+    """Return the index of a known release, oldest first."""
     return load_releases(axis).index(release)
 
 
 @cache
 def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
-    """Return the known releases inside a range, or None where ``spec`` is no range."""
+    """Return the known releases in a range, or None if ``spec`` is not a range."""
     clauses = _parse_range(spec, axis)
     if clauses is None:
         return None
@@ -143,12 +143,12 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
 
 
 def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
-    """Return the releases of CANN in question: the one asked for, else those of a range, none where no range is named."""
+    """Return the CANN releases to check: the requested one, else those of a range, none without a range."""
     return (asked,) if asked else (find_releases_in_range(spec) or () if spec else ())
 
 
 def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ...], family: str | None) -> Any:
-    """Return what an option counts as where it is not set, None where that cannot be said."""
+    """Return the effective default of an option, None if it is unknown."""
     if family in option.default_by_product and scenario == "training":
         return option.default_by_product[family]
     if scenario == "training" and option.default_training is not None:
@@ -165,13 +165,13 @@ def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ..
 
 
 def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
-    """Return the releases of a framework from one to another, both included; an empty text is no bound."""
+    """Return a framework's releases between two of them, both included; an empty string is no bound."""
     bounds = [(op, key) for op, text in ((">=", since), ("<=", until)) if text and (key := parse_framework_version(text))]
     return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, bounds))
 
 
 def format_release_span(names: Iterable[str], axis: str = CANN) -> str:
-    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
+    """Return releases as text, consecutive ones as ``8.0.0 to 9.2.0``."""
     wanted = set(names)
     runs: list[list[str]] = [[]]
     for name in load_releases(axis):
@@ -183,7 +183,7 @@ def format_release_span(names: Iterable[str], axis: str = CANN) -> str:
 
 
 def suggest_range(spec: object, axis: str = CANN) -> str:
-    """Return how to write what was meant by a text that is no range of releases, an example where that cannot be told."""
+    """Return the corrected form of an invalid range, an example if it cannot be guessed."""
     text = str(spec).strip().replace("=>", ">=").replace("=<", "<=").replace("≥", ">=").replace("≤", "<=")
     if span := re.fullmatch(rf"({_RELEASE})\s*(?:-|\.\.+|to)\s*({_RELEASE})", text):
         text = f">={span[1]},<={span[2]}"
@@ -200,7 +200,7 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
 
 
 def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
-    """Return whether a range names no release that another does not, releases to come among them; what is no range is only itself."""
+    """Return whether a range is contained in another, future releases included; an invalid range contains only itself."""
     ranges = _parse_range(inner, axis), _parse_range(outer, axis)
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
@@ -211,7 +211,7 @@ def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
 
 
 def _parse_range(spec: str, axis: str) -> list[tuple[str, Key]] | None:
-    """Return operators and bounds of a range, None where ``spec`` is none, or a bound belongs to no numbering of a framework."""
+    """Return operators and bounds of a range, None if it is invalid or a bound fits no numbering of the framework."""
     clauses: list[tuple[str, Key]] = []
     for clause in spec.split(","):
         text = clause.strip()
@@ -224,7 +224,7 @@ def _parse_range(spec: str, axis: str) -> list[tuple[str, Key]] | None:
 
 
 def _is_between_numberings(bound: Key, axis: str) -> bool:
-    """Return whether a bound is newer than the packages of a framework, and older than its releases."""
+    """Return whether a bound is newer than a framework's packages and older than its releases."""
     newest = max((key for key, _ in _index_packages(axis).values()), default=None)
     return newest is not None and newest[:2] < bound[:2] < next(iter(_index_releases(axis).values()))[:2]
 

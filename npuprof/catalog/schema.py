@@ -1,7 +1,7 @@
-"""JSON Schema (draft 7, which is what editors of TOML read) of a profile file, made from the catalogue: they complete, and underline.
+"""The JSON Schema (draft 7, supported by TOML editors) of a profile file, generated from the catalogue.
 
-It refuses nothing that ``check`` calls clean. What it cannot say (rules between options, releases, what is
-inherited) is left to ``check``.
+It accepts every preset that ``check`` calls clean. Rules between options, releases and inheritance are left to
+``check``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, RELEASES, SWITCH, TEXT
 from npuprof.model import FRAMEWORK_SECTIONS, SCENARIOS, SECTIONS
 
-#: Taplo (Even Better TOML) and Schema Store read no later draft: of 2020-12 they pass over what they do not know.
+#: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of 2020-12.
 DIALECT = "http://json-schema.org/draft-07/schema#"
 _RELEASE = r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
 _VERSION = r"[vV]?[0-9]+(?:\.[0-9]+){0,2}(?:[.-]?(?:[Rr][Cc]|[Pp][Oo][Ss][Tt])[0-9]*)?"
 _SEGMENT = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-#: What ``extends`` takes: a preset, of another store if need be, at a version or revision if need be.
+#: An element of ``extends``: a preset, optionally of another store, optionally at a version or revision.
 _REFERENCE: Schema = {
     "type": "string",
     "pattern": rf"^(?:[A-Za-z0-9][A-Za-z0-9_-]*:)?{_SEGMENT}(?:/{_SEGMENT})*(?:@\S.*)?$",
@@ -81,12 +81,12 @@ def _build_range_schema(version: str) -> Schema:
 
 
 def _list_framework_ranges() -> dict[str, Schema]:
-    """Return the schema of a range of releases for each framework, by its name."""
+    """Return the schema of a release range for each framework, by name."""
     return {name: {"$ref": "#/definitions/version-range"} for name in releases.list_frameworks()}
 
 
 def build_code_schema() -> Schema:
-    """Return the schema of a code whose findings can be accepted: one of npuprof's, or of a team."""
+    """Return the schema of a code whose findings can be accepted: npuprof's or a team's."""
     known = [code for code in catalog.load_built_part("severities") if not pages.find_acceptance_fault(code)]
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
@@ -113,12 +113,12 @@ def _build_profile_table_schema() -> Schema:
 
 
 def _build_keys_schema() -> Schema:
-    """Return the schema of the key of a setting. All of the catalogue are offered; what a parent misspelt is a key as well."""
+    """Return the schema of a setting key. Editors suggest the catalogue's keys; other keys are allowed, as a parent may contain one."""
     return {"anyOf": [{"enum": _list_keys()}, {"type": "string", "pattern": "^\\s*(?:[A-Za-z0-9_-]|'[^'\\n]*'|\"[^\\n]*\")"}]}
 
 
 def _build_known_key_schema() -> Schema:
-    """Return the schema of a key that there is: of an option, or of another section, whose names are anybody's."""
+    """Return the schema of a known key: an option, or any name of another section."""
     return {"anyOf": [{"enum": list(catalog.record_names())}, {"type": "string", "pattern": "[.'\"\\s]"}]}
 
 
@@ -149,7 +149,7 @@ def _build_override_schema(refs: Schema) -> Schema:
 
 
 def _build_section(section: str, description: str) -> Schema:
-    """Return the schema of a section; what only a script can make (an object) is not in it."""
+    """Return the schema of a section, without objects that only a script can create."""
     properties: Schema = {}
     for name in catalog.record_names(section):
         record = catalog.find_record(section, name)
@@ -161,7 +161,7 @@ def _build_section(section: str, description: str) -> Schema:
 
 
 def _build_settings_schema(section: str) -> Schema:
-    """Return the schema of the settings of a framework, with a table for each group of them."""
+    """Return the schema of a framework's settings, with a table for each group of them."""
     described = {"description": catalog.load_built_part("sections")[section]["description"]}
     if not catalog.is_checked(section):
         return {"type": "object", **described}

@@ -1,4 +1,4 @@
-"""What structured forms are made of: JSON Schemas, by which editors and the checks judge alike, and the record of one form."""
+"""Building blocks of structured forms: JSON Schemas shared by editors and checks, and the record of a form."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from npuprof.model import Path, Record, did_you_mean
 
 Schema = dict[str, Any]
 
-#: A fault inside a structured value: where below it, what, and what to write.
+#: A fault inside a structured value: its path below the value, the message, and the hint.
 Fault = tuple[Path, str, str]
 
 
 class Structure(Record):
     """One structured form of an option.
 
-    ``shape`` says in words what to write, ``schema`` what an editor lets pass, which is never less than what the checks do.
-    ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes the text of a
-    value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of the sidecar file that holds
-    the text, or empty when the option itself holds it. ``unordered`` tells where the order of a list means nothing,
-    ``ordered_keys`` where that of a table does. ``dropped`` lists what the reader of a file passes over in a text that ``parse``
-    takes: the line, what, and what to write. ``members`` are the names that conditions have for the places of a list.
+    ``shape`` describes the form in words, ``schema`` is the editor schema, which accepts at least what the checks accept.
+    ``parse`` returns the structured value of a text, or None if the text does not fit; ``format`` writes the text of a
+    valid value; ``faults`` lists the faults of a value. ``file`` is the name of the sidecar file for the text, or empty if
+    the option itself contains it. ``unordered`` is set if the order of lists means nothing, ``ordered_keys`` if the order
+    of table keys matters. ``dropped`` lists what the reader of a file ignores in a text that ``parse`` accepts: line,
+    message, hint. ``members`` are the names of list positions in conditions.
     """
 
     shape: str
@@ -49,12 +49,12 @@ def list_schema(items: Schema, low: int = 0) -> Schema:
 
 
 def tuple_schema(items: list[Schema]) -> Schema:
-    """Return the schema of a list with these elements, each of its own kind."""
+    """Return the schema of a list with these elements, each with its own schema."""
     return {"type": "array", "items": items, "additionalItems": False, "minItems": len(items), "maxItems": len(items)}
 
 
 def map_schema(values: Schema, low: int = 1, names: str = "") -> Schema:
-    """Return the schema of a table whose keys are anyone's names, at least ``low`` of them; ``names`` is a pattern of all of them."""
+    """Return the schema of a table with arbitrary keys, at least ``low`` of them; ``names`` is a pattern for the keys."""
     schema: Schema = {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
     return schema | ({"propertyNames": {"type": "string", "pattern": f"^{names}$"}} if names else {})
 
@@ -65,15 +65,15 @@ COUNT: Schema = {"type": "integer", "minimum": 1}
 DIMENSION: Schema = {"type": "integer", "minimum": -1}
 SWITCH: Schema = {"enum": ["on", "off"]}
 
-#: The texts of structured values are read up to so many digits; nothing that CANN counts has more.
+#: The maximum of numbers in structured values; no number of CANN is larger.
 _MOST = 10**18
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
-#: The schema of what nothing can be.
+#: The schema that accepts nothing.
 _NOTHING: Schema = {"enum": []}
 
 
 def fits_schema(value: Any, schema: Schema) -> bool:
-    """Return whether a value is what a schema of a number, a text, a choice, or of lists and tables of such asks for."""
+    """Return whether a value matches a schema of numbers, texts, choices, and lists or tables of these."""
     if isinstance(value, int) and not -_MOST < value < _MOST:
         return False
     if "anyOf" in schema:
@@ -93,7 +93,7 @@ def fits_schema(value: Any, schema: Schema) -> bool:
 
 
 def _list_parts(value: Any, schema: Schema) -> list[tuple[Any, Any, Schema]]:
-    """Return the elements of a list, or the entries of a table, each with its place and its schema."""
+    """Return the elements of a list, or the entries of a table, each with its path and schema."""
     if isinstance(value, list):
         items = schema["items"]
         return [(index, item, items[index] if isinstance(items, list) else items) for index, item in enumerate(value)]
@@ -103,7 +103,7 @@ def _list_parts(value: Any, schema: Schema) -> list[tuple[Any, Any, Schema]]:
 
 
 def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) -> list[Fault]:
-    """Return the smallest parts of a value that its schema does not take; ``shape`` has the noun for the whole, and an example."""
+    """Return the smallest parts of a value that violate its schema; ``shape`` has the noun for the whole, and an example."""
     if fits_schema(value, schema):
         return []
     has_parts = isinstance(value, (list, dict)) and type(value) in _TYPES.get(schema.get("type", ""), ())
@@ -115,7 +115,7 @@ def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) ->
 
 
 def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
-    """Return where a value is not what a schema of tables, lists, names and choices asks for, each with what to write."""
+    """Return the parts of a value that violate a schema of tables, lists, names and choices, each with a hint."""
     if "enum" in schema:
         known = ", ".join(map(str, schema["enum"]))
         fits = isinstance(value, str) and value in schema["enum"]

@@ -1,7 +1,7 @@
 """Files that options name by their path: mixed-precision lists, operator modes, fusion switches, ...
 
-The formats follow what the parsers in CANN accept, which is stricter than the printed samples: JSON without
-comments, no blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
+The formats are those of the parsers in CANN, which are stricter than the documented samples: JSON without comments, no
+blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IMPLEMENTATION_MODES = (
 )  # fmt: skip
 DEBUG_OPTIONS = ("oom", "dump_cce", "dump_loc", "ccec_O0", "ccec_g", "check_flag", "dump_bin")
 
-#: The roles an operator may have in a mixed-precision list; every other combination is refused by CANN.
+#: The valid combinations of an operator's roles in a mixed-precision list; CANN rejects all others.
 _ROLES = {frozenset(roles.split()) for roles in (
     "black.to-add", "black.to-add white.to-remove", "black.to-add gray.to-remove",
     "white.to-add", "white.to-add black.to-remove", "white.to-add gray.to-remove",
@@ -47,7 +47,7 @@ _PRECISION = table_schema(dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({
 _DTYPES: Schema = {
     **table_schema({side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1
 }  # fmt: skip
-#: The keys of a rule for an operator; their types have faults of their own.
+#: The keys of a rule for an operator; their types are checked separately.
 _SIDES = table_schema({side: {} for side in _DTYPES["properties"]})
 _PASSES = table_schema(dict.fromkeys(("GraphFusion", "UBFusion"), map_schema(SWITCH, 0)))
 _FUSION = table_schema({"Switch": _PASSES, "Priority": {}, "ExceptionalPassOfO1Level": {}})
@@ -82,10 +82,10 @@ def _find_mixlist_faults(value: Any) -> list[Fault]:
 
 
 def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
-    """Return the list (black, white, gray) an operator ends in, or None where it depends on ``base``.
+    """Return the list (black, white, gray) of an operator, or None if it depends on ``base``.
 
-    ``base`` is the operator's built-in list, None when it is not known. Source: the parser's own order, adds
-    to black or white first, then removals; a lone gray addition changes nothing.
+    ``base`` is the operator's built-in list, None if unknown. Source: CANN's parser applies additions to black or white
+    first, then removals; a gray addition alone changes nothing.
     """
     for name in ("black", "white"):
         if operator in value.get(f"{name}-list", {}).get("to-add", ()):
@@ -97,7 +97,7 @@ def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | No
 
 
 def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Return, for each operator a mixed-precision list names, where it ends, by the list it is in by default."""
+    """Return, for each operator in a mixed-precision list, its resulting list by built-in list."""
     lists = [value.get(f"{name}-list", {}) for name in ("black", "white", "gray")]
     operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
     lists_by_name = {name: {action: frozenset(names) for action, names in table.items()} for name, table in value.items()}
@@ -108,7 +108,7 @@ def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]
 
 
 def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
-    """Return in words where an operator ends, by the list it is in by default."""
+    """Return the resulting list of an operator, by built-in list, as text."""
     if len(set(outcomes.values())) == 1:
         return f"{next(iter(outcomes.values()))}, whatever its built-in list"
     moved = {base: end for base, end in outcomes.items() if end != base}
@@ -140,7 +140,7 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 
 
 def _find_modes_faults(value: Any) -> list[Fault]:
-    """Return the faults of a table of modes; CANN drops a line with an unknown one silently."""
+    """Return the faults of a table of modes; CANN silently drops lines with an unknown mode."""
     faults = find_schema_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         faults += [
@@ -158,7 +158,7 @@ def _parse_dtypes(text: str) -> Any:
         name, colon, body = line.strip().removeprefix("OpType::").partition(":")
         rule = _parse_dtypes_rule(body.removeprefix(":"))
         if not name or not colon or not rule:
-            return None  # CANN refuses the whole file
+            return None  # CANN rejects the whole file
         rules.setdefault(f"OpType::{name}" if by_type else name, rule)
     return rules
 
@@ -185,7 +185,7 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
 
 
 def _suggest_dtype(dtype: str) -> str:
-    """Return what CANN calls a type that others call so, or the names that look like it."""
+    """Return CANN's name for a data type, or similar names."""
     names: dict[str, Any] = load_built_part("names")
     right = names["foreign_dtypes"].get(dtype.lower())
     return f"write {right}" if right else did_you_mean(dtype, names["dtypes"], "write float16")
@@ -261,7 +261,7 @@ def _find_debug_faults(value: Any) -> list[Fault]:
     return faults
 
 
-#: The forms that are files of their own.
+#: The structured forms that are written to files.
 SIDECARS: dict[str, Structure] = {
     "mixlist": Structure(
         'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,

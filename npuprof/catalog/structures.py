@@ -1,7 +1,7 @@
-"""Structured forms of options whose wire form is one delimited string.
+"""Structured forms of options that are transferred as one delimited string.
 
-Each structure turns the documented text into plain lists and tables and back. The text a user wrote is never
-rewritten: it is parsed only to compare, to merge, and to check.
+Each structure converts the documented text to plain lists and tables and back. The text of a preset is never rewritten:
+it is parsed only to compare, merge and check.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _IDS = list_schema(WHOLE, 1)
 _SHAPES = map_schema(list_schema(DIMENSION, 1), names=r"[^:;,\s]+")
 _SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
 _STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}]}, 1)
-#: By the names of engines.
+#: Counts by engine name.
 _COUNTS = map_schema(COUNT, names="[A-Za-z_][A-Za-z0-9_]*")
 _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
-#: Nothing that would end a name, or that nobody could see.
+#: Excludes characters that would end a name or are invisible.
 _NODES = list_schema(
     {"type": "string", "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$"""}, 1
 )
@@ -55,7 +55,7 @@ def _build_form(
     find_more: Callable[[Any], list[Fault]] = lambda value: [],
     **named: Any,
 ) -> Structure:
-    """Return a form whose schema says nearly all of what it takes; ``find_more`` finds what else is wrong with a value that fits it."""
+    """Return a form whose schema covers nearly all faults; ``find_more`` finds the others in a value that matches it."""
     return Structure(shape, schema, parse, write, lambda value: find_form_faults(value, schema, shape) or find_more(value), **named)
 
 
@@ -93,7 +93,7 @@ def _parse_size_profiles(text: str) -> Any:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether a text is a whole number of at most 18 digits; without a pattern, which would be compiled for it in most commands."""
+    """Return whether a text is an integer of at most 18 digits; avoids compiling a regular expression in most commands."""
     return 0 < len(text) <= 18 and text.isascii() and text.isdigit()
 
 
@@ -105,7 +105,7 @@ def _parse_steps(text: str) -> Any:
 
 
 def _find_odd_steps(value: list[Any]) -> list[Fault]:
-    """Return ranges that do not rise, and that there are more steps than the adapter takes."""
+    """Return descending ranges, and a fault if there are more steps than the adapter accepts."""
     many = f"{len(value)} steps and ranges, of which the adapter takes 100"
     faults: list[Fault] = [((), many, "join steps to ranges")] * (len(value) > 100)
     for index, step in enumerate(value):
@@ -148,7 +148,7 @@ def _parse_acceleration(text: str) -> Any:
 
 
 def _find_odd_ratio(value: list[Any]) -> list[Fault]:
-    """Return that the ratio of an acceleration is not in the range of its trigger."""
+    """Return a fault if the ratio of an acceleration is outside the range of its trigger."""
     low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
     if len(value) < 3 or low <= value[2] <= high:
         return []
@@ -182,7 +182,7 @@ def _parse_switches(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Return the object in a JSON text, or None where the text is not one JSON object."""
+    """Return the object in a JSON text, or None if the text is not a single JSON object."""
     import json
 
     try:
@@ -193,14 +193,14 @@ def parse_json(text: str) -> Any:
 
 
 def _format_json_line(value: Any) -> str:
-    """Return a value as JSON on one line, in the order it was written."""
+    """Return a value as JSON on one line, in its original order."""
     import json
 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
-    """Return what JSON cannot hold: dates, times, infinities."""
+    """Return the values that JSON cannot express: dates, times, infinities."""
     if isinstance(value, dict):
         return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
     if not path:
@@ -223,12 +223,12 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
 def _find_profile_faults(value: Any) -> list[Fault]:
     if faults := find_json_faults(value):
         return faults
-    from npuprof.catalog.profiling import find_profiling_faults  # few presets profile
+    from npuprof.catalog.profiling import find_profiling_faults  # few presets configure profiling
 
     return find_profiling_faults(value)
 
 
-#: The forms that are written into one text.
+#: The structured forms that are written as one text.
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),

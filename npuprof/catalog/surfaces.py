@@ -1,4 +1,4 @@
-"""What the attributes of ``global_options()`` take, and how values of options are written there: for who writes and who reads them."""
+"""Values of ``global_options()`` attributes, and the values of options there; for renderers and script readers."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import releases
 
-#: An attribute that takes whatever it is given.
+#: The values of an attribute that accepts everything.
 ANYTHING: tuple[Any, ...] = ()
 
 
 @cache
 def list_attribute_paths() -> tuple[str, ...]:
-    """Return every path below ``global_options()`` that can be assigned: those of options, and the few that are none."""
+    """Return every assignable path below ``global_options()``: options, and a few other attributes."""
     return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes()["choices"])
 
 
 @cache
 def list_attribute_groups() -> frozenset[str]:
-    """Return the dotted paths that hold attributes, and are none."""
+    """Return the dotted paths of attribute groups."""
     parts = [path.split(".") for path in list_attribute_paths()]
     return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
 
 
 def find_attribute_release(path: str, release: str) -> str:
-    """Return whether the class has an attribute in a release: ``Y``, ``?`` unknown, or ``.`` for not."""
+    """Return whether the class has an attribute in a release: ``Y``, ``.`` no, ``?`` unknown."""
     history = catalog.load_attributes()
     now = releases.release_index(release)
     if gone := history["until"].get(path):
@@ -41,9 +41,9 @@ def find_attribute_release(path: str, release: str) -> str:
 
 
 def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:
-    """Return the values the class takes for an attribute, today or in a release; ``ANYTHING`` where it does not look.
+    """Return the values that the class accepts for an attribute, today or in a release; ``ANYTHING`` if it does not check.
 
-    Raises KeyError for no attribute.
+    Raises KeyError for an unknown attribute.
     """
     before = catalog.load_attributes()["before"].get(path)
     if before and release and releases.release_index(release) < releases.release_index(before["until"]):
@@ -69,7 +69,7 @@ def _list_values_today(path: str) -> tuple[Any, ...]:
 
 
 def is_attribute_value(path: str, value: Any, release: str | None = None) -> bool:
-    """Return whether the class takes a value, which Python compares: 1 and 1.0 are as good as True. Raises KeyError for no attribute."""
+    """Return whether the class accepts a value by Python's equality: 1 and 1.0 count as True. Raises KeyError for an unknown attribute."""
     known = list_attribute_values(path, release)
     option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
     none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
@@ -77,9 +77,9 @@ def is_attribute_value(path: str, value: Any, release: str | None = None) -> boo
 
 
 def read_attribute_value(path: str, value: Any) -> Any:
-    """Return the value of an option that an attribute stands for: what is written there for it, in the option's own type.
+    """Return the option value for the value of an attribute, in the option's own type.
 
-    The attributes are sent as text, so that a number and its digits are one. What stands for nothing is returned as it is.
+    Attributes are sent as text, so a number and its digits are equal. A value without a match is returned unchanged.
     """
     option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
     if option is None:

@@ -1,7 +1,7 @@
-"""Values of settings: plain and structured forms, merging, and what makes two of them equal.
+"""Values of settings: plain and structured forms, merging, and equality.
 
-A value is what TOML holds. Where the fold keeps track of origins, every leaf is a ``Leaf``; the same functions
-serve both, so that there is one meaning of merge, append and unset.
+A value has a TOML type. When the fold tracks origins, every leaf is a ``Leaf``; the same functions merge, append and
+unset values with and without origins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Leaf:
-    """A value that is neither table nor list, and who wrote it."""
+    """A value that is neither a table nor a list, with its origin."""
 
     __slots__ = ("origin", "value")
 
@@ -27,12 +27,12 @@ class Leaf:
         self.origin = origin
 
 
-#: What somebody is told who tries to change what a config hands out.
+#: The error message for an attempt to modify a value of a config.
 _HINT = "a config is a value and does not change; copy it (copy.deepcopy, dict(...)), or resolve with set={...}"
 
 
 class NotAListError(Exception):
-    """An append met something that is no list; ``path`` is where, below the setting."""
+    """Raised for an append to a value that is not a list; ``path`` is the path below the setting."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -55,7 +55,7 @@ def find_structure(key: str) -> Structure | None:
 
 
 def load_form(name: str) -> Structure:
-    """Return a structured form by its name: of what is written into one text, or of a file. Raises KeyError."""
+    """Return a structured form by name: of a text, or of a sidecar file. Raises KeyError."""
     from npuprof.catalog.structures import STRUCTURES
 
     if name in STRUCTURES:
@@ -70,7 +70,7 @@ def load_form(name: str) -> Structure:
 
 
 def parse_structured_value(key: str, value: Any) -> Any:
-    """Return the structured form of a text, or the value as it is where it has none."""
+    """Return the structured form of a text, or the value unchanged if it has none."""
     text = value.value if isinstance(value, Leaf) else value
     if not isinstance(text, str):
         return value
@@ -82,7 +82,7 @@ def parse_structured_value(key: str, value: Any) -> Any:
 
 
 def wrap_in_leaves(value: Any, origin: Origin) -> Any:
-    """Return a value with each leaf as a ``Leaf`` that all have one origin."""
+    """Return a value with each leaf as a ``Leaf``, all with the same origin."""
     if isinstance(value, dict):
         return {name: wrap_in_leaves(item, origin) for name, item in value.items()}
     if isinstance(value, list):
@@ -91,7 +91,7 @@ def wrap_in_leaves(value: Any, origin: Origin) -> Any:
 
 
 def trace_leaves(value: Any, origin: Origin) -> Any:
-    """Return a value with each leaf as a ``Leaf`` that knows its own place in the document."""
+    """Return a value with each leaf as a ``Leaf`` that has its own place in the document."""
     if isinstance(value, dict):
         return {name: trace_leaves(item, origin._replace(path=(*origin.path, name))) for name, item in value.items()}
     if isinstance(value, list):
@@ -100,7 +100,7 @@ def trace_leaves(value: Any, origin: Origin) -> Any:
 
 
 def merge_values(key: str, old: Any, new: Any) -> Any:
-    """Return ``old`` with ``new`` laid over it: tables merge key by key, all else replaces."""
+    """Return ``old`` merged with ``new``: tables are merged key by key, other values replaced."""
     if isinstance(new, dict):
         if isinstance(old, str) or type(old) is Leaf:
             old = parse_structured_value(key, old)
@@ -119,7 +119,7 @@ def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def append_lists(key: str, old: Any, new: Any) -> Any:
-    """Return ``old`` with the lists in ``new`` added to its lists. Raises NotAListError."""
+    """Return ``old`` with the lists in ``new`` appended to its lists. Raises NotAListError."""
     return _append_nested_lists(parse_structured_value(key, old), parse_structured_value(key, new), ())
 
 
@@ -137,16 +137,16 @@ def _append_nested_lists(old: Any, new: Any, path: Path) -> Any:
 
 
 def remove_path(key: str, old: Any, tail: tuple[str, ...]) -> Any:
-    """Return ``old`` without what ``tail`` names, None where nothing is left."""
+    """Return ``old`` without the path ``tail``, None if nothing is left."""
     cut = Cut(key, old)
     cut.remove(tail)
     return cut.left
 
 
 class Cut:
-    """A value that parts are taken out of, one after the other; ``left`` is what is left of it, None where nothing is.
+    """Removes paths from a value one by one; ``left`` is the remaining value, None if it is empty.
 
-    The value that it began with is copied once, however many parts are taken out, and never changed.
+    The initial value is copied once, however many paths are removed, and never modified.
     """
 
     __slots__ = ("_key", "_own", "left")
@@ -157,7 +157,7 @@ class Cut:
         self.left = value
 
     def remove(self, tail: tuple[str, ...]) -> bool:
-        """Take out what ``tail`` names, and tables that are empty without it; return whether it was there."""
+        """Remove the path ``tail`` and tables that become empty; return whether it existed."""
         if not tail:
             self.left = None
             return True
@@ -185,7 +185,7 @@ def _copy_tables(value: Any) -> Any:
 
 
 def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
-    """Return whether something stands at ``tail`` below a setting, and what."""
+    """Return whether a path below a setting has a value, and the value."""
     if tail and isinstance(value, Leaf):
         is_set, inner = find_value(key, value.value, tail)
         return is_set, wrap_in_leaves(inner, value.origin) if is_set else None
@@ -203,12 +203,12 @@ def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
 
 @lru_cache(maxsize=8)
 def _parse_text_once(key: str, text: str) -> Any:
-    """Return the structured form of a text for looking into it: many places of one text are asked for in a row."""
+    """Return the structured form of a text for lookups; cached, as many paths of one text are looked up in a row."""
     return parse_structured_value(key, text)
 
 
 def build_canonical_value(key: str, value: Any) -> Any:
-    """Return a value such that two that mean the same are equal: structured, unordered lists sorted; of a variable, its text."""
+    """Return a value in a canonical form for comparison: structured, unordered lists sorted; for a variable, its text."""
     structure = find_structure(key)
     if structure is None:
         return value
@@ -229,7 +229,7 @@ def _sort_unordered_lists(value: Any) -> Any:
 
 
 def format_structured_value(structure: Structure, value: Any) -> str | None:
-    """Return the text of a structured value, None where it would not be read back as that value."""
+    """Return the text of a structured value, None if it would not be parsed back to an equal value."""
     try:
         text = structure.format(value)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -238,13 +238,13 @@ def format_structured_value(structure: Structure, value: Any) -> str | None:
 
 
 def _drop_empty_tables(value: Any) -> Any:
-    """Return a value without its empty tables, of which some texts show nothing."""
+    """Return a value without empty tables, which some texts cannot express."""
     return {name: _drop_empty_tables(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
 
 
 def is_same_typed_value(left: Any, right: Any) -> bool:
-    """Return whether two values are equal in type as well: ``true`` is not ``1``, ``2`` is not ``2.0``."""
-    if isinstance(left, dict) and isinstance(right, dict):  # of whatever class
+    """Return whether two values are equal, including their types: ``true`` is not ``1``, ``2`` is not ``2.0``."""
+    if isinstance(left, dict) and isinstance(right, dict):  # of any dict class
         return left.keys() == right.keys() and all(is_same_typed_value(item, right[name]) for name, item in left.items())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_same_typed_value, left, right))
@@ -254,7 +254,7 @@ def is_same_typed_value(left: Any, right: Any) -> bool:
 
 
 def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
-    """Return whether two values of a setting mean the same, whatever form they are written in."""
+    """Return whether two values of a setting are equivalent, in any form."""
     if is_same_typed_value(left, right):
         structure = find_structure(key) if isinstance(left, dict) and len(left) > 1 else None
         return not (structure and structure.ordered_keys) or list(left) == list(right)
@@ -267,7 +267,7 @@ def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed: reads, compares and is written as JSON as any dict; raises TypeError otherwise."""
+    """An immutable dict: behaves like a dict when read, compared or written as JSON; raises TypeError when modified."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse_change
@@ -283,7 +283,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed: reads, compares and is written as JSON as any list; raises TypeError otherwise."""
+    """An immutable list: behaves like a list when read, compared or written as JSON; raises TypeError when modified."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
@@ -300,14 +300,14 @@ class FrozenList(list[Any]):
 
 
 def freeze_value(value: Any) -> Any:
-    """Return a value whose tables and lists cannot be changed, at any depth."""
+    """Return a value whose tables and lists are immutable at any depth."""
     if isinstance(value, dict):
         return FrozenDict({name: freeze_value(item) for name, item in value.items()})
     return FrozenList(map(freeze_value, value)) if isinstance(value, list) else value
 
 
 def _thaw_value(value: Any) -> Any:
-    """Return a value of plain tables and lists, which may be changed."""
+    """Return a value with mutable tables and lists."""
     if isinstance(value, dict):
         return {name: _thaw_value(item) for name, item in value.items()}
     return [_thaw_value(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What adapters and the graph engine write down of each option: the rows of ``wire.toml``, where every field is explained."""
+"""The log and dump output of adapters and the graph engine for each option: the rows of ``wire.toml``, which documents the fields."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from npuprof.catalog import load_built_part
 from npuprof.model import Record
 
-#: The stages that have maps of their own, in the order in which the engine gets them.
+#: The stages with separate maps, in the order in which the engine receives them.
 STAGES = ("init", "session", "graph")
-#: What stands for the text of a key that is not there.
+#: The text of a missing key.
 NO_KEY = "-"
 _MODES = {"true": "1", "false": "0", "auto": "2"}
 
@@ -32,7 +32,7 @@ class Generation(Record):
 
 
 class Wire(Record):
-    """What is written down of one option; the fields are those of ``wire.toml``."""
+    """The output for one option; the fields are those of ``wire.toml``."""
 
     name: str
     proves: str
@@ -59,7 +59,7 @@ class Wire(Record):
     tf2_logged_by: tuple[str, ...] = ()
 
     def keys(self, stage: str) -> dict[str, str]:
-        """Return the keys of a stage, each with its text where nobody set the option."""
+        """Return the keys of a stage, each with its text if the option is not set."""
         texts: dict[str, str] = getattr(self, stage)
         return texts
 
@@ -72,18 +72,18 @@ def load_generations() -> tuple[Generation, ...]:
 
 @cache
 def load_wires() -> dict[str, Wire]:
-    """Return what is written down of the options, by name."""
+    """Return the output of all options, by name."""
     rows: dict[str, dict[str, Any]] = load_built_part("wire")
     return {name: Wire(name, **row) for name, row in rows.items() if name != "generation"}
 
 
 def find_wire(name: str) -> Wire | None:
-    """Return what is written down of an option, None where nothing is known of it."""
+    """Return the output of an option, None if unknown."""
     return load_wires().get(name)
 
 
 def write_text(form: str, value: Any) -> str | None:
-    """Return how a value is written in a form, None where it has none there."""
+    """Return a value in an output form, None if it has none."""
     if form in ("text", "folder"):
         return value if isinstance(value, str) else None
     if form == "flag":
@@ -97,9 +97,10 @@ def write_text(form: str, value: Any) -> str | None:
 
 @cache
 def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
-    """Return the keys that a block of a stage has whatever is set, in the order of their bytes.
+    """Return the keys that a stage's block always has, in byte order.
 
-    Where the title of a block is that of several adapters, they are those of all of them; early ones have the keys of the engine alone.
+    If several adapters share the title of a block, the keys are common to all of them; early ones have only the engine's
+    keys.
     """
     generation_row = next(row for row in load_generations() if row.name == generation)
     names = {generation_row.name, *generation_row.also}
@@ -115,9 +116,9 @@ def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
 
 @cache
 def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
-    """Return the keys that the block of an adapter for TensorFlow 2 has whatever is set, in the order of their bytes.
+    """Return the keys that the block of a TensorFlow 2 adapter always has, in byte order.
 
-    Each says whether it is of sessions alone, so that only adapters with one map have it there.
+    The value is set if only sessions have the key, so that only adapters with a single map write it there.
     """
     found = next(one for one in load_generations() if one.name == generation)
     names = {name.removeprefix("TF 2 ") for name in (found.name, *found.also)}
@@ -132,9 +133,9 @@ def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
 
 @cache
 def load_known_keys() -> dict[str, frozenset[str]]:
-    """Return the keys that options have in each stage.
+    """Return the option keys of each stage.
 
-    Below ``tf2`` are those of TF 2 and its leaves, below ``tf1`` those that it never sends.
+    ``tf2`` are the keys of TF 2 and its leaves, ``tf1`` those that TF 2 never sends.
     """
     known: dict[str, frozenset[str]] = {}
     wires = load_wires().values()
@@ -148,17 +149,17 @@ def load_known_keys() -> dict[str, frozenset[str]]:
 
 @cache
 def load_single_names() -> dict[str, str]:
-    """Return the option that each name in the single lines of early adapters stands for."""
+    """Return the option for each name in the single lines of early adapters."""
     return {name: wire.name for wire in load_wires().values() for name in (wire.name, *wire.single)}
 
 
 @cache
 def load_line_fields(stage: str) -> frozenset[str]:
-    """Return the names that options have in the fields of a line."""
+    """Return the names of options in the fields of a line."""
     return frozenset(wire.lines[stage] for wire in load_wires().values() if stage in wire.lines)
 
 
 @cache
 def load_attribute_names() -> frozenset[str]:
-    """Return the attributes of a graph dump that hold an option."""
+    """Return the graph dump attributes that contain an option."""
     return frozenset(name for wire in load_wires().values() for name in (*wire.node, *wire.operator))

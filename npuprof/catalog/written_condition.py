@@ -1,4 +1,4 @@
-"""Conditions as people write them, for ``list --where`` and for the rules of a team: read, refused in words, looked up."""
+"""Conditions as users write them, for ``list --where`` and team rules: parsing, error messages, evaluation."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from npuprof.document import keys
 from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS, did_you_mean
 
-#: The types of a setting's values by its kind, and their name; all else is text.
+#: The value types of a setting by kind, with their name; text by default.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "b": ((bool,), "true or false"), "bool": ((bool,), "true or false"), "i": ((int,), "a whole number"),
     "int": ((int,), "a whole number"), "float": ((int, float), "a number"),
 }  # fmt: skip
 _TEXT: tuple[tuple[type, ...], str] = ((str,), "text")
-#: Longer conditions are no slips of somebody who types.
+#: Longer conditions are not corrected.
 _LONGEST_CORRECTED = 2000
 _ORDER = ("<", "<=", ">", ">=")
 
-#: What a condition may be made of.
+#: The condition language, for messages.
 LANGUAGE = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Finds what a value of a wrong type was meant to be of a setting, whose values are of the type named; None where that is a guess.
+    #: Guesses the intended value for a setting from a value of the wrong type; None if it is ambiguous.
     Guess = Callable[[str, Any, str], Any]
 
 
 class ConditionError(ValueError):
-    """A text that is no condition, or one that says nothing of a preset: what is wrong, and what to write."""
+    """Raised for an invalid condition, or one that can never depend on a preset; with a hint."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
@@ -41,7 +41,7 @@ class ConditionError(ValueError):
 
 
 def read_condition(text: str, guess: Guess | None = None) -> Any:
-    """Return a condition as ``catalog.condition`` has it. Raises ConditionError, with what to write, for what is none."""
+    """Return a condition parsed by ``catalog.condition``. Raises ConditionError with a hint if it is invalid."""
     try:
         tree = condition.parse_condition(text)
         odd = condition.find_misplaced_operand(tree)
@@ -69,9 +69,10 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
 
 
 def _correct_condition(text: str, guess: Guess | None) -> str:
-    """Return a text as the condition that it is meant to be, empty where that is none.
+    """Return a corrected condition, empty if it cannot be corrected.
 
-    It gets the words for ``&&``, ``||`` and ``!``, ``==`` for ``=``, quotes around texts and parentheses around lists.
+    Replaces ``&&``, ``||`` and ``!`` by words and ``=`` by ``==``, and adds quotes around texts and parentheses around
+    lists.
     """
     if len(text) > _LONGEST_CORRECTED:
         return ""
@@ -79,14 +80,14 @@ def _correct_condition(text: str, guess: Guess | None) -> str:
     corrected = "".join(piece if piece[0] in "\"'" else _correct_signs(piece) for piece in pieces)
     corrected = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, corrected).strip()
     if any("[" in piece for piece in pieces if piece[0] not in "\"'"):
-        corrected = re.sub(r"\(([^(),]+)\)", r"(\1,)", corrected)  # one thing in parentheses is no list yet
+        corrected = re.sub(r"\(([^(),]+)\)", r"(\1,)", corrected)  # a single element in parentheses is not a list
     if corrected == text:
         return ""
     try:
         read_condition(corrected, guess)
     except ConditionError:
         return ""
-    return corrected if '"' in corrected else corrected.replace("'", '"')  # single quotes are for the shell
+    return corrected if '"' in corrected else corrected.replace("'", '"')  # single quotes are needed for the shell
 
 
 def _correct_signs(text: str) -> str:
@@ -109,7 +110,7 @@ def _quote_text(match: re.Match[str]) -> str:
 
 
 def _put_list_into_parentheses(text: str) -> str:
-    """Return a condition whose one list stands in parentheses, where commas part its values without any; empty where that is not it."""
+    """Return a condition with parentheses around its only list, if commas separate values without them; else empty."""
     match = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
     if match is None:
         return ""
@@ -122,13 +123,13 @@ def _put_list_into_parentheses(text: str) -> str:
 
 
 def _find_example(key: str) -> Any:
-    """Return a number, true or false that a setting takes."""
+    """Return a number or boolean that a setting accepts."""
     record: Any = catalog.find_record(*keys.split_section_and_name(key))
     return record.choices[0] if record.choices else True if record.kind == "bool" else record.minimum or 1
 
 
 def _give_example(key: str) -> str:
-    """Return a value that an option takes, as a condition writes it."""
+    """Return a value that an option accepts, in condition syntax."""
     option = catalog.find_option(key)
     if option is None:
         kind = _find_kind(key)
@@ -139,7 +140,7 @@ def _give_example(key: str) -> str:
 
 
 def find_compared_key(side: Any) -> str:
-    """Return the setting that one side of a comparison names as a whole, ``scenario`` among them; empty where it names none."""
+    """Return the setting that is one side of a comparison, ``scenario`` included; empty if it is not a setting."""
     path: tuple[str, ...] = side[1] if side[0] == "value" else ()
     if len(path) == 2 and path[0] in SECTIONS:
         return keys.format_full_key(*path)
@@ -147,7 +148,7 @@ def find_compared_key(side: Any) -> str:
 
 
 def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
-    """Return the types of a setting's values and their name, None where nobody knows them."""
+    """Return the value types of a setting and their name, None if unknown."""
     if key == "scenario":
         return _TEXT
     record = catalog.find_record(*keys.split_section_and_name(key))
@@ -162,7 +163,7 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
 
 
 def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, text: str) -> None:
-    """Raise ConditionError where a setting is compared with what its values never are: the answer would always be no."""
+    """Raise ConditionError for a comparison with a value of a type that the setting never has."""
     for one, other in ((left, right), (right, left)):
         key = find_compared_key(one)
         kind = _find_kind(key) if key else None
@@ -180,7 +181,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
             continue
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
         ordered = word in _ORDER and kind[0] in ((bool,), (str,))
-        loose = key.startswith("env.") and kind is _TEXT and not ordered  # an environment holds text, however it is written
+        loose = key.startswith("env.") and kind is _TEXT and not ordered  # environment variables are text, in any spelling
         if not ordered and all(type(value) in kind[0] or (loose and type(value) in (int, float)) for value in wanted):
             continue
         said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
@@ -194,7 +195,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
 
 
 def _read_variables_alike(tree: Any) -> Any:
-    """Return a condition in which what a variable of text is compared with is text: an environment holds nothing else."""
+    """Return a condition whose comparisons with text variables use text, as environment variables are always text."""
     if tree[0] in ("and", "or", "not"):
         return (tree[0], *map(_read_variables_alike, tree[1:]))
     if tree[0] in ("==", "!=", "in", "not in"):
@@ -206,7 +207,7 @@ def _read_variables_alike(tree: Any) -> Any:
 
 
 def find_unknown_names(wanted: Any) -> list[str]:
-    """Return the settings but variables that a condition names and the catalogue does not know: presets may hold some nevertheless."""
+    """Return the settings in a condition that are not variables and not in the catalogue; presets may contain them anyway."""
     paths = [path for path in condition.collect_condition_paths(wanted) if path[0] not in ("env", "scenario")]
     named = [
         keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS else keys.format_full_key("options", path[0])
@@ -217,14 +218,14 @@ def find_unknown_names(wanted: Any) -> list[str]:
 
 
 def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the setting that a dotted name of a condition stands for, and the path below it."""
+    """Return the setting for a dotted name in a condition, and the path below it."""
     if path[0] in SECTIONS and len(path) > 1:
         return keys.format_full_key(path[0], path[1]), path[2:]
     return path[0], path[1:]
 
 
 def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> tuple[bool | None, Any]:
-    """Return whether what a condition names is set in a preset, and its value; what is not set has none, whatever its default."""
+    """Return whether an operand is set in a preset, and its value; defaults of unset operands are ignored."""
     if path == ("scenario",):
         return scenario is not None, scenario
     key, tail = find_key(path)
@@ -234,7 +235,7 @@ def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, 
 
 
 def _read_variable(key: str, value: Any) -> Any:
-    """Return the value of a variable as its reader sees it: a number where it is one, else text."""
+    """Return the value of a variable as its reader sees it: a number if possible, else text."""
     kind = _find_kind(key)
     if not isinstance(value, (str, int, float)) or kind is _TEXT or kind is None:
         return str(value) if isinstance(value, (int, float)) else value
@@ -245,12 +246,12 @@ def _read_variable(key: str, value: Any) -> Any:
 
 
 def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
-    """Return what a rule of a team names, what it requires first."""
+    """Return the operands of a team rule, the required ones first."""
     conditions = [rule.require, *([rule.when] if rule.when else [])]
     return [path for _, tree in conditions for path in condition.collect_condition_paths(tree)]
 
 
 def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:
-    """Return the settings that a rule of a team looks at; ``with_facts`` the scenario and the product, too."""
+    """Return the settings that a team rule reads; with ``with_facts`` also scenario and product."""
     facts = () if with_facts else (("scenario",), ("product",))
     return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in facts))

@@ -1,7 +1,7 @@
-"""What is wrong or doubtful with a resolved profile.
+"""Checks: the findings of a resolved profile.
 
-A check is a function from a view of one config to findings; the modules beside this one each hold a family.
-Rules between options are data (``catalog/rules.toml``), the pages of all other codes are ``pages.toml``.
+A check is a function from a view of one config to findings; each module contains related checks. Rules between options
+are data (``catalog/rules.toml``); the pages of all other codes are in ``pages.toml``.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class Verdict(Record):
-    """What is wrong with a config, and what would be, had nobody accepted it."""
+    """The findings of a config, and its accepted findings."""
 
     findings: list[Finding]
     accepted: list[tuple[Finding, Ignore]]
 
 
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
-    """Return every finding of one config, family by family, that nobody has accepted; without ``notes`` only errors and warnings.
+    """Return every finding of one config that is not accepted; without ``notes``, only errors and warnings.
 
-    Values and overrides are judged together: with ``everywhere`` in every context that the preset is meant for, else
-    where nothing more need be asked for.
+    Values and overrides are checked together: with ``everywhere`` in every context that the preset supports, else only in
+    those that need no further selection.
     """
     return judge_config(config, notes, everywhere).findings
 
 
 def judge_config(config: Config, notes: bool = True, everywhere: bool = True) -> Verdict:
-    """Return every finding of one config, as ``check_config`` does, and those that somebody has accepted."""
+    """Return every finding of one config, as ``check_config`` does, and its accepted findings."""
     renew_hints()
     view = View(config)
     if lineages.has_overrides(config.lineage):
@@ -60,7 +60,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
 
 
 def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
-    """Return what is wrong with the steps and the parents of a preset, found once for all contexts in which it has the same settings."""
+    """Return the findings about steps and parents of a preset, cached for all contexts with equal settings."""
     memo = view.config.memo
     if "steps and parents" not in memo:
         memo["steps and parents"] = (*sharing.check_dead_steps(view), *sharing.check_parents(view))
@@ -69,7 +69,7 @@ def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
 
 
 def check_before_export(config: Config) -> list[Finding]:
-    """Return the errors and warnings that count where a config is exported in its own context, an abstract one's first of all."""
+    """Return the errors and warnings of an export in the config's own context; for an abstract preset, first that it is abstract."""
     findings = fold_findings(check_config(config, notes=False, everywhere=False))
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
@@ -80,7 +80,7 @@ def check_before_export(config: Config) -> list[Finding]:
 
 
 def require_exportable(config: Config) -> list[Finding]:
-    """Return the warnings of a config that is exported. Raises NpuprofError for errors and abstract ones."""
+    """Return the warnings of an exported config. Raises NpuprofError for errors and abstract presets."""
     findings = check_before_export(config)
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
@@ -88,27 +88,27 @@ def require_exportable(config: Config) -> list[Finding]:
 
 
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
-    """Return what is wrong with each value of a config, and with what it is for: all that can be said where the rest is not known."""
+    """Return the findings about each value of a config and about its claims; needs no other data."""
     view = View(config)
     findings = [view.build_finding(fault, key) for faults in judgement.collect_faults(view)[:2] for fault, key in faults]
     return [finding for finding in (*findings, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
 
 
 def is_fixable(finding: Finding) -> bool:
-    """Return whether the hint of a finding is certain, and about a file of the work tree."""
+    """Return whether a finding has a safe fix in a file of the work tree."""
     origin = finding.origin
     return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"
 
 
 def identify_finding(finding: Finding) -> tuple[str, str, str]:
-    """Return what two findings share that are the same fault, wherever it stands."""
+    """Return the identity of a finding's fault, independent of its place."""
     return finding.code, finding.key, finding.message
 
 
 def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with equal ones folded: one for each fault, naming all profiles that show it.
+    """Return findings without duplicates: one per fault, with all affected profiles.
 
-    Sorted by place; the profile that wrote the fault stands first.
+    Sorted by place; the profile that contains the fault comes first.
     """
     folded: dict[tuple[object, ...], tuple[Finding, set[str]]] = {}
     for finding in findings:

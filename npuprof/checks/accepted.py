@@ -1,7 +1,7 @@
-"""Findings that somebody has accepted, with a reason: in a preset, or in npuprof.toml for presets of some names.
+"""Accepted findings: entries with a reason in a preset, or in npuprof.toml for presets that match a glob.
 
-What a preset accepts holds for values that it or its ancestors have set, in heirs too; what anybody else sets there, an heir, a mix-in, a
-consumer of a source, the command line, is told as ever.
+An entry of a preset covers values set by the preset or its ancestors, also in dependents. Values set by a dependent, a
+mix-in, a consumer of a source or the command line are still reported.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.model import SourceText
 
-#: An accepted finding, and the entry that accepts it.
+#: An accepted finding, with the entry that accepts it.
 Accepted = tuple[Finding, Ignore]
 
 
 class Acceptance:
-    """What is accepted in a preset, by whoever of its lineage says so; of several that say the same of a code the first counts."""
+    """The entries that accept findings in a preset, from its whole lineage; the first entry for a code and value counts."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -42,7 +42,7 @@ class Acceptance:
         return bool(self._by_code)
 
     def find_ignore(self, config: Config, finding: Finding) -> Ignore | None:
-        """Return who accepts a finding of the config, or of the same preset in some context; None where nobody does."""
+        """Return the entry that accepts a finding of the config, or of its preset in some context; None if there is none."""
         ignores = self._by_code.get(finding.code)
         if not ignores:
             return None
@@ -50,14 +50,14 @@ class Acceptance:
         return next((ignore for member, ignore in ignores.values() if self._list_reached(member).issuperset(documents)), None)
 
     def _list_reached(self, member: Profile) -> set[SourceText]:
-        """Return the documents of a member and of all that it builds on: it may accept what they set."""
+        """Return the documents of a member and its ancestors, whose values its entries cover."""
         if member.key not in self._reached:
             self._reached[member.key] = {member.document, *(ancestor.document for ancestor in self._config.list_ancestors(member))}
         return self._reached[member.key]
 
 
 def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
-    """Yield what is accepted in a preset, with the member of its lineage that says so, or that npuprof.toml says it of."""
+    """Yield the entries for a preset, each with the member of its lineage that contains it, or that npuprof.toml matches."""
     own = config.lineage[-1]
     for member in config.lineage:
         yield from ((member, ignore) for ignore in member.ignores)
@@ -65,13 +65,13 @@ def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
             policy = config.policy
         else:
             policy = None
-            with suppress(NpuprofError):  # told where that store is judged
+            with suppress(NpuprofError):  # reported when that store is checked
                 policy = member.home.find_policy(member.name) if member.home is not None else None
         yield from ((member, ignore) for ignore in (policy.ignores if policy else ()))
 
 
 def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
-    """Yield the documents that set, or cleared, what a finding is about."""
+    """Yield the documents that set or unset the subject of a finding."""
     reads = _list_rule_reads(config, finding.code)
     parsed = keys.parse_key_path(finding.key) if finding.key else None
     if reads is None and (parsed is None or not config.history(parsed[0])):
@@ -97,7 +97,7 @@ def _list_leaf_documents(value: object) -> Iterator[SourceText]:
 
 
 def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
-    """Return the settings that a rule looks at, None for a code that is of no rule."""
+    """Return the settings that a rule reads, None if the code is not a rule's."""
     known = _list_catalogue_reads().get(code)
     if known is not None:
         return known
@@ -129,7 +129,7 @@ def check_ignores(config: Config) -> Iterator[Finding]:
 
 
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
-    """Return a note for everything that is accepted and occurs nowhere among some configs, which are all that there are of a store."""
+    """Return a note for each entry that accepts no finding in any config of a store."""
     used = {_mark(ignore) for _, ignore in accepted}
     findings: dict[tuple[str, object], Finding] = {}
     for config in configs:
@@ -146,7 +146,7 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
 
 
 def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -> Iterator[Finding]:
-    """Yield a note for every glob of npuprof.toml that means none of the presets of a store."""
+    """Yield a note for every glob of npuprof.toml that matches no preset of a store."""
     known = list(names)
     for table in tables:
         what = f"rule {table.code}" if isinstance(table, TeamRule) else f"what is accepted of {table.code}"

@@ -1,4 +1,4 @@
-"""Faults of plain values: arguments of the estimator, flags of the ATC compiler, names of chips, and paths in any section."""
+"""Faults of plain values: estimator arguments, ATC flags, chip names, and paths in any section."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPE_WORDS = {int: "a whole number", bool: "true or false", float: "a number", 
 
 
 def find_argument_faults(name: str, value: Any) -> list[Fault]:
-    """Return what is wrong with an argument of ``NPURunConfig`` and its value."""
+    """Return the faults of an argument of ``NPURunConfig`` and its value."""
     argument = catalog.find_argument(name)
     if argument is None:
         if catalog.find_option(name):
@@ -48,7 +48,7 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
 
 
 def find_flag_faults(name: str, value: Any) -> list[Fault]:
-    """Return what is wrong with a flag of ``atc``, its name without dashes, and its value."""
+    """Return the faults of an ``atc`` flag, named without dashes, and its value."""
     flag = catalog.find_flag(name)
     if flag is None:
         hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
@@ -60,13 +60,13 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     if faults and isinstance(value, str) and may_be_taken(flag, value):
         return [fault._replace(severity="info") for fault in faults]
     if flag.kind == "chip":
-        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in faults]  # no number is one
+        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in faults]  # a number is not a chip
         return wrong or find_chip_faults(f"atc.{name}", value)
     return faults or (find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
 
 
 def find_chip_faults(setting: str, value: str) -> list[Fault]:
-    """Return the fault that a ``setting`` names no known chip; a name that is none of Ascend is a warning."""
+    """Return the fault of a ``setting`` with an unknown chip; a warning if the name does not look like an Ascend chip."""
     if products.find_chip_family(value):
         return []
     hint, fix = products.suggest_chip(value)
@@ -76,12 +76,12 @@ def find_chip_faults(setting: str, value: str) -> list[Fault]:
 
 
 def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
-    """Return what is wrong with a path: what nothing expands, and characters beyond those of the manual, if it names any."""
+    """Return the faults of a path: unexpanded variables, and characters outside the manual's set, if there is one."""
     if word := find_shell_word(path):
         what = f"{key} = {format_short_value(path)} holds {word}, which nothing expands"
         why = "A shell replaces it in a line that is typed; rendered code and exports hand the path on as it is."
         return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
-    allowed = characters.replace(_CHINESE, "") if path.isascii() else characters  # the large range takes long to compile
+    allowed = characters.replace(_CHINESE, "") if path.isascii() else characters  # the large character range compiles slowly
     if characters and (odd := re.sub(f"[{allowed}]+", "", path)):
         listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
         what = f"{key} = {format_short_value(path)} holds {listed}"
@@ -91,7 +91,7 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
 
 
 def find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag | catalog.Setting, value: Any) -> list[Fault]:
-    """Return what is wrong with the type, the choice, the range or the format of a plain value."""
+    """Return the type, choice, range and format faults of a plain value."""
     kind, choices = record.kind, record.choices
     wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
     if type(value) not in wanted:

@@ -1,4 +1,4 @@
-"""The settings judged in every context that the preset is meant for, values and overrides together."""
+"""Checks the settings in every context that the preset supports, values and overrides together."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from npuprof.model import Origin
     from npuprof.resolve.contexts import Region
 
-#: What a finding says where it holds without a flag, and that flag; other contexts are releases of frameworks.
+#: The flag that makes a finding disappear, by the condition in its message; other conditions are framework releases.
 _FLAGS = {"where no product is asked for": "--product", "where no release is asked for": "--cann"}
-#: Targets that write presets of every scenario.
+#: Targets that support every scenario.
 _ANY_SCENARIO = frozenset(("toml", "json", "env"))
 
 
 def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
-    """Return what is wrong with the settings of a config that has overrides; each fault once, with the contexts it holds in.
+    """Return the findings of a config with overrides; each fault once, with its contexts.
 
-    What looks at settings that no override touches is judged once. All else is judged in one context of each kind: two are
-    of a kind where the same of those overrides take part that touch what it looks at.
+    Checks that read no overridden setting run once. All others run in one context per equivalence class: two contexts are
+    equivalent if the overrides of the settings that the check reads apply in both or in neither.
     """
     here = ContextMap(view.config)
     touched = here.touched
-    chips = touched.intersection(list_chip_settings())  # the chip of a conversion decides for which product all else is judged
+    chips = touched.intersection(list_chip_settings())  # the chip of a conversion selects the product for all checks
     placed = judge_view(view, notes, touched.isdisjoint if not chips else lambda reads: False)
     read_together = *((key,) for key in sharing.list_locked_keys(view.config)), *_list_team_reads(view)
     parts = (*_list_parts(touched, read_together), *([frozenset[str]()] if chips else []))
@@ -46,7 +46,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
             placed += judge_view(view.view_region(region), notes, about)
     if not view.asked.target:
         placed += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
-    if not everywhere:  # what is used without naming a product is just that
+    if not everywhere:  # without a selected product
         placed = [(finding, tuple(piece for piece in words if not piece.startswith(UNASKED))) for finding, words in placed]
     findings = [*_merge_places(placed), *here.problems]
     idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
@@ -54,7 +54,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
 
 
 def _find_unfitting_overrides(view: View) -> Iterator[int]:
-    """Yield the numbers of the profile's own overrides for targets that write nothing of its scenario."""
+    """Yield the indexes of the profile's own overrides for targets that do not support its scenario."""
     is_converted = view.config.scenario == OFFLINE
     for number, override in enumerate(view.config.lineage[-1].overrides if view.config.scenario else ()):
         named = override.match.get("target", ())
@@ -65,8 +65,8 @@ def _find_unfitting_overrides(view: View) -> Iterator[int]:
 def _visit_parts(
     here: ContextMap, parts: Iterable[frozenset[str]], always: frozenset[str], target: str = ""
 ) -> Iterator[tuple[Region, About]]:
-    """Yield where to look at parts of the settings, and at which; the settings ``always`` decide as well, or one ``target``."""
-    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
+    """Yield the contexts in which to check each group of settings; the settings ``always``, or one ``target``, also decide."""
+    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # groups of settings that are checked together, by the classes of their contexts
     for part in parts:
         alike.setdefault(here.find_kinds(part | always), set()).add(part)
     for together in alike.values():
@@ -82,10 +82,10 @@ def _visit_parts(
 def _judge_unasked_targets(
     view: View, here: ContextMap, parts: tuple[frozenset[str], ...], chips: frozenset[str], everywhere: bool
 ) -> Iterator[Told]:
-    """Yield what targets cannot write where nobody asks for one, each with the values that it has."""
+    """Yield the values that targets cannot write when no target is selected, each with its context."""
     keys = here.touched.union(view.settings)
     narrow = {name for key in keys for name in targets.NARROW.get(key, ())}
-    alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets for which the same decides
+    alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets with equal results
     for name in targets.SURFACES:
         if name in narrow or (name == "atc" and not view.config.scenario):
             barring = frozenset(key for key in here.touched if may_bar(targets.SURFACES[name], key))
@@ -96,9 +96,9 @@ def _judge_unasked_targets(
                 yield from judge_unasked(view.view_region(region), names, about)
 
 
-@lru_cache(256)  # presets of one kind override the same keys
+@lru_cache(256)  # presets of one group override the same keys
 def _list_parts(touched: frozenset[str], read_together: tuple[tuple[str, ...], ...]) -> tuple[frozenset[str], ...]:
-    """Return the settings among those touched by overrides that a check looks at together; ``read_together`` are those of this preset."""
+    """Return the overridden settings that one check reads together; ``read_together`` are those of this preset."""
     looked_at = (
         *((key,) for key in touched),
         *map(list_value_reads, sorted(touched)),
@@ -113,13 +113,13 @@ def _list_parts(touched: frozenset[str], read_together: tuple[tuple[str, ...], .
 def _list_framework_reads(touched: frozenset[str]) -> Iterable[tuple[str, str]]:
     if not has_framework_settings(touched):
         return ()
-    from npuprof.checks.frameworks import list_setting_reads  # few presets have sections of frameworks
+    from npuprof.checks.frameworks import list_setting_reads  # few presets have framework sections
 
     return list_setting_reads(touched)
 
 
 def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
-    """Return the settings that each rule of the team looks at."""
+    """Return the settings that each team rule reads."""
     if (policy := view.config.policy) is None or not policy.rules:
         return ()
     from npuprof.catalog.written_condition import list_team_reads
@@ -128,7 +128,7 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
 
 
 def _merge_places(placed: Iterable[Told]) -> list[Finding]:
-    """Return findings with equal ones made one, which says where it holds."""
+    """Return findings with equal ones merged; the message names the contexts."""
     merged: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
     for finding, words in placed:
         origin = finding.origin
@@ -138,7 +138,7 @@ def _merge_places(placed: Iterable[Told]) -> list[Finding]:
 
 
 def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
-    """Return a finding as a warning where it holds in none of the products and releases that the preset is meant for."""
+    """Return a finding, downgraded to a warning if it occurs on none of the preset's products and releases."""
     if finding.severity != "error" or not all(any(piece.startswith(UNASKED) for piece in place) for place in places):
         return finding
     common = [piece for piece in places[0] if piece.startswith(UNASKED) and all(piece in place for place in places)]
@@ -148,7 +148,7 @@ def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
 
 
 def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:
-    """Yield the profile's own overrides that never apply, and what is wrong with their values, each taken by itself."""
+    """Yield the profile's own overrides that never apply, and the faults of their values taken alone."""
     profile = view.config.lineage[-1]
     for place in idle:
         override = profile.overrides[place]
@@ -163,7 +163,7 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
 
 
 def _build_dead_finding(view: View, override: Override, origin: Origin) -> Finding:
-    """Return that an override matches in no context that the preset is meant for."""
+    """Return the finding for an override that matches in no context that the preset supports."""
     config = view.config
     match = ", ".join(f"{axis} = {format_short_value(names[0] if len(names) == 1 else [*names])}" for axis, names in override.match.items())
     claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products), **config.versions}

@@ -1,4 +1,4 @@
-"""What ATC makes of flags that stand together: the flags of ``[atc]``, and those that session options are there."""
+"""Combinations of ATC flags: the flags of ``[atc]``, and the session options with an equivalent flag."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from npuprof.checks.rules import About
 
 
-#: The dimensions that a flag fills, by how many they are.
+#: The dimensions that a flag fills, by their number.
 _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield flags that exclude each other, lack another one, or are given twice; for what ATC reads."""
+    """Yield flags that exclude each other, lack a required flag, or are set twice; for presets that ATC reads."""
     setters_by_flag: dict[str, list[str]] = {}
     for key in view.settings:
         if flag := find_flag_name(key):
@@ -51,7 +51,7 @@ def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
 
 
 def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
-    """Return the flags that exclude a flag, each with the only value of it that it excludes, empty for any."""
+    """Return the flags that exclude a flag, each with the only excluded value, empty for any value."""
     if flag is None:
         return []
     return [*(("", rival) for rival in flag.conflicts), *((own, rival) for own, listed in flag.value_conflicts.items() for rival in listed)]
@@ -59,7 +59,7 @@ def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
 
 @cache
 def list_flag_reads() -> tuple[frozenset[str], ...]:
-    """Return the settings that are looked at together, for each flag that may be given twice, each conflict and each requirement."""
+    """Return the groups of settings that are read together: flags that may be set twice, conflicts and requirements."""
     setters = _list_setters()
     groups = {frozenset(both) for both in setters.values() if len(both) == 2}
     groups |= {
@@ -78,7 +78,7 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
 
 @cache
 def _list_setters() -> dict[str, list[str]]:
-    """Return the settings that each flag is given by, by its name."""
+    """Return the settings that set each flag, by flag name."""
     setters: dict[str, list[str]] = {}
     for section in ("options", "atc"):
         for name in catalog.record_names(section):
@@ -89,7 +89,7 @@ def _list_setters() -> dict[str, list[str]]:
 
 
 class Term(Record):
-    """One flag that would meet a requirement: any value of it, one of ``values``, or where those are ``barred`` another one."""
+    """One alternative of a requirement: a flag with any value, with one of ``values``, or, if ``barred``, with none of them."""
 
     name: str
     values: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Term(Record):
 
 @cache
 def _parse_requirement(text: str) -> tuple[Term, ...]:
-    """Return the flags any of which meets a requirement of the catalogue."""
+    """Return the alternatives of a requirement in the catalogue."""
     terms = []
     for part in text.split(" or "):
         name, _, listed = part.removeprefix("--").partition("=")
@@ -111,7 +111,7 @@ def _parse_requirement(text: str) -> tuple[Term, ...]:
 
 
 def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About | None) -> Iterator[Finding]:
-    """Yield the flags that another one certainly lacks."""
+    """Yield the flags that another flag requires and that are certainly missing."""
     if flag.requires_unless and (not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless):
         return
     for requirement in flag.requires:
@@ -125,7 +125,7 @@ def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[
 
 
 def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -> bool:
-    """Return whether a flag is given as it has to be, or nobody can tell."""
+    """Return whether a flag is set as required, or may be."""
     flag = catalog.find_flag(term.name)
     if setters := setters_by_flag.get(term.name):
         return not term.values or any(
@@ -139,7 +139,7 @@ def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -
 
 @cache
 def find_flag_name(key: str) -> str:
-    """Return the flag that a setting is for ATC, empty where it is none."""
+    """Return the ATC flag of a setting, empty if there is none."""
     section, name = keys.split_section_and_name(key)
     if section == "atc":
         return name
@@ -148,7 +148,7 @@ def find_flag_name(key: str) -> str:
 
 
 def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str, excluded_key: str) -> Iterator[Finding]:
-    """Yield that two flags exclude each other, one maybe with its ``own`` value only; once, where each of them says so."""
+    """Yield the finding for two conflicting flags, possibly only with the ``own`` value; once, if both records list it."""
     name, equals, value = excluded.removeprefix("--").partition("=")
     if own and not (view.is_decided(key) and _format_value(view.settings[key], key) == own):
         return
@@ -164,7 +164,7 @@ def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str,
 
 
 def _check_chip(view: View, about: About | None) -> Iterator[Finding]:
-    """Yield that a conversion is for a chip of none of the products that are named, or not of all of them."""
+    """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected products."""
     chip = find_chip(view.settings) if view.named else None
     if chip is None or (about is not None and not about((chip[0],))):
         return
@@ -177,7 +177,7 @@ def _check_chip(view: View, about: About | None) -> Iterator[Finding]:
 
 
 def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator[Finding]:
-    """Yield that a flag and the option that is the same hold two values."""
+    """Yield the finding for a flag and its equivalent option with different values."""
     first, second = (_format_value(view.settings[key], key) for key in (option, own))
     if first != second:
         what = f"--{flag} is {format_short_value(first)} by {option} and {format_short_value(second)} by {own}"
@@ -198,13 +198,13 @@ def _write(value: Any) -> str:
 
 @cache
 def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
-    """Return the flags that count something, each with the flag that names it."""
+    """Return the flags with a count, each with the flag whose elements it counts."""
     flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
     return tuple((flag.name, counted) for flag in flags for counted in (*flag.filled, flag.one_per) if counted)
 
 
 def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:
-    """Return what is wrong with the texts of two flags, of which the first counts what the second names."""
+    """Return the fault of two flags if the first does not have as many elements as the second requires."""
     count = flag.filled.get(counted.name)
     if count is not None:
         where = _DIMENSIONS[count]
@@ -221,7 +221,7 @@ def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault 
 
 
 def _is_filled(shapes: str, count: int) -> bool:
-    """Return whether so many dimensions of shapes are open, the first where it is one, and no others."""
+    """Return whether exactly so many dimensions of the shapes are open; if one, the first."""
     opened = [
         [place for place, size in enumerate(sizes) if size == "-1"]
         for shape in shapes.split(";")

@@ -1,4 +1,4 @@
-"""What is wrong with a framework's own settings: [torch_npu], [vllm_ascend], and [vllm], whose arguments are passed through."""
+"""Faults of framework settings: [torch_npu], [vllm_ascend], and [vllm], whose arguments are passed through."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
-    """Return what is wrong with a setting of a framework, or with those in a table of settings; each with its place below ``name``."""
+    """Return the faults of a framework setting, or of a table of settings; each with its path below ``name``."""
     return [fault for path, item in catalog.list_settings(section, name, value) for fault in _find_item_faults(section, name, path, item)]
 
 
@@ -43,13 +43,13 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         faults = [] if is_taken else [Fault("NP202", f"{key} takes {wanted}, not {describe_value_kind(value)}", "", f"write {wanted}")]
     else:
         is_number = section == "torch_npu" and not record.call and record.kind == "int" and isinstance(value, str)
-        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value  # set_option makes text of every value
+        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value  # set_option converts every value to text
         faults = find_plain_value_faults(key, record, plain) or (find_path_faults(key, value) if record.kind == "path" else [])
     return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
 
 
 def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield the settings of frameworks that contradict another setting, or have no effect without one."""
+    """Yield the framework settings that contradict another setting, or have no effect without it."""
     pairs: set[frozenset[str]] = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
@@ -63,7 +63,7 @@ def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
 
 
 def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of settings that are compared, for each setting of a framework among those that overrides touch."""
+    """Yield the pairs of settings that are compared, for each overridden framework setting."""
     for key in touched:
         section, name = keys.split_section_and_name(key)
         for dotted in catalog.record_names(section) if section in FRAMEWORK_SECTIONS else ():
@@ -74,7 +74,7 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _name_key(section: str, name: str) -> str:
-    """Return the key of what a setting of a section names: another setting of it, or a variable."""
+    """Return the key for a name in a section: another setting of the section, or a variable."""
     return name if name.startswith("env.") else f"{section}.{name}"
 
 
@@ -83,7 +83,7 @@ def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: Any) -> Iterator[tuple[str, Fault]]:
-    """Yield what is wrong with a setting together with another one, with the key of that."""
+    """Yield the faults of a setting in combination with another one, with that one's key."""
     key = f"{section}.{record.name}"
     for partner in record.counterparts:
         is_set, partner_value = _find_value(view, partner)
@@ -108,7 +108,7 @@ def _find_value(view: View, key: str) -> tuple[bool, Any]:
 
 
 def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:
-    """Return whether a setting and its counterpart have values that mean the same."""
+    """Return whether a setting and its counterpart have equivalent values."""
     agreeing, text = record.counterparts[partner], _format_text(value)
     if isinstance(agreeing, str):
         return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(partner_value)) is not None
@@ -134,7 +134,7 @@ def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
 
 
 def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> Fault:
-    """Return that a setting contradicts its counterpart, with the value that the counterpart needs, if it has one."""
+    """Return the fault for a setting that contradicts its counterpart, with the counterpart's matching value, if any."""
     agreeing = record.counterparts[partner]
     choices = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "choices", ())
     best = UNKNOWN if agreeing else _convert(record, value, partner)
@@ -149,7 +149,7 @@ def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, 
 
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
-    """Return that a framework has no setting of this name: another one, or another section, may be meant."""
+    """Return the fault for an unknown framework setting, with a similar name or another section as the hint."""
     group = f"{dotted.rpartition('.')[0]}."
     is_closed = any(catalog.find_setting(section, name).closed for name in catalog.record_names(section) if name.startswith(group))  # type: ignore[union-attr]
     why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else catalog.load_built_part("sections")[section]["unknown"]

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of one view: each alone, and together."""
+"""Checks the settings of one view, each alone and in combination."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
     from npuprof.checks.rules import About
     from npuprof.checks.view import Judged, Told
 
-    #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all; and those for
-    #: targets that nobody asked for.
+    #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and of targets that were not requested.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
 
 _FRAMEWORK_KEYS = tuple(f"{section}." for section in FRAMEWORK_SECTIONS)
-#: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
+#: Types whose equal values have equal texts. Others do not: 0.0 and -0.0, the same instant in two time zones.
 _PLAIN = frozenset((str, int, bool))
 
 
 def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told]:
-    """Return what is wrong with the settings, with words for where that is; without ``notes`` some of the notes are left out.
+    """Return the findings about the settings, each with its conditions; without ``notes``, some notes are omitted.
 
-    Only what looks at settings that are asked for, where it is told ``about`` which.
+    With ``about``, only findings about the selected settings are returned.
     """
     alone, scoped, frozen = (
         [(fault, key) for fault, key in findings if notes or fault.severity != "info"] for findings in collect_faults(view, about)[:3]
     )
-    refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the target asked for
+    refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the requested target
     findings = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
@@ -54,7 +53,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
 
 
 def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: About | None = None) -> list[Told]:
-    """Return what targets cannot write although they have a place for each option, where nobody asked for one."""
+    """Return the values that targets cannot write although they support each option, when no target was requested."""
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]
     findings = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
@@ -64,14 +63,14 @@ def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: Abo
 
 
 def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Finding]:
-    """Yield why ATC refuses a preset that may be for it: one that names no scenario, each of whose options is a flag.
+    """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option has a flag.
 
-    ATC has rules of its own for values and for flags that stand together, so all is judged as it reads them.
+    ATC has its own rules for values and combinations of flags, so everything is checked as ATC reads it.
     """
     refused = [finding for finding, _ in judge_view(view.view_surface("atc"), False, about) if finding.severity == "error"]
     if not refused:
         return
-    own = [finding for finding, _ in judge_view(view, False, about)]  # what is told anyway
+    own = [finding for finding, _ in judge_view(view, False, about)]  # already reported
     keys, clash = {finding.key for finding in own}, any(finding.code.startswith("NP3") for finding in own)
     for finding in refused:
         if finding.key not in keys and not (clash and finding.code == "NP912"):
@@ -79,10 +78,10 @@ def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Findi
 
 
 def _check_team_rules(view: View, about: About | None) -> Iterable[Told]:
-    """Return the rules of the team that the settings break; a profile that is only there to be extended breaks none."""
+    """Return the team rules that the settings break; abstract profiles break none."""
     if (policy := view.config.policy) is None or not policy.rules or view.config.abstract:
         return ()
-    from npuprof.checks.team import check_team_rules  # few stores have rules of their own
+    from npuprof.checks.team import check_team_rules  # few stores have team rules
 
     return check_team_rules(view, policy.rules, about)
 
@@ -96,20 +95,20 @@ def _check_flags(view: View, about: About | None) -> Iterable[Finding]:
 
 
 def has_framework_settings(names: Iterable[str]) -> bool:
-    """Return whether some settings are a framework's own."""
+    """Return whether some settings belong to a framework section."""
     return any(name.startswith(_FRAMEWORK_KEYS) for name in names)
 
 
 def _check_frameworks(view: View, about: About | None) -> Iterable[Finding]:
     if not has_framework_settings(view.settings):
         return ()
-    from npuprof.checks.frameworks import check_settings  # few presets have sections of frameworks
+    from npuprof.checks.frameworks import check_settings  # few presets have framework sections
 
     return check_settings(view, about)
 
 
 def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
-    """Return a finding that says in which places it holds, unless it holds wherever nothing is asked for."""
+    """Return a finding whose message names its conditions, unless it also applies without any."""
     if () in places:
         return finding
     widest = [place for place in dict.fromkeys(places) if not any(set(wider) < set(place) for wider in places)]
@@ -118,13 +117,13 @@ def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
 
 @cache
 def list_value_reads(key: str) -> tuple[str, ...]:
-    """Return the settings that judging one value looks at: itself, and what may excuse it."""
+    """Return the settings that checking one value reads: itself, and settings that may excuse it."""
     excuses = (tree for (name, _), tree in catalog.load_excuses().items() if name == key)
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
 def collect_faults(view: View, about: About | None = None) -> Judged:
-    """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
+    """Return the faults of each setting taken alone; equal values are checked once for all presets of a store."""
     if about is None and view.faults is not None:
         return view.faults
     judged_view: Judged = ([], [], [], [])
@@ -137,7 +136,7 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
         known = memory.get(mark)
         if known is None:
             judged = _judge_value(view.scope, key, value, view.config.resolver.in_python)
-            known = memory[mark] = (judged, value)  # while the value is kept no other has its id
+            known = memory[mark] = (judged, value)  # keeping the value alive keeps its id unique
         if known[0]:
             for collected, faults in zip(judged_view[:3], known[0][:3], strict=True):
                 collected += [(fault, key) for fault in faults]
@@ -148,12 +147,12 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
 
 
 def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
-    """Return what is wrong with a value of a setting wherever it stands in a preset of a scenario."""
+    """Return the faults of a setting's value in any preset of a scenario."""
     return tuple(settings.find_value_faults(Scope(scenario, (), ()), key, value))
 
 
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
-    """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
+    """Return the faults of a setting's value in a scope, empty if there are none."""
     alone, scoped = map(
         tuple, scope.follow_advice(settings.find_value_faults(there, key, value), scope.find_scope_faults(there, key, value))
     )

@@ -1,6 +1,6 @@
-"""Faults of any value, and what one of another type or spelling was meant to be, so that a hint can name it; nothing where that is a guess.
+"""Faults common to all values, and guesses of the intended value for hints; no guess if it is ambiguous.
 
-A hint never turns a value into its opposite: where only the opposite is allowed, there is none.
+A hint never replaces a value by its opposite: if only the opposite is allowed, there is no hint.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: What has choices and a range.
+    #: Records with choices and a range.
     Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
 
-#: Stands for no value.
+#: No value.
 UNKNOWN: Any = object()
 
 _YES = frozenset(("true", "yes", "on", "y", "t", "1", "enable", "enabled", "allow", "allowed", "open", "opened", "always"))
 _NO = frozenset(
     ("false", "no", "off", "n", "f", "0", "disable", "disabled", "none", "never", "close", "closed", "forbid", "forbidden", "not")
 )  # fmt: skip
-#: How programs name their number types, and the short name of each.
+#: Names of number types in other programs, with their short names.
 _TYPES = {"bfloat": "bf", "bf": "bf", "float": "fp", "fp": "fp", "hifloat": "hif", "hif": "hif", "hf": "hif", "int": "int"}
 _NUMBER_TYPE = lazy_pattern(r"(?<![a-z])(bfloat|bf|float|fp|hifloat|hif|hf|int)(64|32|16|8|4)(?![0-9])")
 _NEGATION = lazy_pattern(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
 _NUMBER = lazy_pattern(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
-#: A longer text is no number or word with something around it.
+#: Longer texts are not searched for a number or word.
 _LONGEST_NOISY = 500
-#: A remark behind a value, which the text of the value took in: " // note", " # note", " /* note */", " -- note".
+#: A comment after a value that became part of its text: " // note", " # note", " /* note */", " -- note".
 _REMARK = lazy_pattern(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
 _SUM = lazy_pattern(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {name: seconds for seconds, names in (
@@ -48,7 +48,7 @@ _BYTES = {name: float(1024**power) for power, names in enumerate((
 
 
 def strip_noise(value: Any) -> Any:
-    """Return a value without what other files have around it: a remark behind it, a comma, quotes, a sign that assigns."""
+    """Return a value without surrounding syntax of other files: a comment, a comma, quotes, an assignment operator."""
     if not isinstance(value, str) or len(value) > _LONGEST_NOISY:
         return value
     plain = _REMARK.sub("", value.strip(), 1).strip()
@@ -59,12 +59,12 @@ def strip_noise(value: Any) -> Any:
 
 
 def has_remark(value: Any) -> bool:
-    """Return whether a text holds a remark, which would be lost with it."""
+    """Return whether a text contains a comment, which a fix would remove."""
     return isinstance(value, str) and len(value) <= _LONGEST_NOISY and _REMARK.search(value.strip()) is not None
 
 
 def read_truth(value: Any) -> bool | None:
-    """Return what a value means as yes or no: ``"off"``, 0 and ``"disabled"`` are no; None where it means neither."""
+    """Return a value as a boolean: ``"off"``, 0 and ``"disabled"`` are False; None if it is neither."""
     if isinstance(value, (bool, int, float)):
         return bool(value) if value in (0, 1) else None
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -72,7 +72,7 @@ def read_truth(value: Any) -> bool | None:
 
 
 def read_number(value: Any, unit: str = "") -> int | float | None:
-    """Return the number in a text, in a unit that is asked for: ``"1h"`` is 3600 in seconds; None where there is none."""
+    """Return the number in a text, in a unit: ``"1h"`` is 3600 in seconds; None if there is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -92,7 +92,7 @@ def read_number(value: Any, unit: str = "") -> int | float | None:
 
 
 def _read_sum(text: str, unit: str) -> int | float | None:
-    """Return the number in a text of several parts with a unit each, ``"1h30m"``; None where it is none."""
+    """Return the number in a text with several units, ``"1h30m"``; None if it is invalid."""
     parts = _SUM.findall(text) if len(text) < 100 else []
     numbers = [read_number(part, unit) for part in parts]
     if len(parts) < 2 or "".join(parts) != text.replace(" ", "") or None in numbers:
@@ -101,10 +101,10 @@ def _read_sum(text: str, unit: str) -> int | float | None:
 
 
 def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> Any:
-    """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one; none of ``numbered`` ones is yes or no."""
+    """Return the only choice that a value can mean, else ``UNKNOWN``; ``numbered`` choices are never booleans."""
     value = strip_noise(value)
     text = str(value).strip()
-    truths = {read_truth(choice) for choice in choices}  # where "1" is no yes, "0" is no choice
+    truths = {read_truth(choice) for choice in choices}  # if "1" is not true, "0" is not a choice
     truth = read_truth(value) if not numbered and ({True, False} <= truths or len(choices) == 1) else None
     for same in (
         [choice for choice in choices if str(choice) == text],
@@ -118,13 +118,13 @@ def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> 
 
 
 def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
-    """Return a value as another kind, ``bool``, ``int``, ``float`` or ``str``, ``UNKNOWN`` where it has no meaning as that."""
+    """Return a value converted to ``bool``, ``int``, ``float`` or ``str``, ``UNKNOWN`` if that has no meaning."""
     value = strip_noise(value) if kind in ("bool", "int", "float") else value
     if kind == "bool":
         truth = read_truth(value)
         return UNKNOWN if truth is None else truth
     if kind in ("int", "float"):
-        if isinstance(value, bool):  # true is no number of seconds
+        if isinstance(value, bool):  # true is not a number of seconds
             return UNKNOWN if unit else int(value)
         number = read_number(value, unit)
         if number is None or number != number or number in (float("inf"), -float("inf")):
@@ -134,7 +134,7 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
 
 
 def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
-    """Return the choices that name the number type of a text, else those that look like it, but for those that say the opposite."""
+    """Return the choices with the number type of a text, else similar ones, except opposites."""
     words = _list_words(value)
     types = {word for word in words if _NUMBER_TYPE.fullmatch(word)}
     if types:
@@ -144,7 +144,7 @@ def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> lis
 
 
 def _list_words(text: str) -> set[str]:
-    """Return the words of a value, number types by their short names: ``mixed`` and ``bf16`` of ``mixed_bfloat16``."""
+    """Return the words of a value, number types by short name: ``mixed`` and ``bf16`` of ``mixed_bfloat16``."""
     return set(re.split(r"[^a-z0-9]", _NUMBER_TYPE.sub(lambda match: f" {_TYPES[match[1]]}{match[2]} ", text.lower())))
 
 
@@ -156,9 +156,9 @@ def _are_opposite(left: str, right: str) -> bool:
 
 
 def suggest_value(name: str, guess: Any, otherwise: str, written: Any = None) -> tuple[str, Fix | None]:
-    """Return the hint to write what a ``written`` value was guessed to mean, and the change it is; else another hint, and none.
+    """Return the hint and fix that replace a ``written`` value by its guess; without a guess, another hint and no fix.
 
-    Where the value holds a remark, which would be lost, nothing is changed unasked.
+    There is no fix for a value with a comment, which would be lost.
     """
     if guess is UNKNOWN:
         return otherwise, None
@@ -170,9 +170,9 @@ def suggest_value(name: str, guess: Any, otherwise: str, written: Any = None) ->
 def suggest_choice(
     name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = (), numbered: bool = False
 ) -> tuple[str, Fix | None]:
-    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all ``listed``.
+    """Return the hint for an invalid choice: the intended choice, similar ones, or all ``listed`` ones.
 
-    With the first comes the change that it is.
+    Only an intended choice has a fix.
     """
     guess = guess_choice(value, choices, numbered)
     if guess is not UNKNOWN:
@@ -184,7 +184,7 @@ def suggest_choice(
 
 
 def verify_guess(guess: Any, find_faults: Callable[[Any], Any]) -> Any:
-    """Return a guess in which nothing is wrong, else ``UNKNOWN``."""
+    """Return a guess without faults, else ``UNKNOWN``."""
     return guess if guess is not UNKNOWN and not find_faults(guess) else UNKNOWN
 
 
@@ -194,7 +194,7 @@ def format_choices(choices: Iterable[Any]) -> str:
 
 
 def describe_value_kind(value: Any) -> str:
-    """Return a value in a few words, a table or a list by its kind."""
+    """Return a short description of a value; the type of a table or list."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -203,18 +203,18 @@ def describe_value_kind(value: Any) -> str:
 
 
 def format_range(low: float | None, high: float | None, unit: str) -> str:
-    """Return bounds, of which there is at least one, in words."""
+    """Return bounds as text; at least one must be set."""
     span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
     return f"{span} {unit}".rstrip()
 
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
-    """Return that a text holds a NUL character, which ends a text for everything written in C."""
+    """Return the fault of a text with a NUL character, which ends strings in C."""
     return [Fault("NP203", f"{key} holds a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
 
 
 def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:
-    """Return that a number, which an ``assignment`` gives, is not in the range of its record."""
+    """Return the fault of a number outside the range of its record; ``assignment`` is the text that sets it."""
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         unit = "" if isinstance(record, catalog.Flag) else record.unit
@@ -223,7 +223,7 @@ def find_range_faults(assignment: str, number: float, record: Plain, why: str = 
 
 
 def build_choice_fault(key: str, value: Any, record: Plain, suggestion: tuple[str, Fix | None] | None = None, why: str = "") -> Fault:
-    """Return that a value is none of the choices of its record; without a ``suggestion`` with the nearest of them."""
+    """Return the fault of an invalid choice; without a ``suggestion``, the hint lists similar choices."""
     numbered = not isinstance(record, catalog.Argument) and record.numbered
     hint, fix = suggestion or suggest_choice(key.partition(".")[2], value, record.choices, numbered=numbered)
     return Fault("NP203", f"{key} = {format_short_value(value)} is none of {format_choices(record.choices)}", why, hint, fix=fix)

@@ -1,4 +1,4 @@
-"""Rules between settings: those of the catalogue, and the few that have to count."""
+"""Rules between settings: those of the catalogue, and those that need arithmetic."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
     from npuprof.checks.view import Told
 
-    #: Whether what looks at some settings is asked for.
+    #: Whether a check that reads some settings is selected.
     About = Callable[[Iterable[str]], bool]
-    #: Rules that are broken, each with the product families on which it is.
+    #: Broken rules, each with the product families on which it is broken.
     Broken = tuple[tuple[Rule, tuple[str | None, ...]], ...]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
 def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
-    """Yield every rule the settings break, with words for where; only rules ``about`` what is asked for by what they read.
+    """Yield every rule that the settings break, with its conditions; with ``about``, only rules that read the selected settings.
 
-    A profile that is only there to be extended breaks none.
+    Abstract profiles break no rules.
     """
     if view.config.abstract:
         return
@@ -42,23 +42,23 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
 
 @cache
 def list_rule_reads() -> tuple[frozenset[str], ...]:
-    """Return the settings that each rule looks at."""
+    """Return the settings that each rule reads."""
     return (*(frozenset(rule.reads) for rule in catalog.load_rules()), *map(frozenset, _COUNTING_CHECKS.values()))
 
 
 class RulePlan(Record):
-    """A rule that settings of some names set off: what is set of what it reads, and what of that it compares."""
+    """A rule triggered by a set of settings: which settings it reads, and whose values it compares."""
 
     rule: Rule
     present: frozenset[str]
     compared: tuple[str, ...]
 
 
-@lru_cache(1024)  # presets of one kind set the same keys
+@lru_cache(1024)  # presets of one group set the same keys
 def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan, ...], tuple[str, ...]]:
-    """Return some settings, the rules that they set off, by code, and all that those compare.
+    """Return the settings that matter to rules, the triggered rules by code, and all compared settings.
 
-    One of the triggers of a rule is there, and all that it requires.
+    A rule is triggered if one of its triggers and all its required settings are set.
     """
     known, by_trigger = frozenset(names), catalog.rules_by_trigger()
     rules = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
@@ -85,12 +85,12 @@ def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[tuple[Rule, 
 
 
 def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]) -> Result:
-    """Return what is found by the values of some settings, once for the same values."""
+    """Return the result for the values of some settings, cached by these values."""
     compared_values = [view.settings[key] for key in compared]
     mark = (*marks, *map(type, compared_values), *compared_values)
     try:
         known: Result | None = view.memory.get(mark)
-    except TypeError:  # a rule that looks into a list or a table
+    except TypeError:  # a rule that reads lists or tables
         return find()
     if known is None:
         known = view.memory[mark] = find()
@@ -113,25 +113,25 @@ def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) 
 
 
 def _is_overridden(view: View, key: str) -> bool:
-    """Return whether an override decides a setting: it is where to look at what comes of it."""
+    """Return whether an override sets a setting, so that the finding is placed at the override."""
     origin = view.config.origin(key)
     return origin is not None and origin.layer.startswith("override")
 
 
 def describe_place(view: View, families: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return where something holds, piece by piece, as far as it is not wherever the preset is used."""
+    """Return the conditions under which a finding applies, if it does not apply in every use of the preset."""
     region = view.region
     named = families or (view.families if region is not None and region.apart else ())
     return (*((f"on {', '.join(named)}",) if named else ()), *(region.words if region is not None else ()))
 
 
 def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
-    """Return where a fault of one setting holds that tells its products: where an override says it, the place tells the rest."""
+    """Return the conditions of a fault of one setting that names its products; if an override sets it, its match adds the rest."""
     return () if view.region is None or _is_overridden(view, key) else view.region.words
 
 
 def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
-    """Return the product families a rule has to be asked for: one, where all give the same answer."""
+    """Return the product families for which to evaluate a rule: one if all give the same result."""
     families = view.families or (None,)
     return families if rule.by_product else families[:1]
 
@@ -152,7 +152,7 @@ def _resolve_rule_key(name: str) -> str:
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:
-    """Measure size profiles against the open dimensions of the shapes they fill."""
+    """Compare size profiles with the open dimensions of the shapes that they fill."""
     dims = values.parse_structured_value("dynamic_dims", view.settings.get("dynamic_dims"))
     if not isinstance(dims, list) or not all(isinstance(sizes, list) for sizes in dims):
         return
@@ -178,7 +178,7 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
             why = f"The numbers fill the -1 of input_shape from left to right; a mismatch makes {stops}."
             yield view.build_finding(Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
     names = list(shapes)
-    # GE sorts only where dynamic_node_type says what varies: multi_batch_clone_pass.cc
+    # GE sorts only if dynamic_node_type says what varies: multi_batch_clone_pass.cc
     if names != sorted(names) and "dynamic_node_type" in view.settings and not is_offline:
         why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
         hint = f"write them in the order {', '.join(sorted(names))}"
@@ -186,7 +186,7 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
 
 
 def check_checkpoint_steps(view: View) -> Iterator[Finding]:
-    """Measure the steps between checkpoints against those of a loop."""
+    """Compare the steps between checkpoints with the steps of a loop."""
     loop = view.settings.get("iterations_per_loop")
     steps = view.settings.get("estimator.save_checkpoints_steps")
     if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
@@ -195,7 +195,7 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
         yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")
 
 
-#: Checks that have to count, with the settings they look at.
+#: Checks with arithmetic, with the settings they read.
 _COUNTING_CHECKS = {
     check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),

@@ -1,4 +1,4 @@
-"""Where settings count: CANN releases, products, scenarios; and those that count no more."""
+"""Scope faults: CANN releases, products, scenarios; and obsolete settings."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
 
-#: The findings that tell what a preset says it is for, not whether it would work there.
+#: Findings about the claims of a preset rather than about its values.
 MEANT_CODES = ("NP406", "NP407")
 
-#: Codes of faults of a setting that leave no reason to correct its value, and of faults of values alone.
+#: Codes of setting faults that make correcting the value pointless, and codes of value faults.
 _ABOUT_SETTINGS = ("NP502", "NP501", "NP411")
 _ABOUT_VALUES = ("NP202", "NP203")
 
@@ -33,7 +33,7 @@ _CLAIMS = frozenset(("cann", "versions", "products"))
 
 
 def check_late_options(view: View) -> Iterator[Finding]:
-    """Yield, as one note, the options that only the first session of a process can set."""
+    """Yield one note that lists the options that only the first session of a process can set."""
     late = [key for key in view.settings if "." not in key and (option := catalog.find_option(key)) and option.level == "init"]
     if late and not view.config.abstract and not view.is_converted:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
@@ -43,7 +43,7 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
-    """Return whether another setting excuses it: a deprecated option that is needed, a text that nothing reads, both of two like names."""
+    """Return whether another setting excuses a fault: a needed deprecated option, an unread text, or one of two similar names."""
     if fault.meant and f"env.{fault.meant}" in settings:
         return True
     excuse = catalog.load_excuses().get((key, fault.code))
@@ -58,7 +58,7 @@ def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
 
 
 def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
-    """Yield what keeps one setting from counting in the releases, on the products, in the scenario in question."""
+    """Yield why a setting has no effect in the selected releases, products or scenario."""
     if "." in key:
         yield from _find_env_and_atc_faults(scope, key, value)
         return
@@ -72,7 +72,7 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 
 
 def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-    """Return the faults of a value and those of its setting, with one advice: what to do about the setting comes before its value."""
+    """Return the faults of a value and its setting with a single hint: advice about the setting comes before its value."""
     of_value, of_setting = list(faults), list(scoped)
     advice = next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None)
     if advice is None or not of_value or (advice.code != "NP502" and not all(fault.code in _ABOUT_VALUES for fault in of_value)):
@@ -84,7 +84,7 @@ def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[lis
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
-    """Yield what is wrong with the releases and products that ``[profile]`` names."""
+    """Yield the faults of the releases and products in ``[profile]``."""
     for profile in view.config.lineage:
         if not profile.overrides and _CLAIMS.isdisjoint(profile.table):
             continue  # most of a long lineage
@@ -115,7 +115,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
 
 
 def _check_scenario(view: View) -> Iterator[Finding]:
-    """Yield that no adapter runs on a product what the profile is for."""
+    """Yield the finding for a scenario that no adapter supports on a product."""
     scenario = view.scenario
     barred = [family for family in view.families if scenario and scenario not in products.list_scenarios(family)]
     if barred:
@@ -135,7 +135,7 @@ def _find_claim_fault(spec: str, axis: str) -> Fault | None:
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
-    """Yield what no job can ever match; a name that stands alone is placed at its key."""
+    """Yield the parts of a match that no job can satisfy; a single name is placed at its key."""
     never = "The override would never take part, without any message."
     finders = {"product": _find_product_fault, "target": _find_target_fault}
     for axis, wanted in match.items():
@@ -213,7 +213,7 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
 
 
 def _find_value_product_faults(scope: Scope, option: Option, allowed: dict[str, tuple[str, ...]], value: Any) -> Iterator[Fault]:
-    """Yield the values, and the members of a structured one, that a family does not support."""
+    """Yield the values, and members of structured values, that a product family does not support."""
     for path, item in list_leaves(option, value) if allowed and scope.families else ():
         works = allowed.get(str(item)) if isinstance(item, (str, int)) else None
         barred = [family for family in scope.families if family not in works] if works else []
@@ -249,7 +249,7 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
 
 
 def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
-    gone = option.states[-1] == "." and not scope.releases  # releases that are asked for are judged one by one (NP404)
+    gone = option.states[-1] == "." and not scope.releases  # requested releases are checked one by one (NP404)
     if gone or option.field is None or _is_mark_in_force(scope, option.no_effect, option.no_effect_since):
         why = "The engine takes the value and does nothing with it."
         if gone or option.field is None:
@@ -267,7 +267,7 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
 
 
 def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
-    """Return whether a mark applies to the newest release in question."""
+    """Return whether a deprecation applies to the newest selected release."""
     if not flagged or not scope.releases or not since:
         return flagged
     return releases.release_index(scope.releases[-1]) >= releases.release_index(since)
@@ -308,7 +308,7 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
 def _find_version_faults(
     scope: Scope, framework: str, record: catalog.Variable | catalog.Setting, key: str, others: Sequence[str] = ()
 ) -> Iterator[Fault]:
-    """Yield that releases of a framework do not read a setting yet, or any more; of each framework only what the preset is for."""
+    """Yield the framework releases that do not read a setting yet, or no longer; only those that the preset supports."""
     covered = dict(scope.versions).get(framework, ())
     readers = releases.find_releases_read(record.since, record.until, framework) if covered else ()
     missing = [name for name in covered if name not in readers]
@@ -329,7 +329,7 @@ def _find_version_faults(
 
 
 def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: Any) -> Iterator[Fault]:
-    """Yield which settings of a framework its releases do not read, and which are deprecated."""
+    """Yield the framework settings that the selected releases do not read, and deprecated ones."""
     for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)
@@ -347,6 +347,6 @@ def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: A
 
 
 def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:
-    """Return whether the releases in question are all older than what replaces a variable."""
+    """Return whether all selected releases are older than a variable's replacement."""
     since = variable.replacement_since
     return bool(since and scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(since)

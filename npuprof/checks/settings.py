@@ -1,4 +1,4 @@
-"""Names, types and values, one setting at a time."""
+"""Names, types and values of single settings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BAD_VALUE = {
     "clamped": "The adapter bends such a value into range without an error.",
     "ignored": "The adapter ignores such a value without an error.",
 }
-#: What the adapter does with a value in another protobuf field than the one it reads, by ``Option.on_wrong_field``.
+#: What the adapter does with a value in the wrong protobuf field, by ``Option.on_wrong_field``.
 WRONG_FIELD = {
     "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
     "fails": "Stored in another protobuf field it is refused at the first session run.",
@@ -49,13 +49,13 @@ WRONG_FIELD = {
 }
 _OF_ADAPTER = {*_BAD_VALUE.values(), *WRONG_FIELD.values()}
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
-#: What any path may be made of, by every manual.
+#: Characters that every manual allows in a path.
 _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 
 
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
-    """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
+    """Yield the faults of a setting's value, except those that the selected releases still accept."""
     for fault in find_setting_faults(key, value):
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
             option = catalog.find_option(key)
@@ -68,7 +68,7 @@ def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 
 
 def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether a value that a session of today refuses is asked for in older releases only, or taken by ATC."""
+    """Return whether a value that today's session rejects is accepted by the selected older releases, or by ATC."""
     option = catalog.find_option(key) if isinstance(value, (str, int)) else None
     if option is not None and is_taken_by_flag(scope, option, value):
         return True
@@ -77,7 +77,7 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
 
 
 def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether ATC is sure of what is doubtful in a session: it documents the form, or does not warn of the choice."""
+    """Return whether ATC documents a form, or accepts a choice without a warning, that is doubtful in a session."""
     option = catalog.find_option(key)
     if option is None:
         return False
@@ -88,12 +88,12 @@ def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
 
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:
-    """Return what is wrong with a value of a setting, whatever profile it stands in."""
+    """Return the faults of a setting's value in any profile."""
     return _find_section_faults(key, value) or _find_length_faults(key, value)
 
 
 def _find_length_faults(key: str, value: Any) -> list[Fault]:
-    """Return that no program can be started with a value as an argument, or in its environment."""
+    """Return the fault of a value too long for a program's arguments or environment."""
     section, name = keys.split_section_and_name(key)
     text = value if isinstance(value, str) else ""
     if isinstance(value, (dict, list)) and section == "options" and (structure := values.find_structure(name)) and not structure.file:
@@ -123,7 +123,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
     return find_argument_faults(name, value) if section == "estimator" else find_flag_faults(name, value)
 
 
-@cache  # a misspelt option of a base is met in every heir, and looking for near names takes long
+@cache  # a misspelt option of a base occurs in every dependent, and name suggestions are slow
 def _build_unknown_option_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
     hint = ""
@@ -167,8 +167,8 @@ def _is_of_option_type(option: Option, value: Any) -> bool:
 
 
 def guess_option_value(option: Option, value: Any) -> Any:
-    """Return what a value of another type means as that of an option, one the checks accept; ``meaning.UNKNOWN`` where that is a guess."""
-    if option.default_count or option.listed or option.kind.startswith("path"):  # one value is none of several, a number no name or path
+    """Return the option value intended by a value of another type, if the checks accept it; ``meaning.UNKNOWN`` if it is ambiguous."""
+    if option.default_count or option.listed or option.kind.startswith("path"):  # not a list, name or path
         return UNKNOWN
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
     guess = guess_choice(value, option.choices, option.numbered) if option.choices else guess_plain_value(value, kind, option.unit)
@@ -196,7 +196,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
-    """Return the choices that are not in doubt."""
+    """Return the choices without caveats."""
     return [choice for choice in option.choices if str(choice) not in option.doubtful_values]
 
 
@@ -225,7 +225,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
 
 
 def _suggest_renamed_value(option: Option, value: Any) -> str:
-    """Return what to write for a value of the option that this one replaces, or that replaces this one; an empty text for others."""
+    """Return the hint for a value of the option that this one replaces, or that replaces this one; empty for other values."""
     for _, old, _, _, _, action, new, new_values, *_ in catalog.load_built_part("migrations")["steps"]:
         if action == "rename" and new == option.name and value in dict(new_values):
             return f"write {format_short_value(dict(new_values)[value])}, which replaces {old} = {format_short_value(value)}"
@@ -276,7 +276,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
 
 @cache
 def _is_content(form: str, value: str) -> bool:
-    """Return whether a text reads as the content of a file, or as nothing but words that stand in one."""
+    """Return whether a text looks like the content of a file instead of its path."""
     structure = values.load_form(form)
     parsed = structure.parse(value)
     if isinstance(parsed, dict) and any(parsed.values()) and not structure.faults(parsed):
@@ -286,7 +286,7 @@ def _is_content(form: str, value: str) -> bool:
 
 
 def _list_words(schema: Any) -> Iterator[str]:
-    """Yield the words that a schema lists anywhere as the only ones."""
+    """Yield the words that a schema allows anywhere."""
     for name, inner in schema.items() if isinstance(schema, dict) else ():
         if name == "enum":
             yield from inner
@@ -304,7 +304,7 @@ def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
 
 
 def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
-    """Yield the places of lists in which nothing stands."""
+    """Yield the paths of empty lists."""
     if value == []:
         yield path
     for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
@@ -312,7 +312,7 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
-    """Return what the adapter takes although it is hardly meant, or the documentation does not have it: odd names, a ratio left out."""
+    """Return the faults of values that the adapter accepts but that are undocumented or probably unintended: odd names, a missing ratio."""
     from npuprof.catalog.doubts import find_doubts, find_name_doubts
 
     doubts = find_doubts(option.structure, names)
@@ -345,6 +345,6 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
 def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
     tail, message, hint = fault
     if not tail and option.structure == "names" and option.listed:
-        hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"  # names that this very list may hold
+        hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"  # names that this very list may contain
     why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
     return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)

@@ -1,4 +1,4 @@
-"""What does not belong in a shared preset: facts of one process, repetitions, changes to what is locked."""
+"""Content that does not belong in a shared preset: facts of one process, redundant values, changes to locked keys."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _DEPRECATED = "Its owners keep it only for those who use it already."
 
 
 def is_written_down(config: Config, key: str) -> bool:
-    """Return whether a setting stands in a file, rather than on the command line."""
+    """Return whether a setting is set in a file rather than on the command line."""
     origin = config.origin(key)
     return origin is not None and bool(origin.document.text)
 
 
 def build_own_variable_fault(key: str) -> Fault:
-    """Return that a preset or the command line sets a variable of npuprof itself."""
+    """Return the fault for setting a variable of npuprof itself."""
     why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
     return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
 
 
 def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | None:
-    """Return what a preset should leave to the process, the job or the site, or None."""
+    """Return the fault for a value that belongs to the process, the job or the site, or None."""
     if "." not in key:
         option = catalog.find_option(key)
         if option is None or not option.per_process:
@@ -79,7 +79,7 @@ def list_locked_keys(config: Config) -> list[str]:
 
 
 def check_locked_keys(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield keys whose value is no longer the one they had when they were locked; only of those asked for ``about``."""
+    """Yield locked keys whose value has changed since they were locked; with ``about``, only selected ones."""
     lineage = view.config.lineage
     if not lineages.says_anywhere(lineage, "locked"):
         return
@@ -111,16 +111,16 @@ def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[
 
 
 def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple[bool, Any]:
-    """Return what a profile by itself has at a place: one of its ancestors may be laid over it once more."""
+    """Return the value at a path of a profile without its dependents, even if an ancestor is composed over it again."""
     try:
         own = view.resolver.fold_lineage(view.resolver.lineages.find_lineage(profile), view.scenario)
-    except NpuprofError:  # its parents are not here: it was released
+    except NpuprofError:  # a release whose parents are not available
         return False, None
     return values.find_value(key, own.get(key), tail)
 
 
 def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> Iterator[Finding]:
-    """Yield a lock on an option that there is not: it would protect nothing."""
+    """Yield the finding for a lock on an unknown option, which protects nothing."""
     section, name = keys.split_section_and_name(key)
     if section == "options" and catalog.find_option(name) is None and key not in view.settings:
         hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all")
@@ -129,9 +129,9 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
 
 
 def check_parents(view: View) -> Iterator[Finding]:
-    """Yield what speaks against the presets that a profile extends, each where a preset of its store names what leads there.
+    """Yield the problems of the presets that a profile extends, each at the reference in the store that leads there.
 
-    What is behind a version, or in a source, is no longer written here: there the reference that leads to it is told.
+    Presets behind a version or in a source cannot be edited here: the finding is placed at the reference.
     """
     lineage = view.config.lineage
     own, has_yanked = lineage[-1], lineages.has_yanked(lineage)
@@ -147,7 +147,7 @@ def check_parents(view: View) -> Iterator[Finding]:
 
 
 def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return a preset and those it builds on, nearest first."""
+    """Return a preset and its ancestors, nearest first."""
     ancestors = {start: None}
     waiting = [start]
     for current in waiting:
@@ -158,7 +158,7 @@ def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) ->
 
 
 def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
-    """Yield the deprecated presets that a profile extends; those that one of a source builds on as well: nobody here checks that one."""
+    """Yield the deprecated presets that a profile extends, including those reached through a source, which is not checked here."""
     own, members = lineage[-1], {member.name: member for member in lineage[:-1]}
     reasons = {member.name: reason for member in lineage[:-1] if (reason := member.table.get("deprecated"))}
 
@@ -182,7 +182,7 @@ def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int
 
 
 def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the yanked versions that a member of the store extends, and those that presets of other stores behind them extend."""
+    """Yield the yanked versions that a member of the store extends, directly or through presets of other stores."""
     lineage, list_parent_keys = view.config.lineage, view.resolver.lineages.list_parent_keys
     own, members = lineage[-1], {profile.key: profile for profile in lineage}
     homes = {id(own.home), *(id(members[key].home) for key in list_parent_keys(own) if own.stacked)}
@@ -204,7 +204,7 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
 
 
 def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the parents that others who use the store do not have: it keeps another release as files, or they lie outside its folder."""
+    """Yield the parents that other users of the store lack: another vendored release, or a path outside the folder."""
     is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
     parents = own.extends
     lies_inside = is_outside is not None and own.key.partition("@")[0] == own.name and bool(parents) and not is_outside(own.name)
@@ -221,7 +221,7 @@ def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
 
 
 def check_dead_steps(view: View) -> Iterator[Finding]:
-    """Yield steps of the profile itself that leave everything as it was."""
+    """Yield the profile's own steps that change nothing."""
     profile = view.config.lineage[-1]
     if not profile.document.text:
         return
@@ -241,7 +241,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
 
 
 def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:
-    """Return that an ``unset`` clears nothing; ``before`` are the settings that are inherited."""
+    """Return the finding for an ``unset`` without effect; ``before`` are the inherited settings."""
     section, name = keys.split_section_and_name(step.key)
     known = (
         () if catalog.find_record(section, name) else (keys.format_full_key(section, record) for record in catalog.record_names(section))
@@ -253,18 +253,18 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
 
 
 def _is_host_variable(key: str) -> bool:
-    """Return whether a setting is a known variable, which ``unset`` removes from the environment of a run as well."""
+    """Return whether a setting is a known variable, which ``unset`` also removes from the environment of a run."""
     section, name = keys.split_section_and_name(key)
     return section == "env" and catalog.find_variable(name) is not None
 
 
 def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
-    """Return the keys that overrides of ancestors set: a value that looks repeated wins over them elsewhere."""
+    """Return the keys that ancestors' overrides set: a value that looks redundant overrides them in other contexts."""
     return {step.key for member in lineage[:-1] for override in member.overrides for step in override.steps}
 
 
 def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
-    """Yield values in override blocks that are in force without them, on every product and release."""
+    """Yield override values that are already effective without the override, on every product and release."""
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:

@@ -1,4 +1,4 @@
-"""The support matrix: what the checks find of presets on every release with every product."""
+"""The support matrix: findings of presets for every release and product."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
     class JudgedStore(Protocol):
-        """The presets of a store in one context, by their names."""
+        """The presets of a store in one context, by name."""
 
         def cite_preset(self, name: str) -> str:
             """Return the path to cite for a preset."""
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 
 class Cell(Record):
-    """One preset on one release and product: what the checks found there."""
+    """One preset on one release and product, with its findings."""
 
     context: Context
     findings: tuple[Finding, ...]
 
     @property
     def errors(self) -> list[Finding]:
-        """The findings that stand in the way."""
+        """The errors."""
         return [finding for finding in self.findings if finding.severity == "error"]
 
     @property
     def warnings(self) -> list[Finding]:
-        """The findings that do not."""
+        """The warnings."""
         return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
 
     @property
     def meant(self) -> bool:
-        """Whether the preset names the release and the product."""
+        """Whether the preset supports the release and the product."""
         return all(finding.code not in MEANT_CODES for finding in self.findings)
 
     @property
     def text(self) -> str:
-        """The cell as people read it."""
+        """The text of the cell."""
         if self.errors:
             return " ".join(dict.fromkeys(finding.code for finding in self.errors))
         shown = f"ok, {format_count(len(self.warnings), 'warning')}" if self.warnings else "ok"
@@ -60,7 +60,7 @@ class Cell(Record):
 
 
 class SupportMatrix(Record):
-    """Presets by name, each with a cell a platform; all findings, folded; how often a preset could not be resolved."""
+    """Presets by name, each with a cell per platform; all findings without duplicates; the number of failed resolutions."""
 
     contexts: tuple[Context, ...]
     cells: dict[str, list[Cell]]
@@ -68,7 +68,7 @@ class SupportMatrix(Record):
     unresolved: int
 
     def keep_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
-        """Return the matrix with no other findings than these."""
+        """Return the matrix reduced to these findings."""
         marks = set(map(identify_finding, kept))
         cells = {
             name: [
@@ -84,7 +84,7 @@ class SupportMatrix(Record):
         return self._replace(cells=cells, findings=list(kept))
 
     def build_table(self, after: str) -> Table:
-        """Return the matrix as people read it, followed by a text."""
+        """Return the matrix as a table, followed by a text."""
         rows = [["", *map(_format_platform, self.contexts)], *([name, *(cell.text for cell in row)] for name, row in self.cells.items())]
         if any(not cell.meant for row in self.cells.values() for cell in row):
             after = f"\n(in brackets: works, but the preset does not name that release or product)\n{after}"
@@ -98,7 +98,7 @@ class SupportMatrix(Record):
 
 
 def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], JudgedStore]) -> SupportMatrix:
-    """Check presets for every release with every product. Raises NpuprofError."""
+    """Check presets for every release and product. Raises NpuprofError."""
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
     for context in contexts:

@@ -1,4 +1,4 @@
-"""What not every surface, product family or release takes: the flags of ATC, the classes of TF 2, narrower forms of a value."""
+"""Restrictions of surfaces, product families and releases: ATC flags, the classes of TF 2, narrower forms of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFLINE = "offline-inference"
 
 
 def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
-    """Return the flag that an option is where the ATC compiler reads the preset, None where a session does."""
+    """Return the flag that is equivalent to an option if ATC reads the preset, None if a session does."""
     converted = scope.scenario == OFFLINE or scope.surface == "atc"
     if not converted or "atc" not in option.spelling:
         return None
@@ -26,19 +26,19 @@ def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
 
 
 def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
-    """Return whether the ATC compiler takes a value that a session would not."""
+    """Return whether the ATC compiler accepts a value that a session rejects."""
     flag = find_twin_flag(scope, option)
     return flag is not None and (value in flag.choices or has_form_of_flag(scope, option, value))
 
 
 def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
-    """Return whether a text has the form that the ATC compiler asks for, where that is not the one of a session."""
+    """Return whether a text has the form that the ATC compiler requires, if that differs from the session's."""
     flag = find_twin_flag(scope, option)
     return flag is not None and isinstance(value, str) and bool(flag.pattern) and is_taken(flag, value)
 
 
 def encode_flag_value(option: Option, value: Any) -> Any:
-    """Return the value of an option as ATC reads it: a structured one as its text, but for what is a file."""
+    """Return an option's value as ATC reads it: a structured value as its text, except for files."""
     if isinstance(value, (dict, list)) and (structure := values.find_structure(option.name)) and not structure.file:
         text = values.format_structured_value(structure, value)
         value = value if text is None else text
@@ -46,7 +46,7 @@ def encode_flag_value(option: Option, value: Any) -> Any:
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
-    """Yield what the surface that a preset is asked for does not take of a value that a session takes."""
+    """Yield the faults of a value that a session accepts and the selected surface rejects."""
     flag = find_twin_flag(scope, option)
     if flag is not None:
         yield from _find_flag_faults(option, flag, value)
@@ -56,13 +56,13 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
 
 
 def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
-    """Return the releases in question in which there is a surface; all of them where it is in none, since then it was asked for there."""
+    """Return the selected releases that have a surface; all of them if none has, since the surface was requested."""
     first = targets.FIRST_RELEASES.get(surface, 0)
     return tuple(name for name in scope.releases if releases.release_index(name) >= first) or scope.releases
 
 
 def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
-    """Yield the targets that cannot write a value although a session takes it, each with a fault that says so."""
+    """Yield the targets that cannot write a value although a session accepts it, each with its fault."""
     for target in targets.NARROW.get(key, ()):
         option = catalog.find_option(key)
         assert option is not None
@@ -74,11 +74,11 @@ def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple
 
 
 def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
-    """Return that releases in question read an option in a session, and not yet where a target writes it."""
+    """Return the fault for releases that read an option in a session, but not yet where a target writes it."""
     surface = targets.SURFACES[target]
     states = option.surface_states.get(surface, option.states)
     places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
-    first = targets.FIRST_RELEASES.get(surface, 0)  # a release without the surface is no matter of the preset
+    first = targets.FIRST_RELEASES.get(surface, 0)  # releases without the surface do not concern the preset
     late = [name for name, place in places if place >= first and states[place] == "." != option.states[place]]
     if not late:
         return None
@@ -90,7 +90,7 @@ def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
 
 
 def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
-    """Yield the values that a target cannot write although it has a place for each option."""
+    """Yield the values that a target cannot write although it supports each option."""
     for target, surface in targets.SURFACES.items() if unwritable else ():
         faults = [(fault, key) for (name, fault), key in unwritable if name == target]
         if faults and (surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
@@ -99,14 +99,14 @@ def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fau
 
 
 def build_conversion_finding(refused: Finding) -> Finding:
-    """Return a finding that tells, where nobody asked for ATC, what it refuses."""
+    """Return the finding for what ATC rejects, if ATC was not requested."""
     what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
     hint = f"name a scenario in [profile] where it is not for ATC; else {refused.hint}"
     return build_finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
 
 
 def has_place(view: View, target: str) -> bool:
-    """Return whether a target has a place for each option."""
+    """Return whether a target supports each option."""
     surface = targets.SURFACES[target]
     barring = [key for key in view.settings if may_bar(surface, key)]
     return all((option := catalog.find_option(key)) and option.is_always(surface, view.settings[key]) for key in barring)
@@ -114,7 +114,7 @@ def has_place(view: View, target: str) -> bool:
 
 @cache
 def may_bar(surface: str, key: str) -> bool:
-    """Return whether a surface has no place for a setting, but for the value it has anyway."""
+    """Return whether a surface has no place for a setting, except for its fixed value."""
     option = catalog.find_option(key) if "." not in key else None
     if option is None:
         return "." not in key or (key.startswith("estimator.") and surface != "run_config")
@@ -122,7 +122,7 @@ def may_bar(surface: str, key: str) -> bool:
 
 
 def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str) -> Iterator[Fault]:
-    """Yield what a surface cannot write of a value; ``where`` names it."""
+    """Yield the parts of a value that a surface cannot write; ``where`` names it."""
     if surface not in option.spelling:
         return
     carried, _ = option.write_on(surface, value)
@@ -142,13 +142,13 @@ def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str
 
 
 def _read_choice(option: Option, text: str) -> str | int:
-    """Return a value as a preset has it."""
+    """Return a value in its preset form."""
     return int(text) if option.field == "i" else text == "true" if option.field == "b" else text
 
 
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
-    """Yield the names that the manual of a session does not list."""
-    known = {name.lower() for name in option.listed}  # another case has a finding of its own
+    """Yield the names that the session manual does not list."""
+    known = {name.lower() for name in option.listed}  # letter case has its own finding
     names = value.replace(" ", "").split(",") if isinstance(value, str) else value  # the engine trims each name
     for path, name in list_leaves(option, names):
         if str(name).lower() not in known and re.fullmatch(option.pattern, str(name)):
@@ -162,7 +162,7 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
 
     carried, written = option.write_on("atc", value)
     text = str(written).lower() if isinstance(written, bool) else str(written)
-    is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either
+    is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # if no session accepts it either
     if carried and flag.choices and not is_reported and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
         listed = ", ".join(map(str, flag.choices))
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
@@ -179,7 +179,7 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
 
 
 def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return the members of a value with their places below it; a text in the form of the option is read as such."""
+    """Return the members of a value with their paths; a text in the option's form is parsed."""
     return _list_leaves(values.parse_structured_value(option.name, value), ())
 
 
@@ -191,10 +191,10 @@ def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...
 
 
 def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
-    """Yield what the product families in question do not take of a value, and what the releases do not."""
+    """Yield the parts of a value that the selected product families or releases reject."""
     text = find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
-    for part in dict.fromkeys((*parts, *text.replace(";", ":").split(":"))):  # a node may be named before its value
+    for part in dict.fromkeys((*parts, *text.replace(";", ":").split(":"))):  # a value may follow a node name
         works = record.value_products.get(part)
         barred = [family for family in scope.families if family not in works] if works else []
         if works and barred:
@@ -213,13 +213,13 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
 
 
 def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
-    """Yield the product families that take a narrower form of a value."""
+    """Yield the product families that accept a narrower form of a value."""
     for family in scope.families if record.product_pattern else ():
         pattern = record.product_pattern.get(family)
         if pattern and not re.fullmatch(pattern, text):
             what = f"{key} = {format_short_value(text)} is not supported on {family}"
             fault = Fault("NP409", what, "", "see the notes of npuprof option, or set it in an [[override]] for other products")
-            yield fault if isinstance(record, Variable) else fault._replace(severity="warning")  # ATC may take more than its manual says
+            yield fault if isinstance(record, Variable) else fault._replace(severity="warning")  # ATC may accept more than its manual lists
 
 
 def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str) -> Iterator[Fault]:

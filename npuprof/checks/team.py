@@ -1,4 +1,4 @@
-"""Rules of a team: what its npuprof.toml requires of its presets, in the language of ``list --where``."""
+"""Team rules: the requirements of npuprof.toml, in the language of ``list --where``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
-    """Yield every rule of a team that the settings break, with words for where; only those ``about`` what is asked for."""
+    """Yield every team rule that the settings break, with its conditions; with ``about``, only the selected ones."""
     for rule in rules:
         if about is None or about(written_condition.list_team_reads(rule)):
             families = _list_families(view, rule)
@@ -30,7 +30,7 @@ def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None 
 
 
 def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
-    """Return the product families a rule has to be asked for: one, where it does not name the product."""
+    """Return the product families for which to evaluate a rule: one if it does not use the product."""
     families = view.families or (None,)
     return families if ("product",) in written_condition.list_paths(rule) else families[:1]
 
@@ -71,7 +71,7 @@ def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], i
 
 
 def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> str:
-    """Return in words that what a rule requires something of has no value, an empty text where it has one."""
+    """Return a text that names an operand without a value, an empty string if all have one."""
     is_set, value = _look_up(view, path, family)
     name = ".".join(path)
     if is_set is False:
@@ -80,7 +80,7 @@ def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> s
 
 
 def _advise(tree: Any, rule: TeamRule) -> str:
-    """Return what to write where that is one value, which the checks accept; else which values decide."""
+    """Return the hint: the required value if there is exactly one and the checks accept it, else the settings that decide."""
     if tree[0] == "==" and tree[1][0] == "value" and tree[2][0] == "const" and _can_be_written(tree[1][1], tree[2][1]):
         return f"write {written_condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
@@ -88,7 +88,7 @@ def _advise(tree: Any, rule: TeamRule) -> str:
 
 
 def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
-    """Return whether a value is one that the checks accept of the setting that a condition names."""
+    """Return whether the checks accept a value for an operand of a condition."""
     full, tail = written_condition.find_key(path)
     if tail or catalog.find_record(*keys.split_section_and_name(full)) is None:
         return False

@@ -1,4 +1,4 @@
-"""What is wrong with a variable of the environment."""
+"""Faults of environment variables."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_na
 
 @cache
 def _reserved_variable_names() -> dict[str, str]:
-    """Return what stands behind ``NPUPROF_`` in an export, with the option it carries."""
+    """Return the option names after ``NPUPROF_`` in an export, each with its option."""
     return dict.fromkeys(catalog.SAID_VARIABLES, "") | {name.upper(): name for name in catalog.record_names()}
 
 
 def is_filled_in(name: str) -> bool:
-    """Return whether npuprof fills in a variable when it exports a preset."""
+    """Return whether npuprof sets a variable itself when it exports a preset."""
     return name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names()
 
 
 def find_variable_faults(name: str, value: Any) -> list[Fault]:
-    """Return what is wrong with a variable and its value."""
+    """Return the faults of a variable and its value."""
     if not (name.isascii() and name.isidentifier()):
         what = f"{name!r} cannot be the name of an environment variable"
         return [Fault("NP207", what, "No shell could set it.", "use letters, digits and '_'")]
@@ -78,7 +78,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
 
 
 def _find_unknown_faults(name: str, text: str) -> list[Fault]:
-    """Return what is wrong with a variable that the catalogue lacks: it is an option, or is close to a known one."""
+    """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
     section = next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")
     if section and catalog.find_option(name) is None:
         what, why = f"{name} is an option of {section}, not an environment variable", "Nothing reads a variable of that name."
@@ -92,7 +92,7 @@ def _find_unknown_faults(name: str, text: str) -> list[Fault]:
 
 
 def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
-    """Return the text that means yes or no to a variable."""
+    """Return the text that means true or false to a variable."""
     if variable is None or variable.kind == "flag":
         return str(int(value))
     if (reading := find_reading(variable)).others:
@@ -101,7 +101,7 @@ def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
 
 
 def _find_switch_faults(name: str, text: str, variable: catalog.Variable, reading: Reading) -> list[Fault]:
-    """Return that a switch does not take a text, or takes it for the opposite; a warning where nobody knows what was meant."""
+    """Return the fault of a text that a switch rejects or takes for its opposite; a warning if the intent is unclear."""
     truth, state = read_truth(text) if text else False, reading.read_switch(text)
     meant = "" if truth is None else "on" if truth else "off"
     if state == meant or text in variable.choices:
@@ -116,7 +116,7 @@ def _find_switch_faults(name: str, text: str, variable: catalog.Variable, readin
 
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
-    """Return what is wrong with the text of a variable that the catalogue knows."""
+    """Return the faults of a known variable's text."""
     if not is_documented(variable, text):
         fault = _build_text_fault(name, text, variable)
         return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]
@@ -140,7 +140,7 @@ def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault
 
 
 def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
-    """Return what nothing expands in the paths of a variable that others read; the linker knows three words of its own."""
+    """Return the unexpanded parts of paths that other programs read; the dynamic linker knows three tokens."""
     from npuprof.checks.arguments import find_path_faults
 
     return [
@@ -152,7 +152,7 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 
 
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
-    """Return what is wrong with a text that holds more than one value."""
+    """Return the faults of a text with several values."""
     from npuprof.catalog.doubts import find_doubts
 
     structure = load_form(form)
@@ -166,7 +166,7 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
 
 
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
-    """Return the hint that says what a variable takes."""
+    """Return the hint that describes a variable's values."""
     if variable is not None and variable.choices:
         return f"write one of {format_choices(variable.choices)}"
     if variable is None or variable.kind not in ("int", "float"):
@@ -177,13 +177,13 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
 
 
 def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
-    """Return that a name looks like that of a known variable: an error where the catalogue has every name with its prefix."""
+    """Return the fault of a name similar to a known variable: an error if the catalogue is complete for its prefix."""
     severity, what = "error" if has_complete_prefix(name) else "warning", f"no known environment variable {name!r}"
     return Fault("NP206", what, "The catalogue does not contain it.", hint, severity=severity, fix=fix, meant=meant)
 
 
 def find_option_faults(name: str, advice: str) -> list[Fault]:
-    """Return that nothing reads a variable because its name is that of an option; the ``advice`` says where a session option goes."""
+    """Return the fault of an option name that no program reads as a variable; ``advice`` is where a session option belongs."""
     of, call = list_option_calls().get(name, ("", ""))
     if call:
         what = f"{name} is an option of {of}, not an environment variable"
@@ -195,21 +195,21 @@ def find_option_faults(name: str, advice: str) -> list[Fault]:
 
 
 def is_misspelt(name: str) -> bool:
-    """Return whether a name that the catalogue lacks is close to one that it has, or is that of an option."""
+    """Return whether an unknown name resembles a known variable, or is that of an option."""
     return bool(_suggest_variable(name)[0] or find_option_faults(name, ""))
 
 
 @cache
 def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
-    """Return the hint which variable was meant, the change it is where that is certain, and a name that only looks alike.
+    """Return the hint for a misspelt variable, its fix if that is safe, and a name that only looks similar.
 
-    All are empty where no name is near.
+    All are empty if no name is similar.
     """
-    if "NCCL" in name:  # of a library whose names are much alike
+    if "NCCL" in name:  # names of this library resemble each other
         return "", None, ""
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
-    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is not a misspelt POD_NAME
     meant = similar[0] if similar else find_rewritten_name(name)
     return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
 
@@ -234,7 +234,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
-    """Return the faults of key-value pairs: errors where the reader rejects them or no text holds them, else warnings."""
+    """Return the faults of key-value pairs: errors if the reader rejects them or no text can express them, else warnings."""
     from npuprof.catalog.pairs import find_pair_faults
 
     nested = {key for key, item in value.items() if isinstance(item, (dict, list))} if isinstance(value, dict) else set[str]()
@@ -263,7 +263,7 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
 
 
 def _find_misplaced_facts(variable: catalog.Variable, fact: str, is_number: bool) -> list[Fault]:
-    """Return that what a launcher says is nothing that a variable takes."""
+    """Return the fault of a launcher fact that a variable does not accept."""
     what = f"env.{variable.name} takes no {fact} of a launcher"
     meant = variable.launcher
     if meant and fact != meant:

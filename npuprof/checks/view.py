@@ -1,4 +1,4 @@
-"""One config as the checks see it: its settings, the releases and products in question, and where things stand."""
+"""The checks' view of a config: its settings, the selected releases and products, and the places of its values."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
-    #: Frameworks, each with releases of it.
+    #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
-    #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
+    #: A finding with its conditions; empty if it applies everywhere.
     Told = tuple[Finding, tuple[str, ...]]
 
 
 class _PageSeverity:
-    """The severity of a fault that was given none: that of the page of its code."""
+    """The default severity of a fault: that of its code's page."""
 
     def __get__(self, fault: Any, owner: type) -> str:
         return catalog.find_severity(fault.code)
 
 
 class Fault(Record):
-    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting, ``fix`` as in a finding.
+    """A fault of a value, without its place: ``tail`` is the path below the setting, ``fix`` as in a finding.
 
-    ``meant`` is the variable that an unknown one looks like.
+    ``meant`` is the variable that an unknown one resembles.
     """
 
     code: str
@@ -52,15 +52,15 @@ class Fault(Record):
 
 
 if TYPE_CHECKING:
-    #: What is wrong with a preset's settings, each taken alone: those it has alone, those where it is meant to count, those of standing
-    #: in a preset at all, and those for targets that nobody asked for; with their keys.
+    #: The faults of a preset's settings taken alone: of values, of scope, of values in a shared preset, and of targets that were not
+    #: requested; each with its key.
     Judged = tuple[list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[tuple[str, Fault], str]]]
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs.
+    """The subject of a check: scenario, CANN releases, product families and surface; shared by many configs.
 
-    ``versions`` are the releases of frameworks that decide what is checked.
+    ``versions`` are the framework releases to check for.
     """
 
     scenario: str | None
@@ -85,7 +85,7 @@ def _build_scope(
 
 
 def build_asked_scope(context: Context) -> Scope:
-    """Return what a value is judged for where nothing is known but what was asked for."""
+    """Return the scope of a value when only the requested context is known."""
     versions = tuple((name, (release,)) for name, release in context.versions)
     return _build_scope(None, context.cann, context.product, None, (), context.target, versions)
 
@@ -96,19 +96,19 @@ def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: t
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the families of some products; of one that nobody knows nothing can be said (NP403 tells it)."""
+    """Return the families of some products; unknown products have none (NP403 reports them)."""
     return tuple(dict.fromkeys(products.find_product_family(known) for name in names if (known := products.find_product(name))))
 
 
 @cache
 def list_chip_settings() -> tuple[str, ...]:
-    """Return the settings that say which chip a conversion is for: flags of ATC, and the options that they are."""
+    """Return the settings that select the chip of a conversion: ATC flags and equivalent options."""
     flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.kind == "chip"]
     return tuple(key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key)
 
 
 def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the setting that says which chip a conversion is for, and the family of that chip; None where none is known."""
+    """Return the setting that selects the chip of a conversion, and the chip's family; None if it is unknown."""
     for key in list_chip_settings():
         value = settings.get(key)
         if isinstance(value, str) and (family := products.find_chip_family(value)):
@@ -118,23 +118,22 @@ def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
 
 @cache
 def narrow_scope(scope: Scope, family: str) -> Scope:
-    """Return a scope for the family of the chip that is converted for; other products are none of it."""
+    """Return a scope reduced to the family of the conversion's chip."""
     if products.load_products()[family].get("untabled"):
         return scope
     return scope._replace(families=(family,)) if not scope.families or family in scope.families else scope
 
 
 class View:
-    """A config with the questions checks ask of it.
+    """A config with the queries that checks need.
 
-    ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
-    product families; or all three are those of a ``region``. ``memory`` keeps what has been found for this scope; a
-    store's configs share it.
+    ``releases`` are the requested ones, else those of the profile's range, else none; likewise ``families``, the product
+    families; or both are those of a ``region``. ``memory`` caches results for this scope; all configs of a store share it.
     """
 
-    speaks_of_doubts = True  #: whether what is required and cannot be told to hold is a finding
+    speaks_of_doubts = True  #: whether an unmet requirement that cannot be decided is a finding
     region: Region | None = None
-    named: tuple[str, ...] = ()  #: the families that a preset or somebody names beside the chip it converts for
+    named: tuple[str, ...] = ()  #: families named by a preset or a user besides the conversion's chip
     _has_looked = False
     acceptance: Acceptance | None = None
 
@@ -159,15 +158,15 @@ class View:
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
-        self.accepted: list[tuple[Finding, Ignore]] = []  #: what would be told, had nobody accepted it
-        self.faults: Judged | None = None  #: what is wrong with each setting taken alone, once somebody asked
+        self.accepted: list[tuple[Finding, Ignore]] = []  #: findings that are accepted
+        self.faults: Judged | None = None  #: faults of each setting taken alone, computed on first use
         self.memory = config.resolver.judged.setdefault(self.scope, {})
 
     def find_acceptance(self) -> Acceptance | None:
-        """Return what is accepted in the preset, None where nothing is."""
+        """Return the accepted findings of the preset, None if there are none."""
         if not self._has_looked:
             self._has_looked = True
-            homes = lineages.list_homes(self.config.lineage)  # one store says of all its presets whether it has a policy
+            homes = lineages.list_homes(self.config.lineage)  # a store has one policy for all its presets
             if lineages.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
                 from npuprof.checks.accepted import Acceptance
 
@@ -175,19 +174,19 @@ class View:
         return self.acceptance
 
     def view_region(self, region: Region) -> View:
-        """Return the same preset in some of its contexts."""
+        """Return the view of the same preset in a region."""
         view = View(region.config, region)
         view.acceptance, view.accepted, view._has_looked = self.find_acceptance(), self.accepted, True
         return view
 
     def view_surface(self, surface: str) -> View:
-        """Return the same preset as a surface reads it that nobody asked for; what somebody has accepted is none of it."""
+        """Return the view of the same preset on a surface that was not requested, without accepted findings."""
         view = View(self.config, self.region, surface)
         view._has_looked = True
         return view
 
     def sift_findings(self, placed: list[Told]) -> list[Told]:
-        """Return findings, with words for where, without those that somebody has accepted, which are kept in ``accepted``."""
+        """Return findings with their conditions, moving accepted ones to ``accepted``."""
         acceptance = self.find_acceptance() if placed else None
         if acceptance is None:
             return placed
@@ -212,7 +211,7 @@ class View:
 
     @property
     def is_converted(self) -> bool:
-        """Whether the preset is for the ATC compiler, and no session reads the settings."""
+        """Whether the preset is for the ATC compiler and not for a session."""
         return self.scenario == "offline-inference"
 
     def is_decided(self, key: str) -> bool:
@@ -220,17 +219,17 @@ class View:
         return True
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
-        """Return whether a flag of ATC that nothing here sets may be given elsewhere: those of one conversion are no matter of a preset."""
+        """Return whether an ATC flag missing here may be set elsewhere: flags of one conversion do not belong in a preset."""
         return of_conversion
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        """Return whether what a condition of a team names is set, and its value, whatever its default; None is "cannot be known"."""
-        from npuprof.catalog import written_condition  # few stores have rules of their own
+        """Return whether an operand of a team rule is set, and its value, ignoring defaults; None means unknown."""
+        from npuprof.catalog import written_condition  # few stores have team rules
 
         return written_condition.look_up(self.scenario, self.settings, path)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
-        """Return whether what a condition names is set, and its value; None is "cannot be known"."""
+        """Return whether an operand of a condition is set, and its value; None means unknown."""
         head = path[0]
         if head == "product":
             return (True, family) if family else (None, None)
@@ -254,18 +253,18 @@ class View:
 
 @cache
 def _is_no_flag(key: str) -> bool:
-    """Return whether a setting is an option that ATC has no flag for: to it the option is not set."""
+    """Return whether a setting is an option without an ATC flag: ATC does not see it."""
     option = catalog.find_option(key) if "." not in key else None
     return option is not None and "atc" not in option.spelling
 
 
 def _is_overridden(config: Config, key: str) -> bool:
-    """Return whether some override touches a setting, and it may be another one elsewhere."""
+    """Return whether an override touches a setting, so that it may differ in other contexts."""
     return any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps)
 
 
 def _may_have_policy(member: Profile) -> bool:
-    """Return whether the store of a profile says anything of findings; what cannot be understood is told where it is judged."""
+    """Return whether the store of a profile has a policy; invalid policies are reported when they are read."""
     try:
         return member.home is not None and member.home.find_policy(member.name) is not None
     except NpuprofError:
@@ -273,7 +272,7 @@ def _may_have_policy(member: Profile) -> bool:
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:
-    """Return the value of a variable as its reader sees it: a number that is written as text is a number."""
+    """Return a variable's value as its reader sees it: a number in a text is a number."""
     variable = catalog.find_variable(name)
     if variable is None or variable.kind not in ("int", "float") or not isinstance(value, str):
         return value

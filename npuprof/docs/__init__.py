@@ -1,8 +1,7 @@
-"""The documentation: each page is a Markdown file beside this one, or below ``recipes/``, and its name is its topic.
+"""The documentation topics: Markdown files in this folder and in ``recipes/``; the file name is the topic.
 
-A page begins with its title and one sentence that says what it is about. Where it stands among the others is its own word:
-``<!-- order: 30 -->``; one without it comes last. What nobody reads from top to bottom says ``<!-- group: look-up -->``. Comments are for
-those who write the page, and not part of what is shown.
+A page begins with its title and a one-sentence summary. ``<!-- order: 30 -->`` sets its position in the list; pages
+without one come last. ``<!-- group: look-up -->`` marks reference pages. Comments are for authors and are not shown.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from collections.abc import Iterator
 from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
-#: The groups of pages in the order of a reader, and what their pages are called together.
+#: The groups of pages in reading order, with the heading of each.
 GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "Reference"}
 _FOLDERS = ("", "recipes")
 _LAST = 1_000_000
 
 
 class Topic(Record):
-    """One page: the word that asks for it, its path below the folder of pages, its title, what it is about, its text, and its place.
+    """One page: its topic, its path below the docs folder, its title, its summary and its text.
 
-    ``group`` is one of ``GROUP_TITLES``, ``order`` its place there.
+    ``group`` is one of ``GROUP_TITLES``, ``order`` its position in the group.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Topic(Record):
 
 
 def load_topics() -> list[Topic]:
-    """Return all pages in the order in which they are read."""
+    """Return all pages in reading order."""
     groups = list(GROUP_TITLES)
     return sorted(map(_load_topic, _list_paths()), key=lambda topic: (groups.index(topic.group), topic.order, topic.path))
 
@@ -62,13 +61,13 @@ def _load_topic(path: str) -> Topic:
 
 
 def read_picture(path: str) -> bytes:
-    """Return a file that a page shows, by its path below the folder of pages."""
+    """Return the content of an image on a page, by its path below the docs folder."""
     with open(os.path.join(_FOLDER, path), "rb") as file:
         return file.read()
 
 
 def drop_comments(text: str) -> str:
-    """Return the text of a page without its comments, those in code left alone."""
+    """Return the text of a page without HTML comments; comments inside code blocks stay."""
     return "".join(_drop_from_prose(part) if prose else part for part, prose in split_code(text))
 
 
@@ -78,7 +77,7 @@ def _drop_from_prose(text: str) -> str:
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a page, and of each whether it is prose: what stands between fences is not."""
+    """Yield the parts of a page with a flag: True for prose, False for fenced code."""
     lines: list[str] = []
     fence = ""
     for line in text.splitlines(keepends=True):
@@ -99,6 +98,6 @@ def split_code(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def make_anchor(heading: str) -> str:
-    """Return the name by which a link finds a heading, as the hosts of repositories make it."""
+    """Return the anchor of a heading, as GitHub and GitLab generate it."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", plain.strip().lower()))

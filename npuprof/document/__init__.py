@@ -1,4 +1,4 @@
-"""One TOML text with its name and place. Provenance is born here: everything read is a path into a document."""
+"""A parsed TOML text with its name and path. Every value read from it has an origin: a path into the document."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100
-#: A segment of a key, and the pieces of a text: strings of many lines, dotted keys with all their segments, remarks. None is tried twice.
+#: Regular expressions for the tokens of a TOML text: one segment of a key, multi-line strings, dotted keys with all their segments,
+#: comments. They never backtrack.
 _SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _TOKENS = (
     r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|'''
     r"""'''(?:[^']|'(?!''))*+(?:'{3,5})?|"""
     rf"""({_SEGMENT}(?:[ \t]*+\.[ \t]*+{_SEGMENT})*+)|#[^\n]*+|"(?:[^"\\\n]|\\.)*+|'[^'\n]*+"""
 )
-_MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digits
+_MAX_INTEGER_BITS = 14_000  # bits: Python cannot print integers with more than 4300 digits
 
 
 class Document:
-    """A parsed TOML text. ``source`` is what users see as its path, ``revision`` the commit it was read at."""
+    """A parsed TOML text. ``source`` is the path shown to users, ``revision`` the commit it was read at."""
 
     __slots__ = ("_first", "_positions", "data", "name", "revision", "source", "text")
 
@@ -35,7 +36,7 @@ class Document:
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
-        self._first: tuple[Path, tuple[int, int]] | None = None  #: the path that was asked for first, and where it stands
+        self._first: tuple[Path, tuple[int, int]] | None = None  #: the first requested path, with its position
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
@@ -45,18 +46,18 @@ class Document:
             return True
         if not isinstance(other, Document) or (self.text, self.source) != (other.text, other.source):
             return False
-        # (without a text, that of a command line, only the data say what it holds)
+        # (the command line has no text: compare its data)
         return (self.name, self.revision) == (other.name, other.revision) and (bool(self.text) or self.data == other.data)
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, self.revision, self.text))
 
     def locate_path(self, path: Path) -> tuple[int, int]:
-        """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
+        """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
         if not self.text:
             return 0, 0
         if self._positions is None and (self._first is None or self._first[0] == path):
-            if self._first is None:  # of most documents nobody asks for more than one place, and a store may have thousands
+            if self._first is None:  # most documents are asked for a single position, and a store can have thousands of documents
                 from npuprof.document.positions import Positions
 
                 self._first = path, Positions(self.text, path).find_position(path)
@@ -75,11 +76,11 @@ class Document:
 
 
 def parse_document(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
-    """Return the document in ``raw``.
+    """Return the document parsed from ``raw``.
 
-    Raises NpuprofError with the place of the fault when the bytes are not UTF-8 or the text is not TOML.
+    Raises NpuprofError, with the place of the fault, if the bytes are not UTF-8 or the text is not TOML.
     """
-    import tomllib  # which commands that read no TOML do without, as help, option and many completions
+    import tomllib  # not needed by commands that read no TOML, such as help, option and most completions
 
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
@@ -102,10 +103,10 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
 
 def parse_toml_text(text: str) -> dict[str, Any]:
-    """Return what a TOML text says.
+    """Return the data of a TOML text.
 
-    Raises tomllib.TOMLDecodeError, ValueError for a whole number with thousands of digits, which Python cannot write down, or
-    RecursionError for what is nested too deeply.
+    Raises tomllib.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python cannot print; and
+    RecursionError for data that is nested too deeply.
     """
     import tomllib
 
@@ -118,7 +119,7 @@ def parse_toml_text(text: str) -> dict[str, Any]:
 
 
 def _find_long_key(text: str) -> int:
-    """Return where a dotted key of too many segments begins, -1 where none does: reading one takes the square of them."""
+    """Return the offset of a dotted key with too many segments, or -1: parsing such a key takes quadratic time."""
     if text.count(".") <= _MAX_DEPTH or not any(line.count(".") > _MAX_DEPTH for line in text.split("\n")):
         return -1
     found = (match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH)
@@ -126,7 +127,7 @@ def _find_long_key(text: str) -> int:
 
 
 def _find_deep_bracket(text: str) -> int:
-    """Return where the outermost of brackets begins that are nested deeper than anyone has use for; 0 where none does."""
+    """Return the offset of the outermost bracket that is nested too deeply, or 0."""
     depth = start = 0
     for match in re.finditer(rf"{_TOKENS}|[\[\]{{}}]", text):
         if match[0] in ("[", "{"):
@@ -144,12 +145,12 @@ def _locate_offset(text: str, offset: int) -> tuple[int, int]:
 
 
 def is_nested_too_deeply(data: dict[str, Any]) -> bool:
-    """Return whether a table holds something that is nested deeper than anyone has use for."""
+    """Return whether a table is nested too deeply."""
     return bool(_find_too_deep_path(data))
 
 
 def _find_too_deep_path(data: dict[str, Any]) -> Path:
-    """Return the path of something that is nested deeper than anyone has use for, or an empty one."""
+    """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
         level = [
@@ -162,7 +163,7 @@ def _find_too_deep_path(data: dict[str, Any]) -> Path:
 
 
 def _iterate_integer_bits(value: Any) -> Iterator[int]:
-    """Yield the bits of every whole number in a value."""
+    """Yield the bit length of every integer in a value."""
     if isinstance(value, int):
         yield value.bit_length()
     elif isinstance(value, (dict, list)):
@@ -171,7 +172,7 @@ def _iterate_integer_bits(value: Any) -> Iterator[int]:
 
 
 def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
-    """Return what was given on the command line as a document that has no text."""
+    """Return the arguments of the command line as a document without text."""
     return Document(name, name, "", data)
 
 

@@ -7,21 +7,21 @@ from functools import cache
 
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 
-#: How many parts a key may have that somebody writes on a command line.
+#: The maximum number of segments of a key on the command line.
 DEEPEST_KEY = 32
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
-#: Characters that show nothing although Unicode counts them among letters and marks: fillers, joiners, selectors.
+#: Characters that are invisible although Unicode classifies them as letters or marks: fillers, joiners, selectors.
 _SHOW_NOTHING = frozenset(
     map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x2800, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)))
 )
 
 
 def is_visible(text: str) -> bool:
-    """Return whether every character of a text shows where it stands: no control, no bidirectional mark, no filler."""
+    """Return whether every character of a text is visible in place: no controls, bidirectional marks or fillers."""
     return text.isprintable() and (text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000"))
 
 
@@ -37,7 +37,7 @@ def _escape_code_point(code: int) -> str:
 
 
 def format_key_segment(name: str) -> str:
-    """Return one key segment as TOML writes it: bare where that is allowed, quoted otherwise."""
+    """Return a key segment as TOML writes it: bare if possible, else quoted."""
     return name if name and _BARE.issuperset(name) else quote_basic_string(name)
 
 
@@ -49,7 +49,7 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
 
     segments: list[str] = []
     position = 0
-    pattern = re.compile(_SEGMENT)  # compiled when the first key is quoted: that is rare, and takes a while
+    pattern = re.compile(_SEGMENT)  # compiled on first use: quoted keys are rare and compiling is slow
     while match := pattern.match(text, position):
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
@@ -68,18 +68,18 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
 
 
 def is_too_deep(text: str) -> bool:
-    """Return whether a dotted key has more parts than any value has levels."""
+    """Return whether a dotted key has more segments than any value has levels."""
     return text.count(".") >= DEEPEST_KEY and len(split_dotted_key(text) or ()) > DEEPEST_KEY
 
 
 @cache
 def format_full_key(section: str, name: str) -> str:
-    """Return the key of a setting: options stand bare, everything else behind its section."""
+    """Return the full key of a setting: the bare name for options, ``SECTION.NAME`` for all others."""
     return format_key_segment(name) if section == "options" else f"{section}.{format_key_segment(name)}"
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return ``(full key, tail below it)`` for what a user wrote, or None if it is not a key.
+    """Return ``(full key, tail below it)`` for a key as the user typed it, or None if it is not a key.
 
     ``precision_mode`` and ``options.precision_mode`` are the same setting.
     """
@@ -92,7 +92,7 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
-    """Return what ``format_key_path`` would write back: a full key with the path below it, list elements as ``[2]``."""
+    """Parse the output of ``format_key_path``: a full key with the path below it, list elements as ``[2]``."""
     elements = re.search(r"(?<!\])(?:\[\d{1,18}\])++$", text, re.ASCII)
     parsed = parse_key(text[: elements.start()] if elements else text)
     if parsed is None or elements is None:
@@ -104,18 +104,18 @@ def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
 def split_section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
     segments = split_dotted_key(key) or (key,)
-    if len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS:  # a setting of one has its path as its name
+    if len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS:  # the name of a framework setting is its whole path
         return segments[0], ".".join(segments[1:])
     return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
 
 
 def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
-    """Return a key and what stands below it, as users read it: ``black-list.to-add[0]``."""
+    """Return a key with the path below it, as users read it: ``black-list.to-add[0]``."""
     return key + "".join(f"[{part}]" if isinstance(part, int) else f".{format_key_segment(part)}" for part in tail)
 
 
 def is_no_number(value: object) -> bool:
-    """Return whether a value is one of the floats that TOML has and JSON has not: infinity, and what is no number."""
+    """Return whether a value is a float that TOML has and JSON lacks: infinity or NaN."""
     return isinstance(value, float) and (value != value or abs(value) == float("inf"))
 
 
@@ -139,6 +139,6 @@ def format_toml_value(value: object) -> str:
 
 
 def format_short_value(value: object) -> str:
-    """Return a value as TOML for a message: long texts are cut."""
+    """Return a value as TOML for a message; long values are cut."""
     text = format_toml_value(value)
     return text if len(text) <= 72 else f"{text[:68]}..." + (text[-1] if text[-1] in '"]}' else "")

@@ -1,4 +1,4 @@
-"""What a team says of the findings in its presets: rules of its own, and what it accepts."""
+"""Team policy for findings: the rules and accepted findings of ``npuprof.toml``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from npuprof.model import Origin, Record
 
-#: What a condition of a team reads: as text, and as nested tuples.
+#: The condition of a team rule: its text and its parsed form, nested tuples.
 Condition = tuple[str, Any]
 
 
 class TeamRule(Record):
-    """A rule of a team: broken where ``when`` (if any) holds and ``require`` does not certainly hold.
+    """A team rule. A preset breaks it if ``when`` (default: always) is true and ``require`` is false or unknown.
 
-    ``presets`` are globs of the names it binds, all where there are none.
+    ``presets`` are globs of the preset names that the rule covers; none means all.
     """
 
     code: str
@@ -26,17 +26,17 @@ class TeamRule(Record):
 
     @property
     def title(self) -> str:
-        """What the rule says, in a line: in the words of the team, else what it requires."""
+        """The rule in one line: its message, else its condition."""
         return self.message.rstrip(".。") or f"{self.require[0]} is required"
 
     def describe(self) -> str:
-        """Return what the rule requires, and where it stands."""
+        """Return the condition of the rule, with the file and line that define it."""
         place = f" in {self.origin.file}" if self.origin else ""
         return f"{self.code}{place} requires {self.require[0]}{f' where {self.when[0]}' if self.when else ''}"
 
 
 class Ignore(Record):
-    """A finding that is accepted, and why; in npuprof.toml ``presets`` are globs of the names it holds for."""
+    """An accepted finding with its reason. In npuprof.toml, ``presets`` are globs of the names it applies to."""
 
     code: str
     reason: str
@@ -45,20 +45,20 @@ class Ignore(Record):
 
 
 class Policy(Record):
-    """What holds for the findings of presets: those of a store, or those of one preset of it."""
+    """The rules and accepted findings of a store, or of one of its presets."""
 
     rules: tuple[TeamRule, ...] = ()
     ignores: tuple[Ignore, ...] = ()
 
     def select(self, name: str) -> Policy:
-        """Return what holds for the preset of a name."""
+        """Return the policy of the preset with a name."""
         return Policy(
             tuple(rule for rule in self.rules if is_name_meant(rule.presets, name)),
             tuple(one for one in self.ignores if is_name_meant(one.presets, name)),
         )
 
     def join(self, other: Policy) -> Policy:
-        """Return both, what stands in both once."""
+        """Return the union of two policies, without duplicates."""
         return Policy(
             (*self.rules, *(rule for rule in other.rules if rule not in self.rules)),
             (*self.ignores, *(one for one in other.ignores if one not in self.ignores)),
@@ -66,12 +66,15 @@ class Policy(Record):
 
 
 def is_name_meant(globs: tuple[str, ...], name: str) -> bool:
-    """Return whether globs mean a preset; none means all. ``*`` stands for any text in a segment, ``**`` for any number of segments."""
+    """Return whether globs match a preset name; no globs match every name.
+
+    ``*`` matches within a segment, ``**`` any number of segments.
+    """
     return not globs or any(_matches(pattern.split("/"), name.split("/")) for pattern in globs)
 
 
 def _matches(pattern: list[str], parts: list[str]) -> bool:
-    from fnmatch import fnmatchcase  # few rules have globs
+    from fnmatch import fnmatchcase  # few rules use globs
 
     places = _skip(pattern, {0})
     for part in parts:
@@ -82,7 +85,7 @@ def _matches(pattern: list[str], parts: list[str]) -> bool:
 
 
 def _skip(pattern: list[str], places: set[int]) -> set[int]:
-    """Return places in a pattern with those behind each ``**`` that means no segment at all."""
+    """Return positions in a pattern, plus those after each ``**`` that matches no segments."""
     found = set(places)
     for place in places:
         while pattern[place : place + 1] == ["**"]:

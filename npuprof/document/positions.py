@@ -1,4 +1,4 @@
-"""Where every key and list element of a valid TOML text stands."""
+"""Line and column of every key and list element of a valid TOML text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _STRING = lazy_pattern(
 )
 _KEY = lazy_pattern(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _SCALAR = lazy_pattern(r"[^,\]}#\r\n]+")
-#: A statement as it mostly is, up to the next one: ``[table]``, or a bare key and on its line a value that is no table and no list.
+#: The common statement up to the next one: ``[table]``, or a bare key with a one-line value that is neither a table nor a list.
 _PLAIN = lazy_pattern(
     rf"""(?:\[([A-Za-z0-9_-]+)\]|([A-Za-z0-9_-]+)[ \t]*=[ \t]*("[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{{"'][^#\r\n]*)){_BLANK.pattern}"""
 )
 
 
 class StatementSpan(Record):
-    """Where a statement stands: its key's last segment (of a header: its brackets), its value, and where it ends."""
+    """The span of a statement: the last segment of its key (of a header: its brackets), its value, and its end."""
 
     path: Path
     header: bool
@@ -37,20 +37,20 @@ class StatementSpan(Record):
 class Positions:
     """Offsets of the keys and elements of one document, as lines and columns.
 
-    The text must have been read by a TOML parser before: this scanner only finds its way in text that is
-    known to be valid. (The parsers keep no columns, and none for what stands in inline tables.) Where only one path is ``sought``,
-    nothing is read behind the statement that writes it, and nothing else can be asked for.
+    The text must have been accepted by a TOML parser: this scanner does not validate. (TOML parsers keep no columns, and no
+    positions inside inline tables.) If only one path is ``sought``, scanning stops at its statement and no other path can
+    be looked up.
     """
 
     def __init__(self, text: str, sought: Path | None = None) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
         self._spans: list[tuple[Path, bool, int, int, int]] = []
-        self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))  # a line ends at "\n" and at nothing else
+        self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))  # only "\n" ends a line
         self._scan_text(sought)
 
     def find_position(self, path: Path) -> tuple[int, int]:
-        """Return line and column, from 1, of a path or of the nearest thing around it that is written."""
+        """Return line and column, from 1, of a path, or of its nearest ancestor in the text."""
         while path and path not in self._at:
             path = path[:-1]
         offset = self._at.get(path, 0)
@@ -59,7 +59,7 @@ class Positions:
 
     @property
     def statements(self) -> list[StatementSpan]:
-        """The statements, in the order of the text."""
+        """The statements, in file order."""
         return [StatementSpan(*span) for span in self._spans]
 
     def __contains__(self, path: Path) -> bool:
@@ -68,7 +68,7 @@ class Positions:
     def _scan_text(self, sought: Path | None) -> None:
         text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
         position = _find_match_end(_BLANK, text, 0)
-        while position < len(text) and sought not in self._at:  # what stands twice, as a table that goes on, is found where it begins
+        while position < len(text) and sought not in self._at:  # a table that is continued later has the position of its first header
             if plain := _PLAIN.match(text, position):
                 header, position = self._note_plain_statement(plain, header), plain.end()
                 continue
@@ -78,9 +78,9 @@ class Positions:
                 header = ()
                 for name, offset in zip(names[:-1], names.offsets, strict=False):
                     header = (*header, name)
-                    self._at.setdefault(header, offset)  # a table that only its subtables' headers name
+                    self._at.setdefault(header, offset)  # a table defined only by the headers of its subtables
                     if header in tables:
-                        header = (*header, tables[header])  # it goes on inside an array of tables: [[a]] [a.b]
+                        header = (*header, tables[header])  # continues inside an array of tables: [[a]] [a.b]
                 header = (*header, names[-1])
                 if many:
                     self._at.setdefault(header, names.offset)
@@ -95,7 +95,7 @@ class Positions:
             position = _find_match_end(_BLANK, text, position)
 
     def _note_plain_statement(self, plain: re.Match[str], header: Path) -> Path:
-        """Note the place of a statement; return the table that the next one stands in."""
+        """Record the position of a statement; return the table that contains the next one."""
         start, (table, name) = plain.start(), plain.group(1, 2)
         if table:
             self._at.setdefault((table,), start + 1)
@@ -106,7 +106,7 @@ class Positions:
         return header
 
     def _scan_key(self, position: int) -> tuple[int, _KeySegments]:
-        """Read a dotted key and the blanks behind it."""
+        """Read a dotted key and the blanks after it."""
         names: list[str] = []
         offsets: list[int] = []
         while True:
@@ -121,7 +121,7 @@ class Positions:
             position += 1
 
     def _scan_pair(self, position: int, base: Path) -> tuple[Path, bool, int, int, int]:
-        """Read ``key = value`` below ``base`` and note its places; return its span."""
+        """Read ``key = value`` below ``base``, record its positions, and return its span."""
         position, names = self._scan_key(position)
         for name, offset in zip(names, names.offsets, strict=True):
             base = (*base, name)
@@ -130,7 +130,7 @@ class Positions:
         return base, False, names.offset, value, self._scan_value(value, base)
 
     def _scan_value(self, position: int, path: Path) -> int:
-        """Read the value of ``path``, note the places of what is in it, and return where it ends."""
+        """Read the value at ``path``, record the positions of its elements, and return its end."""
         text = self._text
         if text[position] == "[":
             index, position = 0, _find_match_end(_BLANK, text, position + 1)

@@ -1,6 +1,6 @@
-"""A document read as a profile: what it is for, whom it extends, and the steps it takes, in order.
+"""A document parsed as a profile: its metadata, its parents, and its steps in order.
 
-Nothing here knows whether a key names a real option; that is for the catalogue and the checks.
+Keys are not compared with the catalogue here; the checks do that.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Ignore, Policy
 
     class ProfileSource(Protocol):
-        """What finds profiles by name: a folder, a git revision, profiles put together in memory."""
+        """A lookup of profiles by name: a folder, a git revision, or profiles built in memory."""
 
         def profile(self, name: str, asked: Origin | None = None) -> Profile:
-            """Return one profile; ``asked`` is the reference that named it. Raises NpuprofError."""
+            """Return a profile; ``asked`` is the reference that names it. Raises NpuprofError."""
 
         def find_policy(self, name: str) -> Policy | None:
-            """Return what holds for the findings of one of its profiles, None where nothing is said. Raises NpuprofError."""
+            """Return the team policy for a profile of this source, None if it has none. Raises NpuprofError."""
 
 
-#: What people look for in ``[profile]``, and where it is said.
+#: Keys that users expect in ``[profile]``, with their actual place.
 _SAID_ELSEWHERE = {
     "name": "a preset is called as its file is: npuprof rename OLD NEW gives it another name",
     "version": "a version is a tag that npuprof release makes",
@@ -34,10 +34,10 @@ _SAID_ELSEWHERE = {
 
 
 class ProfileKey(Record):
-    """One key of ``[profile]``: what it takes, as in messages, an example, and what it is for.
+    """One key of ``[profile]``: its type as messages name it, an example, and its purpose.
 
-    ``inherited`` keys belong to the result: the nearest profile that has one decides. In the list of an ``unordered`` key
-    the order means nothing, in that of one that ``names_settings`` stand keys.
+    ``inherited`` keys are inherited by dependents: the nearest profile that sets one decides. The order of an ``unordered``
+    list has no meaning. A list that ``names_settings`` contains keys.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class ProfileKey(Record):
 
 TEXT, NAMES, SWITCH, ACCEPTED = "text", "a list of names", "true or false", "a list of tables with code and reason"
 RELEASES = "a table of releases by framework"
-#: The keys of ``[profile]`` in the order in which they are written.
+#: The keys of ``[profile]`` in the order in which npuprof writes them.
 PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
     "extends": ProfileKey(NAMES, '["base/training"]', "The presets it builds on; later wins."),
@@ -73,9 +73,9 @@ PROFILE_KEYS = {
         ACCEPTED, "[{ code = 'NP378', reason = 'one device only' }]", "Findings of its values that are accepted, each with its reason."
     ),
 }
-#: Those that belong to the result.
+#: The keys that dependents inherit.
 INHERITED_KEYS = tuple(name for name, key in PROFILE_KEYS.items() if key.inherited)
-#: What ``match`` of an override may ask for beside the releases of frameworks.
+#: The keys of an override's ``match``, besides framework names.
 MATCH_KEYS = ("product", "cann", "scenario", "target")
 #: The tables of a profile file, and the keys of an ``[[override]]``.
 TABLES = ("profile", *SECTIONS, "append", "override")
@@ -83,32 +83,32 @@ OVERRIDE_KEYS = ("match", "unset", *SECTIONS, "append")
 
 
 class Override(Record):
-    """An ``[[override]]`` block: what must match, and the steps it then takes."""
+    """An ``[[override]]`` block: its match and the steps it applies."""
 
     match: dict[str, tuple[str, ...]]
     steps: tuple[Step, ...]
     layer: str
 
 
-#: What stands in ``Profile.yanked`` for the profile itself, where a command was asked for a version that was yanked.
+#: The key in ``Profile.yanked`` for the profile itself, if the requested version was yanked.
 ASKED = ""
 
 
 class Yank(Record):
-    """Why nobody should use a version any more, and what to do about a reference to it."""
+    """Why a version was yanked, and what to use instead."""
 
     why: str
     hint: str
 
 
 class Profile:
-    """What one document says, before anyone knows whether its keys are real.
+    """The content of one document, before its keys are compared with the catalogue.
 
-    ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
-    ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` are the versions that it
-    extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
-    ``outdated`` are likewise those of which the store keeps another release as files, and which that is. ``named`` are the
-    places of names that have to be those of frameworks, which the catalogue knows.
+    ``key`` identifies the profile in an inheritance graph (its name, and the store and revision it was pinned to).
+    ``problems`` are its structural faults: a profile that has any cannot be resolved. ``yanked`` maps references to the
+    yanked versions they resolve to; it is filled when the parents are looked up. ``outdated`` maps references to parents
+    whose vendored release differs from the referenced one. ``named`` are the places of names that must be frameworks of the
+    catalogue.
     """
 
     __slots__ = (
@@ -121,8 +121,8 @@ class Profile:
         self.name = document.name
         self.key = key or document.name
         self.home = home
-        self.layer: str | None = None  #: what it says, as digests are made of it, once somebody asked
-        self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
+        self.layer: str | None = None  #: the canonical form that digests use, computed on first use
+        self.stacked = False  # composed on the command line: the spec named last wins, even over its dependents
         self.yanked: dict[str, Yank] = {}
         self.outdated: dict[str, str] = {}
         self.problems: list[Finding] = []
@@ -135,7 +135,7 @@ class Profile:
         self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: no store, which belongs to the process that opened it."""
+        """Return the state to pickle: without the store, which belongs to the process that opened it."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -144,27 +144,27 @@ class Profile:
             setattr(self, name, value)
 
     def touches(self, key: str) -> bool:
-        """Return whether any step of the profile, those of its overrides among them, is about a setting."""
+        """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
             self.touched = frozenset(step.key for steps in (self.steps, *(one.steps for one in self.overrides)) for step in steps)
         return key in self.touched
 
     @property
     def extends(self) -> tuple[str, ...]:
-        """The parents as written, later wins."""
+        """The parents as written; later wins."""
         return tuple(self.table.get("extends", ()))
 
     @property
     def locked(self) -> tuple[str, ...]:
-        """The keys that whoever extends this profile may not change, as written."""
+        """The keys that dependents of this profile may not change, as written."""
         return tuple(self.table.get("locked", ()))
 
     def list_ranges(self) -> dict[str, str]:
-        """Return the releases that the profile itself says it is for, of CANN (``cann``) and of frameworks."""
+        """Return the release ranges that the profile itself sets, for CANN (``cann``) and for frameworks."""
         return {**({"cann": self.table["cann"]} if "cann" in self.table else {}), **self.table.get("versions", {})}
 
     def locate_range(self, axis: str) -> Path:
-        """Return where the profile says for which releases of an axis it is."""
+        """Return the path of the release range that the profile sets for an axis."""
         return ("profile", axis) if axis in self.document.data.get("profile", {}) else ("profile", "versions", axis)
 
     @property
@@ -173,14 +173,14 @@ class Profile:
         said = self.table.get("ignore")
         if not said:
             return ()
-        from npuprof.document.policy import Ignore  # few profiles accept any
+        from npuprof.document.policy import Ignore  # few profiles accept findings
 
         places = (("profile", "ignore", index) for index in range(len(said)))
         return tuple(Ignore(one["code"], one["reason"], self.origin(*path)) for one, path in zip(said, places, strict=True))
 
     @property
     def abstract(self) -> bool:
-        """Whether the profile is only there to be extended."""
+        """Whether the profile exists only to be extended."""
         return bool(self.table.get("abstract", False))
 
     def origin(self, *path: Any, layer: str = "values") -> Origin:
@@ -258,7 +258,7 @@ class _Reader:
         return good
 
     def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
-        """Return what ``versions`` says as keys of ``[profile]``: the range of CANN, and those of frameworks; tell what is wrong."""
+        """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks. Faults are added to the problems."""
         ranges: dict[str, str] = {}
         for name, value in table.items():
             path = ("profile", "versions", name)
@@ -274,7 +274,7 @@ class _Reader:
         return {name: ranges[name] for name in ("cann",) if name in ranges} | ({"versions": frameworks} if frameworks else {})
 
     def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
-        """Return whether each table of ``ignore`` has a code and a reason, and nothing else; tell what is wrong."""
+        """Return whether every ``ignore`` table has exactly a code and a reason. Faults are added to the problems."""
         before = len(self.problems)
         for index, one in enumerate(said):
             path = ("profile", "ignore", index)
@@ -288,7 +288,7 @@ class _Reader:
         return len(self.problems) == before
 
     def steps(self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path) -> tuple[Step, ...]:
-        """Return what a layer does, in order: its ``unset``, its values, its ``append``."""
+        """Return the steps of a layer, in order: its ``unset``, its values, its ``append``."""
         found: list[Step] = []
         for index, name in enumerate(unset):
             parsed = keys.parse_key(name)

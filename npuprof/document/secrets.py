@@ -1,4 +1,4 @@
-"""What logs somebody in, taken out of texts before they are shown."""
+"""Removes credentials from texts before they are shown."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from npuprof.system import lazy_pattern
 
-#: The files that hold addresses: of a line of theirs rather too much is hidden than too little.
+#: The files that contain URLs: in their lines, hide too much rather than too little.
 _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
-#: Users of an https address that hosts document, and that let nobody in alone; any other may be a token in their place.
+#: Documented user names in https URLs that grant no access; any other user may be a token.
 KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "gitlab-ci-token"))
-#: A user that is none, but what a host gives out in place of a password.
+#: A user that is a token issued by the host.
 TOKEN = lazy_pattern(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
-#: The same anywhere in a text, whole.
+#: The same pattern anywhere in a text, as a whole word.
 TOKEN_ANYWHERE = lazy_pattern(
     r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
     r"|eyJ[\w-]{8,400}\.eyJ[\w.-]+)|(?<=//hooks\.slack\.com/services/)[\w/]+",
@@ -22,7 +22,7 @@ _SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _USERINFO = lazy_pattern(r"(?<=://)[^/\s'\"]*@")
 _QUERY = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
 _SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
-#: The same in a text that may be no address yet: what is between the beginning and the last @ may be anything but a quote.
+#: The same in a text that may not be a valid URL yet: everything up to the last @ except quotes.
 _ANY_USERINFO = lazy_pattern(r"(?<=://)[^'\"\n]*@")
 _ANY_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
 _PLAIN_USER = lazy_pattern(r"[A-Za-z0-9._-]+@")
@@ -30,15 +30,15 @@ _NAMED_SECRET = lazy_pattern(r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s
 
 
 def hide_credentials(text: str) -> str:
-    """Return an address, or a text of git's with addresses in it, as messages may show it: without what logs anybody in."""
+    """Return a URL, or git output that contains URLs, without credentials."""
     text = _QUERY.sub(r"\1?...", _USERINFO.sub(_hide_user, text))
     return text if _SCHEME.search(text) else _SCP_USERINFO.sub(r"\1:***@", text)
 
 
 def hide_secrets(file: str, text: str) -> str:
-    """Return a line of a file, or what is said of it, as it may be shown; ``file`` is its path.
+    """Return a line of a file, or a message about it, without credentials; ``file`` is its path.
 
-    In the two files that hold addresses, what only looks like one is taken for one: it may stand in a wrong place, or be written wrongly.
+    In the two files that contain URLs, anything that looks like a credential is hidden, even in an invalid place.
     """
     if not file.endswith(_FILES_WITH_ADDRESSES):
         return text
@@ -47,10 +47,10 @@ def hide_secrets(file: str, text: str) -> str:
 
 
 def unquote_url(text: str) -> str:
-    """Return a text with what is written with % as it is meant."""
+    """Return a text with its percent-encoding decoded."""
     if "%" not in text:
         return text
-    from urllib.parse import unquote  # few addresses need it, and it takes long to import
+    from urllib.parse import unquote  # few URLs need it, and the import is slow
 
     return unquote(text)
 
@@ -66,7 +66,7 @@ def _hide_any_user(match: re.Match[str]) -> str:
 
 
 def _may_be_token(match: re.Match[str], user: str) -> bool:
-    """Return whether what stands for the user of an https address may be what logs somebody in: no name that is known, or in the path."""
+    """Return whether the user of an https URL may be a token: it is neither a known user nor part of the path."""
     if match.string[: match.start()][-8:].lower() != "https://" or user in KNOWN_USERS:
         return False
     path = re.match(r"[^/\s'\"]*([^\s'\"?#]*)", match.string[match.end() :])

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no TOML: the parser's complaint in words, at the place where somebody has to look."""
+"""Syntax errors of TOML texts: the parser's error as a clear message, at the place to fix."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _BLOCK_MARKS = ('"""', "'''")
 _SEGMENT = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _HEADER = lazy_pattern(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
 _STATEMENT = lazy_pattern(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
-#: What people write for the two words of TOML.
+#: Words that users write for TOML's booleans.
 _WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _LAST_ASCII = 0x7F
 _CURLY_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
-#: What people write for a value that means none, by other languages; in quotes it would be a text of these letters.
+#: Words that users write for a missing value, from other languages; quoted they would be strings.
 _NOTHINGS = frozenset(("none", "null", "nil", "~", "undefined"))
 
 
 class Fault(NamedTuple):
-    """What is wrong, at which line and column (from 1), and what to try."""
+    """A syntax error: its message, its line and column (from 1), and its hint."""
 
     what: str
     line: int
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 def build_syntax_finding(source: str, text: str, message: str) -> Finding:
-    """Return the finding for what the parser of TOML says of a text."""
+    """Return the finding for an error of the TOML parser."""
     what, _, place = message.rpartition(" (at ")
     if match := re.fullmatch(r"line (\d+), column (\d+)\)", place):
         line, column, ended = int(match[1]), int(match[2]), False
@@ -50,7 +50,7 @@ def build_syntax_finding(source: str, text: str, message: str) -> Finding:
 
 
 def _find_fault(lines: list[str], message: str, line: int, column: int, ended: bool) -> Fault:
-    """Return a complaint of the parser in words, with the place that it is about."""
+    """Return the fault for a parser error, with the place to fix."""
     if re.match(r"(Illegal|Found invalid) character '\\n'|Unterminated string|Expected (\"'\"|'\"')$", message):
         return _find_open_string(lines, line)
     if message.startswith(("Expected \"'''\"", 'Expected \'"""\'')):
@@ -94,7 +94,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
 
 
 def _describe_rest(text: str, line: int, column: int) -> Fault:
-    """Return what is wrong with what stands behind a value on its line."""
+    """Return the fault for text that follows a value on its line."""
     rest = text[column - 1 :].strip()
     number = re.search(r"=[ \t]*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?)[ \t]*$", text[: column - 1])
     if not rest:
@@ -129,10 +129,10 @@ def _place_saying(beginning: str, line: int, column: int) -> tuple[str, int, int
 
 
 def _find_open_string(lines: list[str], line: int) -> Fault:
-    """Return where a string begins that its line does not end."""
+    """Return the start of a string that is not closed on its line."""
     if sum(text.count(mark) for text in lines for mark in _BLOCK_MARKS) % 2:
         return _find_open_block(lines)
-    line -= line > 1 and not lines[line - 1].strip()  # the parser has gone past the end of the line
+    line -= line > 1 and not lines[line - 1].strip()  # the parser stopped after the end of the line
     quote, place, skipped = "", -1, False
     for index, char in enumerate(lines[line - 1]):
         if skipped:
@@ -149,7 +149,7 @@ def _find_open_string(lines: list[str], line: int) -> Fault:
 
 
 def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
-    """Return where the list begins that goes on into a line: at the last statement above it that opens one."""
+    """Return the start of the list that a line continues: the last statement above it that opens one."""
     for number in range(line - 1, 0, -1):
         if (match := _STATEMENT.match(lines[number - 1])) and (place := lines[number - 1].find("[", match.end())) >= 0:
             return number, place + 1
@@ -157,14 +157,14 @@ def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
 
 
 def _find_open_block(lines: list[str]) -> Fault:
-    """Return where the string of several lines begins that nothing ends: at the last three quotes."""
+    """Return the start of the multi-line string that is never closed: the last three quotes."""
     marks = [(number, match) for number, text in enumerate(lines, 1) for match in re.finditer("|".join(_BLOCK_MARKS), text)]
     line, match = marks[-1]
     return Fault("a string of several lines is not closed", line, match.start() + 1, f"end it with {match[0]}")
 
 
 def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
-    """Return the key that a line sets again, with the line that has set it first."""
+    """Return the key that a line repeats, with the line that sets it first."""
     match = _STATEMENT.match(lines[line - 1])
     if match is None:
         return None
@@ -182,7 +182,7 @@ def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
 
 
 def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
-    """Return the table that a line begins again, with the line that has begun it first."""
+    """Return the table that a line repeats, with the line that defines it first."""
     match = _HEADER.match(lines[line - 1])
     if match is None:
         return None
@@ -199,14 +199,14 @@ def _normalize_key(text: str) -> str:
 
 
 def _say_how_to_leave_out(before: str) -> str:
-    """Return what to write instead of a value that means none, by what stands before it in its line."""
+    """Return how to leave a value out, depending on the text before it on its line."""
     if "=" not in before or before.count("[") > before.count("]"):
         return "leave it out of the list"
     return "leave the key out; what a parent sets is taken away by its name in profile.unset"
 
 
 def _describe_bare_value(text: str, line: int, column: int) -> Fault:
-    """Return what stands in the place of a value, and what it should be."""
+    """Return the fault for an invalid bare value, with the value to write."""
     rest = text[column - 1 :]
     if not rest.split("#")[0].strip():
         return Fault("a key without a value", line, column, 'write one behind the =: a number, true, false, or "text" in quotes')

@@ -1,4 +1,4 @@
-"""npuprof where users already are: the flags of a script, pytest, MLflow. Each module stands alone, and loads when it is imported.
+"""Integrations: script flags (absl, argparse), pytest, MLflow. Each module is independent and imported on demand.
 
-A notebook needs none of them: what the library gives shows itself there.
+Notebooks need no integration: library objects have HTML representations.
 """

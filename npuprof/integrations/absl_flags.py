@@ -1,6 +1,6 @@
-"""``--npu_preset`` and its companions for a script with ``absl.flags``, as TensorFlow's own examples have them.
+"""``--npu_preset`` and related flags for scripts that use ``absl.flags``, as TensorFlow's own examples do.
 
-Define them where the script defines its flags, and resolve them once they are parsed, as in ``main``.
+Define the flags where the script defines its own, and resolve them after parsing, as in ``main``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from npuprof.resolve.config import Config
 
 
 def define_flags(preset: str | None = None, store: str | None = None, flag_values: Any = None) -> None:
-    """Define the flags; ``preset`` and ``store`` are what counts where they are left out.
+    """Define the flags; ``preset`` and ``store`` are their defaults.
 
-    ``flag_values`` is an ``absl.flags.FlagValues``, by default the one of the process.
+    ``flag_values`` is an ``absl.flags.FlagValues``, by default the global one.
     """
     values = flags.FLAGS if flag_values is None else flag_values
     defaults = {"npu_preset": preset, "npu_store": store}
@@ -46,11 +46,11 @@ def resolve_flags(
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the preset that the parsed flags ask for, resolved and checked; None where none was asked for, and the script has no default.
+    """Return the preset selected by the parsed flags, resolved and checked; None if none was selected and there is no default.
 
-    A preset that is not there, and what is no ``KEY=VALUE``, absl has refused already as it does any other flag. Raises NpuprofError
-    with every problem, its place and a repair, for errors of the checks unless ``check`` is false; and absl's own error where the
-    flags are not parsed yet.
+    absl itself rejects unknown presets and values that are not ``KEY=VALUE``. Raises NpuprofError with every problem, its
+    place and a hint; unless ``check`` is false, also for errors of the checks. Raises absl's error if the flags are not
+    parsed yet.
     """
     values = flags.FLAGS if flag_values is None else flag_values
     return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, versions, check)

@@ -19,7 +19,7 @@ from npuprof.resolve.config import Config
 
 
 def add_arguments(parser: ArgumentParser, preset: str | None = None, store: str | None = None) -> None:
-    """Add the flags to a parser; ``preset`` and ``store`` are what counts where they are left out."""
+    """Add the flags to a parser; ``preset`` and ``store`` are their defaults."""
     group = parser.add_argument_group("NPU")
     defaults = {"npu_preset": preset, "npu_store": store}
     for flag in FLAGS:
@@ -41,10 +41,10 @@ def resolve_arguments(
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the preset that was asked for on the command line, resolved and checked; None where none was, and the script has no default.
+    """Return the preset selected on the command line, resolved and checked; None if none was selected and there is no default.
 
-    Raises NpuprofError with every problem, its place and a repair; with a ``parser`` the script ends by its ``error`` instead, as for
-    any other argument. ``check=False`` leaves the checks out.
+    Raises NpuprofError with every problem, its place and a hint; with a ``parser``, the script exits through its ``error``
+    instead. ``check=False`` skips the checks.
     """
     try:
         return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product, versions, check)

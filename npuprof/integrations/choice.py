@@ -1,4 +1,4 @@
-"""What the flags of a script say of a preset, whichever library parsed them: ``--npu_preset``, ``--npu_set`` and their companions."""
+"""The preset flags of a script, independent of the flag library: ``--npu_preset``, ``--npu_set`` and the related flags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npuprof.store import one_time, spec
 
 
 class Flag(Record):
-    """One flag: its name, its help, and whether it may be repeated."""
+    """One flag: its name, its help, and whether it can be repeated."""
 
     name: str
     metavar: str
@@ -38,9 +38,9 @@ def resolve_choice(
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the preset that was asked for, with its changes; None where none was.
+    """Return the selected preset with its changes; None if none was selected.
 
-    Raises NpuprofError, with ``check`` also for the errors that the checks find: no key is ignored silently.
+    Raises NpuprofError; with ``check``, also for errors of the checks. Unknown keys are never ignored silently.
     """
     if not preset:
         if set_ or unset:

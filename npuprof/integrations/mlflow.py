@@ -1,4 +1,4 @@
-"""What a run was made with, as tags of MLflow: the preset, its digests, what it was resolved for."""
+"""MLflow tags for a run: its preset, the digests and the context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from npuprof.resolve.config import Config
 
 
 def build_tags(config: Config) -> dict[str, str]:
-    """Return the tags: ``npuprof.digest`` is what ``npuprof whatran`` finds the commit by. Raises TypeError for what is no config."""
+    """Return the tags: ``npuprof whatran`` finds the commit by ``npuprof.digest``. Raises TypeError if the argument is not a config."""
     if not isinstance(config, Config):
         raise TypeError(f"a Config is needed, as resolve and loads return it, not {type(config).__name__}")
     return {
@@ -22,12 +22,13 @@ def build_tags(config: Config) -> dict[str, str]:
 
 
 def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> dict[str, str]:
-    """Tag a run with the config that it was made with; return the tags.
+    """Tag an MLflow run with its config; return the tags.
 
-    Without ``client`` it is MLflow's active run; where there is none MLflow begins one. With one (an ``MlflowClient``, or
-    anything with ``set_tags`` or ``set_tag``) it is the run of ``run_id``, where that is given.
+    Without ``client``, tag MLflow's active run, or start one. With a client (an ``MlflowClient``, or any object with
+    ``set_tags`` or ``set_tag``), tag the run ``run_id``, if given.
 
-    Raises TypeError for what is no config, for a client that sets no tags, and for an ``MlflowClient`` without ``run_id``.
+    Raises TypeError if ``config`` is not a config, if the client cannot set tags, and for an ``MlflowClient`` without
+    ``run_id``.
     """
     tags = build_tags(config)
     if client is None:

@@ -1,6 +1,7 @@
-"""A plugin of pytest: with ``--npuprof`` each preset of the store is a test, which fails with what ``npuprof check`` says of it.
+"""A pytest plugin: with ``--npuprof``, each preset of the store is a test that fails with its findings.
 
-Without that flag, and without ``npuprof = STORE`` in pytest's settings, it does nothing, and loads nothing of npuprof.
+Without that flag, and without ``npuprof = STORE`` in pytest's settings, the plugin does nothing and imports nothing of
+npuprof.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _DEFAULT = "\0"
 
 
 class PresetError(Exception):
-    """What was found in a preset."""
+    """The findings of a preset."""
 
     def __init__(self, findings: list[Any]) -> None:
         super().__init__(findings)
@@ -24,7 +25,7 @@ class PresetError(Exception):
 
 
 class PresetItem(pytest.Item):
-    """One preset of the store, or a file there that can be none."""
+    """One preset of the store, or a file whose name no preset can have."""
 
     preset: str
     home: Any
@@ -70,7 +71,7 @@ class PresetCollector(pytest.Collector):
     home: Any
 
     def collect(self) -> Iterator[PresetItem]:
-        """Yield a test for each preset, and for each file that has no name a preset can have."""
+        """Yield a test for each preset, and for each file whose name no preset can have."""
         for stray, names in ((False, self.home.names()), (True, self.home.store.stray_files())):
             for name in names:
                 item = PresetItem.from_parent(self, name=name)
@@ -79,7 +80,7 @@ class PresetCollector(pytest.Collector):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flags, and the setting that stands for them."""
+    """Add the flags and the matching ini setting."""
     group = parser.getgroup("npuprof", "presets for Ascend NPUs")
     group.addoption(
         "--npuprof", nargs="?", const=_DEFAULT, metavar="STORE", dest="npuprof",
@@ -91,7 +92,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add a test for each preset, so that -k and --last-failed choose among them as among all others."""
+    """Add a test for each preset, so that -k and --last-failed select among them too."""
     store = config.getoption("npuprof")
     if store is None:
         store = config.getini("npuprof") and os.path.join(config.rootpath, str(config.getini("npuprof")))

@@ -1,4 +1,4 @@
-"""A config as the NPURunConfig of the adapter that is installed: what the target ``estimator`` writes, called at once."""
+"""A config as an NPURunConfig of the installed adapter: renders the target ``estimator`` and calls it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from npuprof.resolve.config import Config
 
 
 def build_run_config(config: Config, session_config: Any = None, *, check: bool = True, **more: Any) -> Any:
-    """Return an ``NPURunConfig`` with what a config sets; ``more`` are arguments that only the script can give (``model_dir``).
+    """Return an ``NPURunConfig`` with the settings of a config; ``more`` are the script's own arguments (``model_dir``).
 
-    A ``session_config`` is filled as the estimator needs it. The adapter (``npu_bridge``) and TensorFlow have to be installed.
+    A ``session_config`` is filled as the estimator needs it. The adapter (``npu_bridge``) and TensorFlow must be installed.
 
-    Raises NpuprofError as ``npuprof.render`` does, ImportError where there is no adapter, and TypeError for an argument that
-    the config sets as well.
+    Raises NpuprofError as ``npuprof.render`` does, ImportError if the adapter is missing, and TypeError for an argument
+    that the config sets too.
     """
     module: dict[str, Any] = {"__name__": "npuprof_run_config"}
     exec(compile(render(config, "estimator", check=check), f"<npuprof: {config.name}>", "exec"), module)  # noqa: S102 (our own text)

@@ -1,6 +1,6 @@
-"""What verbs say: answers as values, and how messages name arguments. The modules write answers and findings in every format.
+"""Answers of verbs as values, and the names of arguments in messages. The modules format answers and findings.
 
-``in_python`` is passed from the border inwards: by the library to its workspaces, and from there to resolvers, which configs know.
+``in_python`` is passed down from the library to workspaces and resolvers, and from there to configs.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
     from npuprof.report.tables import Markdown, Table
 
-    #: What a form of an answer is: text, bytes, a table, Markdown, pieces printed as they come, or the fields of a JSON answer.
+    #: The text of an answer: a string, bytes, a table, Markdown, pieces printed as they arrive, or the fields of a JSON answer.
     Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
-    #: How each format writes an answer; only the one that was asked for is called.
+    #: A writer for each format of an answer; only the requested one is called.
     Forms = Mapping[str, Callable[[], Text]]
 
-#: What an option of the command is called in Python, if that differs.
+#: The Python names of command line options, if they differ.
 _ARGUMENTS = {"store": "path", "with": "mixins"}
 
 
 class Answer(Record):
-    """What a verb found.
+    """The result of a verb.
 
-    ``forms`` has a function for each value of ``--format``; only the one that was asked for is called, and its text is
-    printed as it comes where it is an iterator. ``None`` is an answer without text. ``notes`` are told before it,
-    ``aside``, ``remarks`` and ``problems`` after it; ``code`` is the exit code.
+    ``forms`` has a function for each value of ``--format``. Only the requested one is called; an iterator is printed as it
+    arrives, ``None`` prints nothing. ``notes`` are printed before the answer, ``aside``, ``remarks`` and ``problems`` after
+    it; ``code`` is the exit code.
     """
 
     forms: Forms | str | bytes | Table | Markdown | None = None
@@ -41,14 +41,14 @@ class Answer(Record):
     aside: str = ""
 
     def write_form(self, name: str) -> Text | None:
-        """Return the text of one format; the only one there is where a verb has no formats."""
+        """Return the text in a format; the only form if the verb has no formats."""
         if isinstance(self.forms, Mapping):
             return self.forms[name]()
         return self.forms
 
 
 def say_option(name: str, value: str | None = None, in_python: bool = False) -> str:
-    """Return how an option is named, or given with a value: ``--store``, ``--store DIR``; in Python ``path``, ``path='DIR'``."""
+    """Return how messages name an option: ``--store``, ``--store DIR``; in Python ``path``, ``path='DIR'``."""
     if in_python:
         argument = _ARGUMENTS.get(name, name)
         return argument if value is None else f"{argument}={value!r}"
@@ -56,10 +56,10 @@ def say_option(name: str, value: str | None = None, in_python: bool = False) -> 
 
 
 def say_switch(name: str, in_python: bool = False) -> str:
-    """Return how an option without a value is given: ``--trust``; in Python ``trust=True``."""
+    """Return how messages name a switch: ``--trust``; in Python ``trust=True``."""
     return f"{_ARGUMENTS.get(name, name)}=True" if in_python else f"--{name}"
 
 
 def say_set(key: str, in_python: bool = False) -> str:
-    """Return how a key is set for one call: ``--set KEY=...``; in Python ``set={KEY: ...}``."""
+    """Return how messages set a key for one call: ``--set KEY=...``; in Python ``set={KEY: ...}``."""
     return f"set={{{key!r}: ...}}" if in_python else f"--set {key}=..."

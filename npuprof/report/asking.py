@@ -1,4 +1,4 @@
-"""Asking whoever sits at a terminal before something is written that many will see."""
+"""Confirmation prompts before an operation that affects others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from npuprof.report.output import tell_remark
 
 
 def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
-    """Show an answer, ask, and return whether somebody said yes; no where nobody is there."""
+    """Print an answer and a question; return whether the user confirmed. False without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     sys.stdout.write(str(answer.write_form(form)))
@@ -22,7 +22,7 @@ def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
 
 
 def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
-    """Return that nothing was done, and why; ``shown`` tells that a terminal has the answer already."""
+    """Return an answer that reports why nothing was done; ``shown`` is set if the terminal already shows ``answer``."""
     here = sys.stdin.isatty()
     why = "it takes a yes" if here else "nobody is there to ask, and --yes was not said"
     return Answer(None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1)

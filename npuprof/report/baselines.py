@@ -1,4 +1,4 @@
-"""Baselines: files of findings that are known, what is new beside them and what is gone, and which files were moved."""
+"""Baselines: files of known findings, compared with the current ones; moved files are recognised."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from npuprof.report import writing
 from npuprof.report.findings import strip_lines
 from npuprof.system import lazy_pattern
 
-#: What may be a name in a message; one with an @ means a revision, in which the old name stays.
+#: A possible name in a message; one with an @ has a revision, where the old name stays valid.
 _NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")
 _SCHEMA = "npuprof.baseline/1"
-#: What may be a file in a message: they are cited from where the user stands.
+#: A possible file in a message; files are cited relative to the current folder.
 _FILE = lazy_pattern(r"[^\s()'\",;:]+\.\w+")
 
 
 class Mark(NamedTuple):
-    """What makes a finding the same next time: its file, from the folder of the baseline, its code, its key and its message."""
+    """The identity of a finding between runs: its file, relative to the baseline, its code, key and message."""
 
     path: str
     code: str
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """The findings that stood when a baseline was written, each as often as it did; ``raw`` is the file, None where there is none."""
+    """The findings in a baseline with their counts; ``raw`` is the file content, None if the file is missing."""
 
     file: str
     raw: bytes | None
@@ -39,7 +39,7 @@ class Baseline(NamedTuple):
 
 
 def read_baseline(file: str) -> Baseline:
-    """Return the findings that a file holds; none where there is no file. Raises NpuprofError where it is no baseline."""
+    """Return the baseline in a file; an empty one if the file is missing. Raises NpuprofError if it is not a baseline."""
     raw = writing.read_known_file(file)
     if raw is None:
         return Baseline(file, None, Counter())
@@ -66,7 +66,7 @@ def _require_text(value: Any) -> str:
 
 
 def mark_finding(finding: Finding, file: str) -> Mark:
-    """Return what makes a finding the same next time, in a baseline in a file."""
+    """Return the identity of a finding in the baseline ``file``."""
     path = finding.origin.file if finding.origin is not None and finding.where is None else finding.path or ""
     revision = finding.origin.revision if finding.origin is not None else None
     folder, message = os.path.dirname(os.path.abspath(file)), strip_lines(finding.message)
@@ -78,26 +78,26 @@ def mark_finding(finding: Finding, file: str) -> Mark:
 
 
 def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
-    """Write a baseline with other marks, whole or not at all. Raises NpuprofError if it cannot be written, or was by another program."""
+    """Write a baseline atomically. Raises NpuprofError if that fails, or if another program has changed the file."""
     rows = [{**mark._asdict(), **({"count": count} if count > 1 else {})} for mark, count in sorted(marks.items()) if count > 0]
     text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
     writing.write_wanted_files([writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)])
 
 
 def _relate_path(path: str, folder: str) -> str:
-    """Return a path from a folder; a word that names no preset, and no file that is there, stays what it is."""
+    """Return a path relative to a folder; a name that is neither a preset nor an existing file stays unchanged."""
     return os.path.relpath(os.path.abspath(path), folder) if path.endswith(".toml") or os.path.isfile(path) else path
 
 
 def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
-    """Return how often each finding stands among some."""
+    """Return the number of occurrences of each finding."""
     return Counter(mark_finding(finding, file) for finding in findings)
 
 
 class Compared(NamedTuple):
-    """The findings that a baseline has not, what it has as it is called now, and what of it is gone.
+    """The result of a comparison: new findings, known findings under their current names, and fixed ones.
 
-    ``moved`` are files that are gone, and those that have their findings now.
+    ``moved`` maps missing files to the files that now have their findings.
     """
 
     new: list[Finding]
@@ -107,9 +107,9 @@ class Compared(NamedTuple):
 
 
 def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[Mark], bool]) -> Compared:
-    """Return what is new among findings, what is known, and what is gone of those marks that were judged.
+    """Return the new and known findings, and the fixed ones among the marks that were checked.
 
-    A file that is there no longer is taken for the one that has its findings now, so that a rename makes nothing new.
+    A missing file is matched with the file that now has its findings, so that a rename creates no new findings.
     """
     left = Counter(baseline.known)
     unknown: list[tuple[Mark, Finding]] = []
@@ -162,13 +162,13 @@ def _match_moved_marks(unknown: Sequence[Mark], remaining: Counter[Mark], baseli
 
 
 def _list_names(path: str) -> list[str]:
-    """Return what a file may be called in messages: by its path, and as a preset of a store in any of its folders."""
+    """Return the names of a file in messages: its path, and its preset name in a store at any parent folder."""
     parts = path.removesuffix(".toml").split("/")
     return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
 
 
 def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
-    """Return a note for everything in a baseline that is found no longer."""
+    """Return a note for each finding of a baseline that no longer occurs."""
     why, hint = "The baseline would hide it, should it come back.", f"take it out: --baseline {file} --write-baseline"
     return [
         build_finding(

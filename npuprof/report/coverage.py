@@ -1,4 +1,4 @@
-"""How many settings were found and checked, and which of them the catalogue does not know."""
+"""Coverage: the number of settings that were found and checked, and the names unknown to the catalogue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 5
 
 
 class Coverage(Record):
-    """Some settings: how many were ``checked``, are ``dynamic``, or pass through ``unchecked``, and the name of each ``unknown`` one."""
+    """Counts of settings: ``checked``, ``dynamic``, ``unchecked`` (passed through), and the names of ``unknown`` ones."""
 
     checked: int = 0
     dynamic: int = 0
@@ -21,7 +21,7 @@ class Coverage(Record):
 
     @property
     def settings(self) -> int:
-        """How many settings were found."""
+        """The number of settings found."""
         return self.checked + self.dynamic + len(self.unknown) + self.unchecked
 
     def format_fields(self) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class Coverage(Record):
         return {**counts, **({"unchecked": self.unchecked} if self.unchecked else {}), "names": names}
 
     def describe(self, flag: str = "", everything: bool = False) -> str:
-        """Return the counts in words. Names of unknown settings are cut, unless ``everything`` is asked for by a ``flag``."""
+        """Return the counts as text. Unknown names are cut, with a reference to ``flag``, unless ``everything`` is set."""
         names = [escape_controls(name) for name in sorted(set(self.unknown))]
         hint = f"; {flag} lists them" if flag and len(names) > _SHOWN and not everything else ""
         unknown = f"{len(self.unknown)} unknown ({count_rest(names, len(names) if everything else _SHOWN)}){hint}" if names else ""

@@ -1,4 +1,4 @@
-"""Findings as people and machines read them: text, json, sarif, github, gitlab."""
+"""Writers of findings: text, json, sarif, github, gitlab."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from npuprof.report.text import count_rest, escape_controls, format_count, measu
 from npuprof.system import lazy_pattern
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
-#: How grave GitLab calls a finding.
+#: GitLab's severity names.
 _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
-#: Lines in messages: they move, and the finding is the same.
+#: Line numbers in messages: they change while the finding stays the same.
 _LINE = lazy_pattern(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # severities as SARIF names them
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
-    """Return findings with their source lines, why and what to try."""
-    split_text = lru_cache(1)(_split_text)  # findings of one file mostly follow each other, and may be thousands
+    """Return findings with source lines, reasons and hints."""
+    split_text = lru_cache(1)(_split_text)  # consecutive findings mostly belong to one file, and there may be thousands
     return "".join(_format_finding(finding, coloured, split_text) for finding in findings)
 
 
@@ -49,12 +49,12 @@ def _split_text(path: str, text: str | None) -> list[str]:
         return []
 
 
-#: How the path of a file begins that was read from a source: its name and the version.
+#: The path prefix of a file from a source: its name and the version.
 _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 
 
 def _build_hint(finding: Finding) -> str:
-    """Return what to try; what a source needs to be trusted for is trusted by its name."""
+    """Return the hint of a finding; a trust hint for a source names the source."""
     match = _OF_SOURCE.match(finding.path or "") if finding.code in ("NP605", "NP606") else None
     return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
 
@@ -100,14 +100,14 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None) -> str:
-    """Return findings as JSON; ``accepted`` is how many more there would be without accepted ones, ``coverage`` what was checked."""
+    """Return findings as JSON; ``accepted`` is the number of accepted findings, ``coverage`` the settings checked."""
     fields = [build_finding_dict(finding) for finding in findings]
     covered = {} if coverage is None else {"coverage": coverage}
     return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
 
 
 def _list_sentences(finding: Finding) -> list[str]:
-    """Return what is wrong, why, and what to try."""
+    """Return the message, reason and hint of a finding."""
     hint = _build_hint(finding)
     return [finding.message, *([f"Why: {finding.why}"] if finding.why else []), *([f"Try: {hint}"] if hint else [])]
 
@@ -168,7 +168,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
 
 
 def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
-    """Return a code-quality report. What makes a finding the same in another pipeline is no line: lines move."""
+    """Return a code-quality report. Fingerprints omit line numbers, which change between pipelines."""
     import posixpath
     from hashlib import sha256
 
@@ -189,18 +189,18 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
 
 
 def strip_lines(message: str) -> str:
-    """Return a message without the numbers of lines it names: what is left is the same when lines move."""
+    """Return a message without line numbers, so that it stays the same when lines move."""
     return _LINE.sub(r"\1", message)
 
 
-#: Machine forms of a list of findings, by ``--format``.
+#: Writers of machine-readable findings, by ``--format``.
 FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
     "json": format_json_findings,
     "sarif": _format_sarif_findings,
     "github": _format_github_findings,
     "gitlab": _format_gitlab_findings,
 }
-#: Those whose paths another program looks up in the work tree.
+#: The formats whose paths another program opens in the work tree.
 WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
 
 

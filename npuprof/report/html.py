@@ -1,6 +1,6 @@
-"""Answers as one HTML page that needs nothing else: no script, no network, and nothing in it that somebody else wrote as markup.
+"""Answers as a self-contained HTML page: no scripts, no network, and all foreign text escaped.
 
-The pages of a site have the same style.
+Pages of a site have the same style.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from html import escape
 from npuprof.report.text import Code, Markup, escape_controls
 
 _LEFT = ' style="text-align: left"'
-#: A value that is longer is folded.
+#: Longer values are folded.
 _LONGEST = 120
 
 
 def escape_html(text: str) -> str:
-    """Return a text as a page may show it: no markup, no character that shows nothing by itself."""
+    """Return a text escaped for HTML, with invisible characters made visible."""
     return escape(escape_controls(text))
 
 
@@ -92,7 +92,7 @@ def fold_long_text(text: str) -> str:
 
 
 def format_notebook_table(title: str, lines_above: Iterable[str], header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table with a title and lines of text above it, without a style of its own: a notebook has a theme, light or dark."""
+    """Return a table with a title and introductory lines, without its own style: notebooks have light and dark themes."""
     lines = [f"<p><strong>{escape_html(title)}</strong></p>"]
     lines += [f"<p>{escape_html(line)}</p>" for line in lines_above if line]
     names = "".join(f'<th scope="col"{_LEFT}>{escape_html(name)}</th>' for name in header)

@@ -1,4 +1,4 @@
-"""Faults of npuprof in one file: a finding about that file, and the other files are read all the same."""
+"""Isolates internal errors to one file: they become a finding, and other files are still read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from npuprof.report.text import escape_controls, escape_lines
 
 
 def isolate_faults(path: str, problems: list[Finding], preset: str = "") -> FaultIsolation:
-    """Append a finding of severity error about ``path`` to ``problems`` if the body fails, and go on behind it.
+    """Turn an exception of the body into an error finding about ``path`` in ``problems``, and continue after it.
 
-    A bug in npuprof is NP831; what the system or its limits refuse is NP801, or NP001 for the file of a ``preset``. With
-    NPUPROF_DEBUG=1 the traceback is printed. Raises NpuprofError and BrokenPipeError as the body does.
+    A bug in npuprof is NP831; an operating system error or limit is NP801, or NP001 for the file of a ``preset``. With
+    NPUPROF_DEBUG=1 the traceback is printed. NpuprofError and BrokenPipeError are raised unchanged.
     """
     return FaultIsolation(path, problems, preset)
 
 
 class FaultIsolation:
-    """What ``isolate_faults`` returns: a store is judged in thousands of them, and those of ``contextlib`` take four times longer."""
+    """The context manager of ``isolate_faults``: stores need thousands, and ``contextlib`` is four times slower."""
 
     __slots__ = ("path", "preset", "problems")
 

@@ -1,4 +1,4 @@
-"""Answers as JSON: indented, readable, and with nothing in them that a terminal would not show."""
+"""Answers as JSON: indented, readable, without invisible characters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def format_json_answer(value: Any) -> str:
         return format_json_answer(_replace_infinite_numbers(value))
     if text.isascii() and "\x7f" not in text:
         return text
-    # What shows nothing is escaped, half a file name that is no text too: the values are the same.
+    # Invisible characters and undecodable file name bytes are escaped; the values stay the same.
     hidden = {ord(char): json.dumps(char)[1:-1].replace("\x7f", "\\u007f") for char in {*text} - {"\n"} if not is_visible(char)}
     return text.translate(hidden)
 
 
 def _replace_infinite_numbers(value: Any) -> Any:
-    """Return a value with the numbers that JSON has no form for as the text that TOML has for them."""
+    """Return a value with infinity and NaN as TOML's text for them, since JSON has none."""
     if isinstance(value, dict):
         return {name: _replace_infinite_numbers(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

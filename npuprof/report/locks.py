@@ -1,4 +1,4 @@
-"""Folders locked while their files are written, and what killed runs have left in them taken away."""
+"""Locks on folders while their files are written, and removal of temporary files left by killed processes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from npuprof.system.tree import Tree, is_under_way
 
 try:
     import fcntl
-except ImportError:  # no locks there: what is written is still compared with what was read
+except ImportError:  # no locks on this platform: files are still compared before they are replaced
     fcntl = None  # type: ignore[assignment]
 
-#: More files or folders than this are not locked by one run; all are compared.
+#: The maximum number of locks of one run; files beyond it are only compared.
 MOST_LOCKS = 100
 
-#: How long a lock is waited for silently, in seconds.
+#: How long to wait for a lock silently, in seconds.
 PATIENCE = 10.0
-#: And how long at all.
+#: How long to wait for a lock at most, in seconds.
 LONGEST_WAIT = 120.0
 
 _held: set[tuple[int, int]] = set()
 
 
 def find_foreign_file(folder: str, known: Collection[str]) -> str:
-    """Return the path below a folder of a file or link that is not ``known``, an empty text if there is none.
+    """Return a file or link below a folder that is not ``known``, an empty string if there is none.
 
-    Empty folders and files under way are skipped: a killed run leaves them.
+    Empty folders and temporary files are skipped: killed processes leave them.
     """
     for where, _, names in Tree(folder).walk() if os.path.isdir(folder) else ():
         for name in sorted(names):
@@ -43,10 +43,11 @@ def find_foreign_file(folder: str, known: Collection[str]) -> str:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Let one npuprof at a time change the files of some folders, and take away what killed ones have left there.
+    """Lock folders while one npuprof changes their files, and remove temporary files of killed processes.
 
-    The system frees the lock of a process that dies. A folder that is locked already stays so. Where there are no
-    locks, what is written is still compared with what was read. Raises NpuprofError where another keeps one for minutes.
+    The system releases the lock of a process that dies. Folders that this process has already locked stay locked. Without
+    locks, files are still compared before they are replaced. Raises NpuprofError if another process holds a lock for
+    minutes.
     """
     locks: list[tuple[int, tuple[int, int]]] = []
     wanted = sorted({os.path.realpath(folder or ".") for folder in folders})
@@ -64,7 +65,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
-    """Return the handle of a folder now locked and what identifies it; None where it cannot be, or is already."""
+    """Lock a folder; return its handle and its identity, or None if it cannot be locked or already is."""
     if fcntl is None:
         return None
     try:
@@ -88,9 +89,9 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
 
 
 def _wait_for_lock(handle: int, folder: str) -> None:
-    """Take the lock of a folder, and say what that waits for where it takes long.
+    """Wait for the lock of a folder; print a message if that takes long.
 
-    Raises OSError where there are no locks, NpuprofError where it is never given back: anybody may keep a folder locked.
+    Raises OSError if locks are not supported, NpuprofError after the maximum wait.
     """
     started = time.monotonic()
     is_reported = False
@@ -109,7 +110,7 @@ def _wait_for_lock(handle: int, folder: str) -> None:
 
 
 def _remove_leftovers(folder: str) -> None:
-    """Remove the files that killed runs had under way in a folder that is locked; one that somebody holds stays."""
+    """Remove the temporary files of killed processes in a locked folder; files of living processes stay."""
     with suppress(OSError):
         tree = Tree(folder)
         for name in filter(is_under_way, tree.list_names("")):
@@ -125,7 +126,7 @@ def _remove_leftovers(folder: str) -> None:
 
 
 def hold_file(handle: int) -> None:
-    """Mark a file as one of a living process."""
+    """Mark a file as belonging to a living process."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A page of Markdown laid out for a terminal."""
+"""Markdown pages formatted for a terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from npuprof.report.text import measure_width, paint_text
 from npuprof.report.wrapping import find_width, wrap_lines
 from npuprof.system import lazy_pattern
 
-#: The most columns of prose: long lines are hard to read.
+#: The maximum width of prose, in columns: longer lines are hard to read.
 _WIDEST = 100
-#: A line of code with a remark at its end, which blanks set apart.
+#: A line of code with a comment at its end, separated by blanks.
 _REMARKED = lazy_pattern(r"(\s*[^\s#].*?) {2,}# (.+)")
-#: Precedes the lines of a block of code.
+#: The indentation of a code block.
 _INDENT = "    "
 _LINK = lazy_pattern(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -34,7 +34,7 @@ class _Page(RichMarkdown):
 
 
 def format_markdown_page(parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool) -> str:
-    """Return a page as lines: paragraphs, tables and what commands print of the terminal's width, code as it is."""
+    """Return a page as lines: paragraphs, tables and command output wrapped to the terminal, code unchanged."""
     columns = find_width()
     width = min(columns, _WIDEST)
     return "".join(
@@ -62,7 +62,8 @@ def _format_prose(text: str, width: int, show_link: Callable[[str, str], str], c
 def _format_code(text: str, width: int, coloured: bool) -> str:
     """Return a block of code without its fences, indented.
 
-    What commands printed is wrapped. What may be copied is never broken: a remark at the end of a line that is too wide stands above it.
+    Command output is wrapped. Lines to copy are never broken: the comment at the end of a line that is too wide moves above
+    it.
     """
     fence, *lines = text.splitlines()[:-1]
     room = width - len(_INDENT)
@@ -76,7 +77,7 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
 
 
 def _set_remark_apart(line: str, room: int) -> str:
-    """Return a line of code below the remark at its end; as it is where it has none."""
+    """Return a line of code with its trailing comment moved above it; unchanged if it has none."""
     remarked = _REMARKED.fullmatch(line)
     if remarked is None:
         return line
@@ -86,7 +87,7 @@ def _set_remark_apart(line: str, room: int) -> str:
 
 
 def _mark_typed(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a terminal, and of each whether it was typed: behind a prompt, or going on what was."""
+    """Yield the lines of a terminal session with a flag: True for typed lines, at a prompt or continuing one."""
     goes_on = False
     for line in lines:
         typed = goes_on or line.startswith(("$ ", "> "))

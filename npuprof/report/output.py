@@ -1,4 +1,4 @@
-"""The edge: files in, answers to standard output, talk to standard error. ``writing`` is for files."""
+"""Input files, standard output and standard error. ``writing`` writes files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from npuprof.report import Text
 
 
-#: No file that npuprof reads is longer, in bytes: a preset, a script, a rank table, standard input.
+#: The maximum size of files that npuprof reads, in bytes: presets, scripts, rank tables, standard input.
 LARGEST_FILE = 64 * 1024 * 1024
 
 
 class UnfitFileError(OSError):
-    """What stands at a path cannot be read as a file: a pipe, a socket, a device, or more than the bound."""
+    """Raised for a path that cannot be read as a file: a pipe, a socket, a device, or a file that is too large."""
 
 
 def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
-    """Return the bytes of a file. Raises NpuprofError (NP003) where it cannot be read, is no file, or is too long."""
+    """Return the bytes of a file. Raises NpuprofError (NP003) if it is unreadable, not a file, or too large."""
     try:
         return read_plain_file(path)
     except (OSError, ValueError) as error:
@@ -37,23 +37,24 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
         raise NpuprofError([Finding("NP003", what, "", hint)]) from None
 
 
-#: What to do with a path that is no file: a pipe that the shell opens is read, one that npuprof would wait at is not.
+#: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would block.
 HAND_OVER = "name a file; what a pipe holds can be given as standard input (-), or opened by the shell: <(cat PIPE)"
-#: How pipes that a shell hands over begin, of which that was looked at: it can be read from them once.
+#: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
 _AHEAD: dict[str, bytes] = {}
-#: The standard input that was looked at: who calls from Python may put another in its place.
+#: The standard input that was peeked at: Python callers may replace it.
 _INPUT: list[object] = []
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
-    """Return the bytes of a file; every path that npuprof reads comes through here.
+    """Return the bytes of a file; every read of npuprof goes through this function.
 
-    A pipe, a socket or a device is never opened; what the caller's shell hands over (``/dev/stdin``, ``/dev/fd/N``)
-    is. Not ``whole`` is the beginning, up to ``most`` bytes. Raises OSError, UnfitFileError where there are more.
+    Pipes, sockets and devices are never opened, except those that the caller's shell passes (``/dev/stdin``,
+    ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes. Raises OSError, and UnfitFileError for larger
+    files.
     """
     handed = is_handed_over(path)
     if not handed:
-        _require_plain_file(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
+        _require_plain_file(os.stat(path).st_mode)  # checked before opening: opening alone would wake the writer of a pipe
     with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
@@ -64,7 +65,7 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
         ahead = _AHEAD.pop(path, b"") if whole else b""
         pieces = [ahead + _read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
-        ended = size and total == size and stat.S_ISREG(status.st_mode)  # a read that gave less than was asked for
+        ended = size and total == size and stat.S_ISREG(status.st_mode)  # a short read
         while pieces[-1] and total <= most and not ended:
             pieces.append(_read_piece(file, 65536))
             total += len(pieces[-1])
@@ -76,7 +77,7 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
 
 
 def peek_handed_over(path: str, least: int) -> bytes:
-    """Return how what the caller's shell hands over begins; who reads it after that gets it all the same. Raises OSError."""
+    """Return the first bytes of a file that the shell passes; they stay available to later reads. Raises OSError."""
     if path in _AHEAD:
         return _AHEAD[path]
     with open(path, "rb", buffering=0) as file:
@@ -84,31 +85,31 @@ def peek_handed_over(path: str, least: int) -> bytes:
         while piece and len(head) < least:
             piece = _read_piece(file, least - len(head))
             head += piece
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # that is opened anew each time
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # regular files are reopened by each read
             _AHEAD[path] = head
     return head
 
 
 def take_ahead(path: str) -> bytes:
-    """Return what was read of a path to look at it, which whoever opens it does not find there any more."""
+    """Return the peeked bytes of a path, which a later open would miss."""
     ahead = _AHEAD.pop(path, b"")
     return ahead if path != "-" or _INPUT[:] == [sys.stdin] else b""
 
 
 def _read_piece(file: IO[bytes], size: int) -> bytes:
     piece: bytes | None = file.read(size)
-    if piece is None:  # somebody made it answer at once, whether or not there is anything: that is no end
+    if piece is None:  # a non-blocking read without data: not the end
         raise OSError(0, "nothing can be read from it yet")
     return piece
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file that may be a pipe by now."""
+    """Open a file that may have become a pipe, without blocking."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_standard_input() -> bytes:
-    """Return what standard input holds. Raises OSError where it is closed, UnfitFileError where it has no end in sight."""
+    """Return the content of standard input. Raises OSError if it is closed, UnfitFileError if it is too large."""
     ahead = take_ahead("-")
     try:
         data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
@@ -120,7 +121,7 @@ def read_standard_input() -> bytes:
 
 
 def peek_standard_input(least: int) -> bytes:
-    """Return how standard input begins; who reads it after that gets it all the same. Raises OSError."""
+    """Return the first bytes of standard input; they stay available to later reads. Raises OSError."""
     if "-" in _AHEAD and _INPUT[:] == [sys.stdin]:
         return _AHEAD["-"]
     try:
@@ -132,13 +133,13 @@ def peek_standard_input(least: int) -> bytes:
 
 
 def is_handed_over(path: str) -> bool:
-    """Return whether a path is a file that is open already: what a shell writes for ``<(command)``, or a standard stream."""
+    """Return whether a path is an open file descriptor: ``<(command)`` of a shell, or a standard stream."""
     folder, _, name = path.rpartition("/")
     return name.isdigit() if folder in ("/dev/fd", "/proc/self/fd") else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
 def name_special_file(mode: int) -> str:
-    """Return what a file is that is neither a file nor a folder, empty for those."""
+    """Return the type of a special file, an empty string for files and folders."""
     for test, name in (
         (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
     ):  # fmt: skip
@@ -158,7 +159,7 @@ def _build_too_long_error(most: int) -> UnfitFileError:
 
 
 def describe_os_error(error: Exception, path: str = "") -> str:
-    """Return in words why a file cannot be used, naming what is in its way where that is another path."""
+    """Return why a file cannot be used, with the path that is in the way if it is another."""
     above = os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
     while above:
         if os.path.lexists(above) and not os.path.isdir(above):
@@ -170,7 +171,7 @@ def describe_os_error(error: Exception, path: str = "") -> str:
 
 
 def write_answer(pieces: Iterable[bytes]) -> None:
-    """Write an answer to standard output, piece by piece as it comes. Raises NpuprofError when it cannot be written."""
+    """Write an answer to standard output, piece by piece. Raises NpuprofError if that fails."""
     sys.stdout.flush()
     for piece in pieces:
         try:
@@ -178,15 +179,15 @@ def write_answer(pieces: Iterable[bytes]) -> None:
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
-        except OSError as error:  # a full disk, or a shell that closed it
+        except OSError as error:  # a full disk, or a closed stream
             raise build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
 
 
 def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = False) -> Iterator[bytes]:
-    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are.
+    """Yield the pieces of an answer as UTF-8, with unchanged line endings.
 
-    On a terminal tables are laid out, ``prose`` is wrapped at the ends of words, and what would not be seen there is shown: a file
-    or a pipe gets every byte.
+    On a terminal, tables are formatted, ``prose`` is wrapped, and invisible characters are shown. Files and pipes get every
+    byte.
     """
     if path is None and sys.stdout.isatty():
         from npuprof.report.wrapping import find_width, wrap_lines
@@ -206,7 +207,7 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
         from npuprof.report.json_text import format_json_answer
 
         yield format_json_answer(text).encode()
-    elif isinstance(text, Record):  # a table or a page; its module is loaded where one is made
+    elif isinstance(text, Record):  # a table or a page; its module is imported where it is created
         yield _encode_names(text.format_terminal(coloured) if on_terminal else text.format_plain(coloured))
     else:
         for piece in text:
@@ -214,18 +215,18 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
 
 
 def _encode_names(text: str) -> bytes:
-    """Return a text as UTF-8; what of a file's name is no UTF-8 gets its bytes back."""
+    """Return a text as UTF-8; undecodable bytes of file names are restored."""
     return text.encode(errors="surrogateescape")
 
 
 def write_to_stderr(text: str) -> None:
-    """Say something that is not the answer, and holds nothing that a terminal would take for more than text."""
+    """Print a message to standard error, with control characters escaped."""
     sys.stdout.flush()
     sys.stderr.write(f"{fit_to_stderr(text)}\n")
 
 
 def fit_to_stderr(text: str) -> str:
-    """Return a text as the terminal of standard error shows it best, as it is where that is none."""
+    """Return a text formatted for the terminal of standard error, unchanged if that is not a terminal."""
     if not sys.stderr.isatty():
         return text
     from npuprof.report.wrapping import find_width, wrap_lines
@@ -234,13 +235,13 @@ def fit_to_stderr(text: str) -> str:
 
 
 def tell_remark(text: str) -> None:
-    """Say a remark of npuprof; of its lines all but the first are indented, so that no name in it can begin one."""
+    """Print a note; lines after the first are indented, so that a name in it cannot pass for a new message."""
     lines = [escape_controls(shorten_values(line)) for line in text.split("\n  ")]
     write_to_stderr("npuprof: " + "\n  ".join(lines))
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is a device, a pipe, or open already: written to, never replaced by a file."""
+    """Return whether a path is a device, a pipe, or already open: it is written to, not replaced."""
     if is_handed_over(path):
         return True
     try:
@@ -264,7 +265,7 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
 
 
 def make_folder(path: str) -> list[str]:
-    """Make a folder and those above it, if they are not there; return those that were made, innermost first.
+    """Create a folder and its missing parents; return the created folders, innermost first.
 
     Raises NpuprofError.
     """
@@ -286,13 +287,13 @@ def make_folder(path: str) -> list[str]:
 
 
 def tell_made_folders(created: list[str]) -> None:
-    """Say which folders ``make_folder`` made for what a user had written to a path: a misspelt one is seen."""
+    """Print the folders that ``make_folder`` created for a user's path, so that typos are noticed."""
     if created:
         tell_remark(f"made the folder {created[0]}")
 
 
 def remove_folders(created: list[str]) -> None:
-    """Take back what ``make_folder`` made, as far as nothing is in it."""
+    """Remove the folders that ``make_folder`` created, if they are empty."""
     from npuprof.system.tree import Tree
 
     for folder in created:
@@ -302,6 +303,6 @@ def remove_folders(created: list[str]) -> None:
 
 
 def build_write_error(what: str, why: str) -> NpuprofError:
-    """Return the error of a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     hint = "check the path, its permissions, and the space that is left"
     return NpuprofError([Finding("NP012", f"cannot write {what}", why, hint)])

@@ -1,4 +1,4 @@
-"""One table, as each back end writes it: aligned text, a layout that fits a terminal, Markdown, HTML."""
+"""Tables with a writer for each format: aligned text, terminal, Markdown, HTML."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Table(Record):
         return "".join(f"{line}\n" for line in self._align(rows, coloured, self.gaps)) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
-        """Return the rows as they fit a terminal of its width, and what follows them."""
+        """Return the rows fitted to the terminal, and the text after them."""
         header = self.header if self.named else tuple(name.upper() for name in self.header)
         rows = self._escape_rows([header, *self.rows] if header else self.rows)
         width = find_width()
@@ -113,7 +113,7 @@ def format_code_span(text: str, in_table: bool = True) -> str:
 
 
 def _escape_pipe(match: re.Match[str]) -> str:
-    """Return a pipe that ends no cell, whatever precedes it: backslashes escape each other there, so an odd number."""
+    """Return a pipe escaped for a table cell: an odd number of backslashes, as backslashes escape each other."""
     before: str = match[1]
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 
@@ -127,9 +127,9 @@ def _format_markdown_cell(cell: str) -> str:
 
 
 class Markdown(Record):
-    """A page in Markdown, and its pieces: of each whether it is prose.
+    """A Markdown page and its parts, each with a flag for prose.
 
-    ``show_link`` returns what a terminal shows of a link: it is called with what is linked and where to.
+    ``show_link`` returns the terminal text of a link, given its text and target.
     """
 
     text: str
@@ -137,7 +137,7 @@ class Markdown(Record):
     show_link: Callable[[str, str], str]
 
     def format_plain(self, coloured: bool = False) -> str:
-        """Return the text as it is written."""
+        """Return the Markdown source."""
         return self.text
 
     def format_terminal(self, coloured: bool) -> str:

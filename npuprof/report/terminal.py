@@ -1,4 +1,4 @@
-"""The terminal of the user: the pager, and progress of long work."""
+"""The user's terminal: the pager, and progress of long operations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
 
-_FIRST_WORD = 1.0  # seconds before long work says how far it is
+_FIRST_WORD = 1.0  # seconds before progress is shown
 
 
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
-    """Show an answer through the pager of the user, piece by piece as it comes; without one ``write`` it.
+    """Show an answer in the user's pager, piece by piece; without a pager, ``write`` it.
 
-    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there, which leaves by itself if the screen holds
-    the answer; ``cat`` or nothing is none.
+    The pager is ``$NPUPROF_PAGER``, else ``$PAGER``, else ``less`` if it is installed, which exits if the answer fits the
+    screen. ``cat`` or an empty value means no pager.
     """
     import shlex
     import shutil
@@ -40,18 +40,18 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
                 pager.stdin.write(piece)
                 pager.stdin.flush()
             pager.stdin.close()
-        except (BrokenPipeError, KeyboardInterrupt):  # it was left before the end
+        except (BrokenPipeError, KeyboardInterrupt):  # the user quit it early
             pass
         while True:
             try:
                 pager.wait()
                 break
-            except KeyboardInterrupt:  # that is for the pager
+            except KeyboardInterrupt:  # for the pager
                 continue
 
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Yield items, and on a terminal say how many of them are done, once that takes long; ``what`` they are, in the plural."""
+    """Yield items, and show on a terminal how many are done if it takes long; ``what`` is their plural noun."""
     if not sys.stderr.isatty():
         yield from items
         return
@@ -63,7 +63,7 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextmanager
 def progress_line() -> Iterator[Tell]:
-    """Give a function that shows a text in the last line of the terminal, a few times a second; the line is gone at the end."""
+    """Return a function that shows a text in the last line of the terminal, a few times a second; the line is cleared at the end."""
     if not sys.stderr.isatty():
         yield lambda text: None
         return

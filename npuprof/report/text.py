@@ -1,4 +1,4 @@
-"""Text as terminals may have it: coloured where that is wanted, and with every character shown that shows nothing by itself."""
+"""Text for terminals: colours, and visible forms of invisible characters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def paint_text(text: str, code: str, coloured: bool) -> str:
 
 
 def measure_width(text: str) -> int:
-    """Return how many columns a text takes on a terminal: wide characters take two, marks that stand on others none."""
+    """Return the number of terminal columns of a text: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -35,14 +35,14 @@ def measure_width(text: str) -> int:
 
 
 def count_rest(names: Collection[str], most: int = 3) -> str:
-    """Return names as a text, the first ones and how many more there are."""
+    """Return the first names of a list as text, with the number of further ones."""
     return ", ".join(list(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def escape_controls(text: str) -> str:
-    """Return text on one line with every character shown that shows nothing by itself.
+    """Return text on one line with every invisible character escaped.
 
-    No file content, name or message can move a terminal's cursor, or turn the text around it.
+    File contents, names and messages can neither move the cursor nor change the text direction.
     """
     if is_visible(text):
         return text
@@ -55,14 +55,14 @@ def escape_lines(text: str) -> str:
 
 
 def escape_file_line(line: str) -> str:
-    """Return a line of a file to be read: still a line of a patch, its tabs and its end as they are, unless it hides something."""
+    """Return a line of a file for display: tabs and line end stay, so it remains a line of a patch, unless it hides something."""
     text = line.removesuffix("\n").removesuffix("\r")
     end = line[len(text) :] if line.endswith("\n") else "\n"
     return "\t".join(map(escape_controls, text.split("\t"))) + end
 
 
 def escape_terminal_text(text: str, coloured: bool) -> str:
-    """Return an answer as a terminal may have it: of a text that is ``coloured``, the colours stay."""
+    """Return an answer escaped for a terminal; colours of a ``coloured`` text stay."""
     if not coloured:
         lines = text.split("\n")
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)

@@ -1,4 +1,4 @@
-"""Lines of a given width: where a line may end, cited lines of files, the columns of a table."""
+"""Line wrapping: break opportunities, cited lines of files, the columns of a table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from npuprof.report.text import measure_width
 from npuprof.system import lazy_pattern
 
-#: Characters between any two of which a line may end: Chinese and Japanese ones. Korean has words.
+#: Characters between which a line may break: Chinese and Japanese. Korean has words.
 _FREE = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\uf900-\ufaff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U00020000-\U0003fffd"
-#: Marks that begin no line, and those that end none.
+#: Punctuation that may not begin a line, and that may not end one.
 _CLOSING = (
     "\u2014\u2019\u201d\u2026\u3001\u3002\u3009\u300b\u300d\u300f\u3011\u3015\u30fb\u30fc"
     "\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff3d\uff5d"
@@ -21,7 +21,7 @@ _PIECE = lazy_pattern(
 )
 _PART = lazy_pattern(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
 _ANSI = lazy_pattern(r"\033\[[0-9;]*m")
-#: Precedes the text of a line that goes on: a label, a sign.
+#: The prefix of a line to wrap: a label, a sign.
 _LABEL = lazy_pattern(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
 #: Replaces the parts of a cited line that are not shown.
 _MORE = "..."
@@ -32,7 +32,7 @@ _CARET = lazy_pattern(r"(\s+\| (?:\033\[[0-9;]*m)?)( *)(\^.*)")
 
 
 def split_pieces(text: str) -> list[str]:
-    """Return the pieces of a text that a line may end behind, each with the blanks before it."""
+    """Return the pieces of a text after which a line may break, each with the blanks before it."""
     return re.findall(r"\s*\S+", text) if text.isascii() else _PIECE.findall(text)
 
 
@@ -42,12 +42,12 @@ def split_words(text: str) -> list[str]:
 
 
 def split_parts(text: str) -> list[str]:
-    """Return the pieces of a word that is too long for a line: the parts of names and values, ended by a sign."""
+    """Return the pieces of a word that is too long for a line, split after punctuation."""
     return [part for piece in split_words(text) for part in _PART.findall(piece)]
 
 
 def find_width() -> int:
-    """Return the columns of the terminal, ``$COLUMNS`` first."""
+    """Return the width of the terminal in columns, ``$COLUMNS`` first."""
     import shutil
 
     return shutil.get_terminal_size().columns
@@ -126,13 +126,13 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[in
 
 
 def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """Return what each column gets of a room: what it needs at least, and a part of the rest."""
+    """Return the width of each column: its minimum, and a share of the rest."""
     spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
     return [low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True)]
 
 
 def wrap_cell(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: it breaks between words, a word that is too wide behind a sign in it, and anywhere where it has none."""
+    """Return the lines of a cell: broken between words, in long words after punctuation, else anywhere."""
     if measure_width(text) <= width:
         return [text]
     lines, current = [], ""

@@ -1,4 +1,4 @@
-"""The one writer: locks, compares with what was read, writes beside, reads back, puts in place; all files or none."""
+"""Atomic file writes: locks, a comparison with what was read, a temporary file that is read back, then a rename; all files or none."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from npuprof.report import output
 from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders
 from npuprof.system.tree import Tree, name_under_way, refuse_link_out
 
-#: Stands for whatever a file holds.
+#: Accepts any existing content.
 ANYTHING = b"\0whatever it holds"
 
 
 class Wanted(Record):
-    """A file as it shall be; without ``content`` it goes.
+    """A file to write; without ``content``, to remove.
 
-    ``known`` is what it held when it was read, None where there was no file: anything else is somebody's work, and not
-    written over. ``below`` is the folder that the user named, where he did not name the file: no link leads out of it.
-    ``mode`` is that of a file that is new. What can be made again at any time need not be ``durable``: it is not waited for
-    until it lies on the disk.
+    ``known`` is its content when it was read, None if it did not exist: other content is somebody's change and is not
+    overwritten. ``below`` is the folder that the user named, unless he named the file: links may not lead out of it.
+    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are not synced to disk.
     """
 
     path: str
@@ -34,9 +33,9 @@ class Wanted(Record):
 
 
 class _Prepared(Record):
-    """A file written beside its target, or one that goes; whether there is a file to replace, and how many names that has.
+    """A file written to a temporary name, or to be removed; whether it replaces a file, and the link count of that file.
 
-    ``name`` and ``temporary`` are below the folder that is open, ``target`` is the path.
+    ``name`` and ``temporary`` are relative to the open folder, ``target`` is the path.
     """
 
     wanted: Wanted
@@ -48,21 +47,21 @@ class _Prepared(Record):
 
 
 def read_known_file(path: str) -> bytes | None:
-    """Return what a file holds, None where there is none. Raises NpuprofError where it cannot be read."""
+    """Return the content of a file, None if it does not exist. Raises NpuprofError if it cannot be read."""
     try:
         os.stat(path)
     except FileNotFoundError:
         return None
     except OSError:
-        pass  # told by who reads it
+        pass  # the reader reports it
     return output.read_file_content(path)
 
 
 def write_wanted_files(files: Sequence[Wanted]) -> None:
-    """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
+    """Write files atomically: readers see each file old or new, and an error leaves all files unchanged.
 
-    What holds the wanted text already is left alone. Raises NpuprofError where a file cannot be written (NP012), was
-    written by somebody else since it was read (NP922), or is reached by a link out of the folder named (NP941).
+    Files that already have the content are not written. Raises NpuprofError if a file cannot be written (NP012), was
+    changed by somebody else since it was read (NP922), or is reached by a link out of the named folder (NP941).
     """
     streams = [row for row in files if not row.below and row.known is ANYTHING and output.is_stream(row.path)]
     plain = [row for row in files if row not in streams] if streams else files
@@ -77,7 +76,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
-    """Write files as ``write_wanted_files`` does, over whatever is there; a device or a pipe is written to. Raises NpuprofError."""
+    """Write files as ``write_wanted_files`` does, over any content; devices and pipes are written to directly. Raises NpuprofError."""
     for path in files:
         if path.endswith(os.sep):
             raise NpuprofError([Finding("NP012", f"cannot write {path}: it names a folder", "One file is written.", "name a file in it")])
@@ -85,7 +84,7 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
 
 
 def find_target(path: str, below: str = "") -> str:
-    """Return the file that a path leads to. Raises NpuprofError (NP941) where that is outside of ``below``, or a link of a clone."""
+    """Return the file that a path leads to. Raises NpuprofError (NP941) if it is outside ``below``, or a link in a clone."""
     if not below:
         refuse_link_out(path)
     target = os.path.realpath(path)
@@ -99,14 +98,14 @@ def find_target(path: str, below: str = "") -> str:
 
 
 def make_folder_below(path: str, below: str) -> list[str]:
-    """Make a folder as ``output.make_folder`` does, but through no link that leads out of another. Raises NpuprofError."""
+    """Create a folder as ``output.make_folder`` does, but not through links that lead out of ``below``. Raises NpuprofError."""
     if os.path.realpath(path) != os.path.realpath(below):
         find_target(path, below)
     return output.make_folder(path)
 
 
 def remove_empty_folders(path: str, below: str) -> None:
-    """Remove the folder of a file that has gone, and those above it, as far as nothing is in them; ``below`` stays."""
+    """Remove the folder of a removed file and its parents up to ``below``, if they are empty."""
     folder, top = os.path.dirname(os.path.realpath(path)), os.path.realpath(below)
     if folder.startswith(top.rstrip(os.sep) + os.sep):
         Tree(top).remove_empty_folders(os.path.relpath(folder, top))
@@ -128,7 +127,7 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
 
 
 class _Replacing:
-    """Files that take the place of others, all or none, in folders below ``tree``."""
+    """Files that are replaced together, all or none, in folders below ``tree``."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -139,7 +138,7 @@ class _Replacing:
         self._now = ""
 
     def replace(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
-        """Write files, and then streams. Raises NpuprofError, with all files as they were."""
+        """Write files, then streams. Raises NpuprofError, with all files unchanged."""
         try:
             self._write_and_place(files, streams)
         except BaseException as error:
@@ -164,7 +163,7 @@ class _Replacing:
                 raise NpuprofError([_build_changed_finding(prepared.wanted.path)._replace(why=why)])
 
     def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
-        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # who dies on the way leaves too much, not too little
+        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # a crash leaves too many files
             self._now = wanted.path
             if not _compare_target(wanted, target):
                 self._prepared.append(self._prepare_file(wanted, target))
@@ -187,7 +186,7 @@ class _Replacing:
             self._tree.remove_file(name)
 
     def _prepare_file(self, wanted: Wanted, target: str) -> _Prepared:
-        """Return a file that is written beside its target, or is to go. Raises OSError."""
+        """Write a file to a temporary name, or prepare its removal. Raises OSError."""
         name = os.path.relpath(target, self._tree.top)
         temporary = name_under_way(os.path.dirname(name))
         if wanted.content is None:
@@ -195,13 +194,13 @@ class _Replacing:
         return self._write_beside(_Prepared(wanted, target, name, temporary, False, 1), wanted.content)
 
     def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:
-        """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
+        """Write content to a temporary file with the target's mode and owner, and read it back. Raises OSError."""
         wanted = prepared.wanted
         try:
             old: os.stat_result | None = os.stat(prepared.target)
         except FileNotFoundError:
             old = None
-        # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
+        # New files follow the umask; a replacement is private until it has the mode of its target.
         handle = self._tree.create_file(prepared.temporary, 0o666 if old is None else 0o600)
         self._handles.append(handle)
         try:
@@ -225,7 +224,7 @@ class _Replacing:
         return prepared._replace(replaces=old is not None, links=old.st_nlink if old else 1)
 
     def _put_in_place(self, prepared: _Prepared) -> None:
-        """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
+        """Rename a written file to its target. Raises OSError, and NpuprofError if somebody has created the target."""
         if prepared.wanted.content is None:
             self._tree.remove_file(prepared.name)
             return
@@ -243,7 +242,7 @@ class _Replacing:
         self._tree.rename(prepared.temporary, prepared.name)
 
     def _back_up_file(self, prepared: _Prepared) -> str:
-        """Give a file that is about to be replaced a second name. Raises OSError."""
+        """Hard-link a file that is about to be replaced. Raises OSError."""
         name = f"{prepared.temporary.removesuffix('.new')}.old"
         try:
             self._tree.link_file(prepared.name, name)
@@ -256,7 +255,7 @@ class _Replacing:
         return name
 
     def _take_back(self, prepared: _Prepared) -> None:
-        """Bring back what was in the place of a file, as far as it is there; what was new goes."""
+        """Restore a replaced file from its backup; remove a new one."""
         backup = self._backups.get(prepared.target)
         with suppress(OSError, NpuprofError):
             if backup is not None:
@@ -266,18 +265,18 @@ class _Replacing:
 
 
 def _is_as_wanted(wanted: Wanted, target: str) -> bool:
-    """Return whether a file holds what is wanted, or is gone where that is wanted."""
+    """Return whether a file already has the wanted content, or is already missing as wanted."""
     return not os.path.lexists(target) if wanted.content is None else _holds_text(target, wanted.content)
 
 
 def _require_unsaved(prepared: _Prepared, path: str) -> None:
-    """Raise NpuprofError where a file, under whatever name, is not what was read: somebody saved it while ours was written."""
+    """Raise NpuprofError if a file differs from what was read: somebody saved it in the meantime."""
     if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
         raise NpuprofError([_build_changed_finding(prepared.wanted.path)])
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:
-    """Return whether a file holds what is wanted. Raises OSError, and NpuprofError where it is not what was read."""
+    """Return whether a file has the wanted content. Raises OSError, and NpuprofError if it differs from what was read."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -298,7 +297,7 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
 
 
 def _holds_text(path: str, content: bytes) -> bool:
-    """Return whether a file holds some bytes, and no more."""
+    """Return whether the content of a file equals some bytes."""
     try:
         return os.stat(path).st_size == len(content) and output.read_plain_file(path, len(content)) == content
     except output.UnfitFileError:
@@ -311,7 +310,7 @@ def _build_changed_finding(path: str) -> Finding:
 
 
 def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
-    """Give a file the owner, as far as the system lets us, and the mode of the one it replaces. Raises OSError."""
+    """Copy the owner (if permitted) and the mode of a replaced file. Raises OSError."""
     new = os.fstat(handle)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         try:
@@ -327,13 +326,13 @@ def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
 
 
 def _write_stream(stream: Wanted) -> None:
-    """Write to a device or a pipe. Raises OSError; a pipe that nobody reads is not waited for."""
+    """Write to a device or a pipe, without waiting for a reader. Raises OSError."""
     mode = os.stat(stream.path).st_mode
     if stat.S_ISBLK(mode):
         raise output.UnfitFileError(0, "it is a disk, not a file")
     if output.is_handed_over(stream.path):
         name = stream.path.rpartition("/")[2]
-        # Opened anew, a file that a shell appends to would be written from its beginning.
+        # Reopening would overwrite a file that the shell appends to.
         handle = os.dup(int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name))
     else:
         waits = stat.S_ISFIFO(mode)

@@ -1,7 +1,7 @@
-"""Profiles to configs: one fold over the steps of a profile and of all that it builds on.
+"""Resolves profiles to configs: one fold over the steps of a profile and its ancestors.
 
-Ancestors come first, in the order that ``lineages`` finds; later wins. Each layer clears what it unsets, lays its
-values over what is there, and adds what it appends, its matching overrides after it in file order.
+Ancestors come first, in the order computed by ``lineages``; later wins. Each layer first unsets keys, then sets its
+values, then appends. Matching overrides follow, in file order.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ if TYPE_CHECKING:
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lookup
 
-#: The name of a layer, as origins show it, and the steps it takes.
+#: The name of a layer, as origins show it, and its steps.
 Layer = tuple[str, tuple[Step, ...]]
 
-#: Layers of so few steps are gone through each time: that is faster than sorting them.
+#: Layers with at most this many steps are scanned linearly, which is faster than indexing them.
 _FEW_STEPS = 50
 
 
 class Resolver:
-    """Resolves profiles against one lookup and one context, and remembers what they share.
+    """Resolves profiles with one lookup and one context, and caches shared parts.
 
-    Values only are folded at first; the origins of a setting are traced by a second run of the same fold, over the
-    steps that touch it, when somebody asks.
+    The first fold computes values only. The origins of a setting are traced on demand by a second fold over the steps that
+    change it.
     """
 
     def __init__(self, lookup: Lookup, context: Context | None = None, lineages: Lineages | None = None, in_python: bool = False) -> None:
         renew_hints()
         self.lookup = lookup
         self.context = context or Context()
-        self.in_python = in_python  #: whether messages name arguments of the library, not options of the command
-        self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
+        self.in_python = in_python  #: whether messages name Python arguments instead of command line options
+        self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
         self.lineages = lineages or Lineages(lookup)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._others: dict[Context, Resolver] = {}
 
     def for_context(self, context: Context) -> Resolver:
-        """Return the resolver of the same profiles for another context: one for all who ask, so they share what it folds."""
+        """Return the resolver of the same profiles for another context; all callers share one instance and its cache."""
         if context not in self._others:
             self._others[context] = Resolver(self.lookup, context, self.lineages, self.in_python)
             self._others[context].judged = self.judged
         return self._others[context]
 
     def resolve_profile(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
-        """Return the profile resolved; ``changes`` come last, from the command line.
+        """Return the profile resolved; ``changes`` are applied last, from the command line.
 
-        Raises NpuprofError with all findings for a missing parent, a cycle, an order that cannot be, a
-        profile whose form is wrong, or an append to something that is no list.
+        Raises NpuprofError with all findings for a missing parent, a cycle, an impossible order, a malformed profile, or an
+        append to a value that is not a list.
         """
         lineage = self.lineages.find_lineage(profile)
         return self.resolve_members(lineage, name or profile.name, self.lineages.resolve_claims(lineage), changes)
 
     def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()) -> Config:
-        """Return a lineage resolved, lowest first; nothing is looked up. Raises NpuprofError as ``resolve_profile`` does."""
+        """Return a lineage resolved, lowest first, without looking up profiles. Raises NpuprofError as ``resolve_profile`` does."""
         problems = list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
@@ -75,13 +75,13 @@ class Resolver:
         return self._build_config(name, lineage, claims, tuple(changes))
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
-        """Return what a pickle of a config holds: a function, and what to call it with."""
+        """Return the ``__reduce__`` value of a config: a function and its arguments."""
         return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes, config.policy, self.in_python)
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
-        """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
+        """Return a profile resolved without its malformed parts, and without its ancestors if they cannot be ordered.
 
-        Raises NpuprofError for an append to something that is no list.
+        Raises NpuprofError for an append to a value that is not a list.
         """
         try:
             lineage = self.lineages.find_lineage(profile)
@@ -101,7 +101,7 @@ class Resolver:
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
     def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
-        """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""
+        """Return a setting with the origin of every leaf, and each step that changed it; other settings are not folded."""
         traced: dict[str, Any] = {}
         events: dict[str, list[Event]] = {}
         candidates = [profile for profile in members if profile.touched is None or key in profile.touched]
@@ -114,7 +114,7 @@ class Resolver:
         return traced.get(key), events.get(key, [])
 
     def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
-        """Return who touched a setting last, of the members from a place on; the history before that member is not gone through."""
+        """Return the last origin of a setting among the members from ``first`` on, without folding earlier members."""
         places = [place for place in range(first, len(lineage)) if (touched := lineage[place].touched) is None or key in touched]
         for place in reversed(places):
             profile = lineage[place]
@@ -129,7 +129,7 @@ class Resolver:
         return None
 
     def _find_steps(self, steps: tuple[Step, ...], key: str) -> tuple[Step, ...]:
-        """Return those of a layer's steps that touch a setting; the layer is gone through once, however many settings are asked for."""
+        """Return the steps of a layer that change a setting; the layer is indexed once for all settings."""
         if len(steps) <= _FEW_STEPS:
             return tuple([step for step in steps if step.key == key])
         sorted_steps = self._steps.get(id(steps))
@@ -137,11 +137,11 @@ class Resolver:
             by_key: dict[str, list[Step]] = {}
             for step in steps:
                 by_key.setdefault(step.key, []).append(step)
-            sorted_steps = self._steps[id(steps)] = (steps, by_key)  # while the steps are kept no others have their id
+            sorted_steps = self._steps[id(steps)] = (steps, by_key)  # keeping the steps alive keeps their id unique
         return tuple(sorted_steps[1].get(key, ()))
 
     def forget_lineages(self, kept: int) -> None:
-        """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
+        """Drop the cached lineages after profiles have changed; keep at most ``kept`` folds."""
         self.lineages.forget()
         self._steps.clear()
         self._others.clear()
@@ -149,9 +149,9 @@ class Resolver:
             self._folds.clear()
 
     def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
-        """Return the settings after the steps of a lineage, or of a part of one from its lowest profile on.
+        """Return the settings after the steps of a lineage, or of its lowest part.
 
-        They are shared: copy them before changing them.
+        The result is shared: copy it before changing it.
         """
         marks = (scenario, *[profile.key for profile in lineage])
         done = len(marks)
@@ -162,12 +162,12 @@ class Resolver:
             profile = lineage[place - 1]
             settings = dict(settings)
             apply_layers(settings, profile, self._select_layers(profile, scenario), None)
-            if place == len(marks) - 2:  # its siblings go on from there, and so do checks
+            if place == len(marks) - 2:  # sibling profiles and checks continue from here
                 self._folds[marks[: place + 1]] = settings
         return settings
 
     def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
-        """Return the layers of one profile that take part in this context, by name."""
+        """Return the layers of a profile that apply in this context, by name."""
         layers = [("values", profile.steps)]
         if profile.overrides:
             layers += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
@@ -183,7 +183,7 @@ def rebuild_config(
     policy: Policy | None = None,
     in_python: bool = False,
 ) -> Config:
-    """Return a config that was pickled: resolved again from the profiles that took part, with no store behind it."""
+    """Return an unpickled config: resolved again from its profiles, without a store."""
     config = Resolver(_find_no_profile, context, in_python=in_python).resolve_members(lineage, name, claims, changes)
     config.memo["policy"] = policy
     return config
@@ -194,7 +194,7 @@ def _find_no_profile(reference: str, *_: object) -> Profile:
 
 
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
-    """Return whether every key of an override's match holds; what was not asked for matches nothing."""
+    """Return whether every key of an override's match is satisfied; an axis without a value satisfies nothing."""
     for name, wanted in override.match.items():
         value = scenario if name == "scenario" else context.find_value(name)
         if not is_match_met(name, wanted, value):
@@ -203,7 +203,7 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
 
 
 def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
-    """Return whether one key of an override's match holds for a product, a target, a scenario, or a release of CANN or a framework."""
+    """Return whether one key of an override's match is satisfied by a product, target, scenario, or release."""
     if value is None:
         return False
     if name == "product":
@@ -214,9 +214,9 @@ def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
 
 
 def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:
-    """Take the steps of one profile's layers in ``settings``; with ``events``, keep the leaves' origins and the history.
+    """Apply the steps of one profile's layers to ``settings``; with ``events``, also record leaf origins and history.
 
-    Raises NpuprofError for an append to something that is no list.
+    Raises NpuprofError for an append to a value that is not a list.
     """
     for layer, steps in layers:
         cuts: dict[str, values.Cut] = {}
@@ -235,7 +235,7 @@ def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer]
 
 
 def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
-    """Take one step, whose value may have its origins with it. Raises values.NotAListError."""
+    """Apply one step, whose value may have origins. Raises values.NotAListError."""
     key = step.key
     if step.op == "set":
         settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
@@ -244,7 +244,7 @@ def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
 
 
 def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
-    """Clear what a step names; return whether it was there. ``cuts`` keeps what parts were taken out of since it was last set."""
+    """Unset the key of a step; return whether it was set. ``cuts`` records the removed parts of values since they were last set."""
     key = step.key
     if key not in settings:
         return False
@@ -260,7 +260,7 @@ def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values
 
 
 def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]) -> Any:
-    """Return the value of a step with its origin in each leaf; remember the step, unless it unsets what is not there."""
+    """Return the value of a step with an origin in each leaf, and record the step unless it unsets a missing key."""
     origin = profile.origin(*step.path, layer=step.op if layer == "values" and step.op != "set" else layer)
     if step.op != "unset" or is_known:
         events.setdefault(step.key, []).append(Event(step, origin))
@@ -268,7 +268,7 @@ def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events
 
 
 def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
-    """Return the profiles that changes from the command line belong to, one for each argument: overrides that always match."""
+    """Return a profile for each change on the command line: overrides that always match."""
     profiles = []
     for argument, steps in groupby(changes, lambda step: str(step.path[0])):
         last = Profile(build_command_line_document(argument, {}))

@@ -1,6 +1,6 @@
-"""What a preset is for: its scenario, its releases, its products. Its own word, else what all it builds on leaves over.
+"""The claims of a preset: its scenario, releases and products, its own or the intersection of its parents' claims.
 
-What is laid over a preset, or mixed into it, narrows what it is for and never replaces it.
+Mix-ins and overlays narrow the claims of a preset and never replace them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from npuprof.model import Finding, Origin, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: What a preset says of each key that is inherited, as far as anybody says anything.
+    #: The claims of a preset by inherited key, for the keys that are set.
     Claims = dict[str, "Claim"]
 
 
 class Claim(Record):
-    """What a preset is for in one respect, and who says so; ``conflict`` tells where two that it builds on leave nothing over."""
+    """One claim of a preset with its origin; ``conflict`` names the two parents whose claims do not intersect."""
 
     value: Any
     origin: Origin
@@ -27,7 +27,7 @@ class Claim(Record):
 
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
-    """Return what a preset is for, by what its parents are for, in the order of ``extends``."""
+    """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
     combined: Claims = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
     own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
@@ -43,13 +43,13 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
 
 
 def order_claims(*claims: Iterable[str]) -> list[str]:
-    """Return the keys of some claims in the order of every output, each once: that of ``[profile]``, then by the names of frameworks."""
+    """Return the keys of claims in output order, without duplicates: as in ``[profile]``, then frameworks by name."""
     names = {name for part in claims for name in part}
     return [*(name for name in _PLAIN if name in names), *sorted(names.difference(_PLAIN))]
 
 
 def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> Claim:
-    """Return what is left of two claims."""
+    """Return the intersection of two claims."""
     if known.conflict or second.conflict:
         return known if known.conflict else second
     if known.value == second.value:
@@ -62,27 +62,27 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
 
 
 def _narrow_releases(known: str, second: str, axis: str) -> str:
-    """Return a range that both cover; one of the two where it lies inside the other."""
+    """Return the intersection of two release ranges; one of the two texts if it is contained in the other."""
     inside = [releases.find_releases_in_range(spec, axis) for spec in (known, second)]
     if inside[0] is None or inside[1] is None:
-        return known  # no range: said where it stands
+        return known  # not a range: its own profile reports it
     both = f"{known},{second}"
     common = releases.find_releases_in_range(both, axis)
     return known if common == inside[0] else second if common == inside[1] else both if common else ""
 
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
-    """Return the products that both cover, of a family and one of its lines the line."""
+    """Return the products that both lists cover; of a family and one of its lines, the line."""
     covered = [name for name in known if any(products.may_contain(pattern, name) for pattern in second)]
     return covered + [name for name in second if name not in covered and any(products.may_contain(pattern, name) for pattern in known)]
 
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
-    "scenario": lambda known, second: "",  # there is nothing between two of them
+    "scenario": lambda known, second: "",  # scenarios have no intersection
     "products": _narrow_products,
 }
 _NOTHING_LEFT = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
-#: How the keys of claims begin that are for releases of a framework.
+#: The prefix of claim keys for framework releases.
 VERSIONS = "versions."
 _PLAIN = tuple(name for name in INHERITED_KEYS if name != "versions")
 

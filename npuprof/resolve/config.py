@@ -1,4 +1,4 @@
-"""A resolved profile: what is in force, who said so, and whom they overruled."""
+"""A resolved profile: effective values, their origins, and the values they override."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from npuprof.resolve.lineages import Lineages
 
     class Resolving(Protocol):
-        """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
+        """The resolver interface that a config uses: folds parts of a lineage, and resolves in other contexts."""
 
         judged: dict[Any, dict[Any, Any]]
         in_python: bool
         lineages: Lineages
 
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
-            """Return the settings after the steps of a lineage, or of a part of one."""
+            """Return the settings after the steps of a lineage, or of its lowest part."""
 
         def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
-            """Return who touched a setting last, of the members from a place on."""
+            """Return the last origin of a setting among the members from ``first`` on."""
 
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 
         def reduce_config(self, config: Config) -> tuple[Any, ...]:
-            """Return what a pickle of a config holds: a function, and what to call it with."""
+            """Return the ``__reduce__`` value of a config: a function and its arguments."""
 
         def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: tuple[Step, ...] = ()) -> Config:
-            """Return a lineage resolved, with changes after it. Raises NpuprofError."""
+            """Return a lineage resolved, followed by changes. Raises NpuprofError."""
 
 
-#: What a Config offers to whoever uses the library; the rest is for the modules that judge and render it.
+#: The public attributes of a Config; all others are internal to checks and renderers.
 _FOR_USERS = frozenset((
     "abstract", "atc", "cann", "context", "description", "digest", "env", "estimator", "get", "items", "keys", "name", "options", "origins",
     "preset_digest", "products", "scenario", "values", "versions",
@@ -52,7 +52,7 @@ _FOR_USERS = frozenset((
 
 
 class MissingSettingError(KeyError):
-    """A key that a config does not set: a KeyError, as of every mapping, that says which name is near once somebody reads it."""
+    """Raised for a key that a config does not set: a KeyError whose message, computed on first use, suggests a similar key."""
 
     def __init__(self, key: str, config: Config | None = None) -> None:
         super().__init__(key)
@@ -72,7 +72,7 @@ class MissingSettingError(KeyError):
 
 
 def suggest_config_key(config: Config, key: str) -> str:
-    """Return what a key that neither a config nor the catalogue has may have meant; an empty text where nothing is near."""
+    """Return a suggestion for a key that neither the config nor the catalogue has; an empty string if none is similar."""
     section, _ = keys.split_section_and_name(key)
     if elsewhere := catalog.find_key_elsewhere(key, config.settings):
         return f"write {elsewhere!r}"
@@ -81,16 +81,16 @@ def suggest_config_key(config: Config, key: str) -> str:
 
 
 class Config(Mapping[str, Any]):
-    """One preset, resolved for one context: a value that does not change.
+    """One preset, resolved for one context; immutable.
 
-    Read as a mapping, it gives every setting by its full key: ``config["precision_mode_v2"]``, ``config["env.JOB_ID"]``, in the
-    catalogue's order; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, by plain name. Values are what TOML
-    has: str, int, float, bool, list, dict. Two configs are equal where their digests and contexts are. They can be hashed, and
-    pickled for another process.
+    As a mapping, it returns every setting by its full key: ``config["precision_mode_v2"]``, ``config["env.JOB_ID"]``, in
+    the catalogue's order; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, by plain name. Values have
+    TOML's types: str, int, float, bool, list, dict. Two configs are equal if their digests and contexts are. They can be
+    hashed, and pickled for another process.
 
-    ``name`` is the spec it was asked for by, ``context`` what it was resolved for (CANN release, product, target). ``lineage``
-    holds the profiles that took part, lowest first, and ``changes`` what came after them from the caller. ``settings`` are
-    the settings in the order of resolution, ``claims`` what the preset is for. ``memo`` keeps what has been worked out.
+    ``name`` is the requested spec, ``context`` the context of the resolution (CANN release, product, target). ``lineage``
+    lists the profiles that took part, lowest first, and ``changes`` the changes of the caller. ``settings`` are the
+    settings in resolution order, ``claims`` the scenario, releases and products. ``memo`` caches derived values.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Config(Mapping[str, Any]):
         return len(self.settings)
 
     def __bool__(self) -> bool:
-        return True  # one that sets nothing is one all the same
+        return True  # a config without settings is still true
 
     def __contains__(self, key: object) -> bool:
         return key in self.settings
@@ -164,11 +164,11 @@ class Config(Mapping[str, Any]):
         return self.resolver.reduce_config(self)
 
     def section(self, section: str) -> dict[str, Any]:
-        """Return the settings of one section by plain name: the catalogue's first, in its order."""
+        """Return the settings of one section by plain name: first those of the catalogue, in its order."""
         return self.sections()[section]
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """Return the settings by section and plain name, all as ``section`` returns one."""
+        """Return all settings by section and plain name, each section as ``section`` returns it."""
         by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
@@ -192,12 +192,12 @@ class Config(Mapping[str, Any]):
 
     @property
     def estimator(self) -> Mapping[str, Any]:
-        """The arguments of NPURunConfig that are no session options, by name."""
+        """The arguments of NPURunConfig that are not session options, by name."""
         return self._freeze_section("estimator")
 
     @property
     def atc(self) -> Mapping[str, Any]:
-        """The ATC flags without a session twin, by name."""
+        """The ATC flags without an equivalent session option, by name."""
         return self._freeze_section("atc")
 
     def _freeze_section(self, section: str) -> Mapping[str, Any]:
@@ -208,11 +208,11 @@ class Config(Mapping[str, Any]):
         return frozen
 
     def find_profile_value(self, name: str) -> Any:
-        """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""
+        """Return an inherited key of ``[profile]``: the profile's own value, else the intersection of its parents' values."""
         return self.claims[name].value if name in self.claims else (dict(self.versions) or None) if name == "versions" else None
 
     def find_profile_origin(self, name: str) -> Origin | None:
-        """Return where the key of ``[profile]`` stands that decides, None where no profile has it."""
+        """Return the origin of the effective value of a ``[profile]`` key, None if no profile sets it."""
         return self.claims[name].origin if name in self.claims else None
 
     @property
@@ -242,7 +242,7 @@ class Config(Mapping[str, Any]):
         return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
 
     def list_covered_versions(self) -> dict[str, tuple[str, ...]]:
-        """Return the releases of frameworks that the preset is for: the one asked for, else those in its range."""
+        """Return the framework releases that the preset supports: the requested one, else those in its range."""
         meant = {axis: releases.find_releases_in_range(spec, axis) or () for axis, spec in self.versions.items()}
         return meant | {axis: (release,) for axis, release in self.context.versions}
 
@@ -253,11 +253,11 @@ class Config(Mapping[str, Any]):
 
     @property
     def abstract(self) -> bool:
-        """Whether the profile is only there to be extended."""
+        """Whether the profile exists only to be extended."""
         return bool(self.lineage) and self.lineage[-1].abstract
 
     def list_ancestors(self, profile: Profile) -> list[Profile]:
-        """Return the members of the lineage that one of them builds on, the nearest first."""
+        """Return the ancestors of a member of the lineage, nearest first."""
         by_name: dict[str, list[Profile]] = {}
         for member in self.lineage[: self.lineage.index(profile)]:
             by_name.setdefault(member.name, []).append(member)
@@ -274,9 +274,9 @@ class Config(Mapping[str, Any]):
 
     @property
     def policy(self) -> Policy | None:
-        """What the team says of findings in the preset, in the tree that it was read from; None where it says nothing.
+        """The team policy for the preset, from the tree it was read from; None if there is none.
 
-        Raises NpuprofError where that cannot be understood.
+        Raises NpuprofError if the policy is invalid.
         """
         if "policy" not in self.memo:
             last = self.lineage[-1]
@@ -286,7 +286,7 @@ class Config(Mapping[str, Any]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is in force, in hexadecimal: the same for equal results on every machine, whatever was asked for."""
+        """SHA-256 of the effective values, in hexadecimal: equal for equal results on every machine, independent of the context."""
         if "digest" not in self.memo:
             self.memo["digest"] = compute_digest(self.settings)
         digest: str = self.memo["digest"]
@@ -301,11 +301,11 @@ class Config(Mapping[str, Any]):
         return digest
 
     def ordered_settings(self) -> dict[str, Any]:
-        """Return all settings by full key, in the catalogue's order, section after section."""
+        """Return all settings by full key, in the catalogue's order, section by section."""
         return {keys.format_full_key(section, name): value for section, named in self.sections().items() for name, value in named.items()}
 
     def move_to(self, context: Context) -> Config:
-        """Return the same settings, with all that is known of them, for another context: those of presets without overrides."""
+        """Return the same settings, with all cached values, for another context; for presets without overrides."""
         moved = object.__new__(Config)
         moved.__dict__.update(self.__dict__, context=context, resolver=self.resolver.for_context(context))
         return moved
@@ -316,11 +316,11 @@ class Config(Mapping[str, Any]):
         return self._traced[key]
 
     def history(self, key: str) -> list[Event]:
-        """Return every step that touched a setting, first to last."""
+        """Return every step that changed a setting, first to last."""
         return self._trace_key(key)[1]
 
     def origin(self, key: str, tail: Path = ()) -> Origin | None:
-        """Return who set what is in force at a key or below it; for tables and lists, who wrote there last."""
+        """Return the origin of the effective value at a key or below it; for tables and lists, the last origin."""
         leaf = values.find_value(key, self.traced_value(key), tail)[1]
         if isinstance(leaf, values.Leaf):
             origin: Origin = leaf.origin
@@ -331,11 +331,11 @@ class Config(Mapping[str, Any]):
         return self.origin(key, tail[:-1]) if tail else None
 
     def origins(self, key: str) -> list[Origin]:
-        """Return who set a setting, the winner first, then whom it overruled.
+        """Return the origins of a setting: first the effective value's, then those of the values it overrides.
 
-        ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that
-        wrote there is listed, appends included. Of a setting that nobody made there is none; raises KeyError for a key that is
-        neither set nor known, where another is near, and TypeError for what is no text.
+        ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that wrote there is
+        listed, appends included. The list is empty for a known key that is not set. Raises KeyError for an unknown key, with a
+        similar one as a suggestion, and TypeError for a key that is not a string.
         """
         if not isinstance(key, str):
             raise TypeError(f"key must be a str, not {type(key).__name__}")
@@ -358,7 +358,7 @@ class Config(Mapping[str, Any]):
         return catalog.find_record(*keys.split_section_and_name(key)) is None and bool(suggest_config_key(self, key))
 
     def traced_value(self, key: str) -> Any:
-        """Return the value in force with every leaf as ``values.Leaf``, which holds its origin."""
+        """Return the effective value with every leaf as ``values.Leaf``, which has its origin."""
         return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
@@ -366,7 +366,7 @@ class Config(Mapping[str, Any]):
 
 
 def _copy_value(value: Any) -> Any:
-    """Return a copy of a value that may be changed without changing what the store has read."""
+    """Return a copy of a value, so that changes do not reach the store's data."""
     if isinstance(value, dict):
         return {name: _copy_value(item) for name, item in value.items()}
     return [_copy_value(item) for item in value] if isinstance(value, list) else value

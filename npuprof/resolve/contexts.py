@@ -1,8 +1,8 @@
-"""The contexts to look at a config in beside its own: all that the preset is meant for, and those that its overrides name.
+"""The contexts in which to check a config: its own, those that the preset supports and those that its overrides match.
 
-A context is a point: a product, a release, a target, a scenario. Points are of one kind for some settings where the same of the overrides
-that touch these settings take part: the settings have the same values there. So what looks at few settings looks at few contexts, however
-many overrides there are.
+A context is a point: a product, a release, a target, a scenario. For a set of settings, two points are equivalent if
+the same overrides touch these settings there: the settings then have the same values. Checks that read few settings
+therefore need few contexts, however many overrides there are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 
-#: A context, and the words of an override's match that it was made from: ``("product", "atlas-a3")``.
+#: A context, and the override match that it was built from: ``("product", "atlas-a3")``.
 NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
 
 
 def resolve_elsewhere(config: Config, context: Context) -> Config | None:
-    """Return a config resolved again in another context, None where that cannot be."""
+    """Return a config resolved again in another context, None if that fails."""
     if not has_overrides(config.lineage):
         return config.move_to(context)
     try:
@@ -35,12 +35,12 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
 
 
 def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
-    """Return the frameworks whose releases overrides match on, each once."""
+    """Return the frameworks whose releases overrides match on, without duplicates."""
     return list(dict.fromkeys(name for override in overrides for name in override.match if name not in MATCH_KEYS))
 
 
 def list_override_points(override: Override, asked: Context) -> Iterator[NamedContext]:
-    """Yield the contexts that a match names: what was asked for stays, of a range of releases the newest counts."""
+    """Yield the contexts that a match selects: the requested values stay; a release range counts as its newest release."""
     axes = ["product", "cann", "target", *list_frameworks_matched([override])]
     for texts in combinations(*(("",) if asked.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)):
         words = tuple((axis, text) for axis, text in zip(axes, texts, strict=True) if text)
@@ -50,7 +50,7 @@ def list_override_points(override: Override, asked: Context) -> Iterator[NamedCo
 
 
 def _find_newest(axis: str, text: str) -> str | None:
-    """Return a product or target as it is named, of a range of releases the newest; None where there is none."""
+    """Return a product or target unchanged, and the newest release of a range; None if there is none."""
     return text if axis in ("product", "target") else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
 
 
@@ -62,7 +62,7 @@ def build_point(asked: Context, values: Mapping[str, str | None]) -> Context:
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
-    """Return where the overrides stand that were left out only because no product, or no release, was asked for, by which of the two."""
+    """Return the origins of overrides that did not apply because no product, or no release, was requested; by axis."""
     here = config.context
     unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
@@ -77,12 +77,12 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
 
 
 def format_flag(axis: str) -> str:
-    """Return the flag that asks for something on an axis."""
+    """Return the flag that selects a value of an axis."""
     return f"--{axis}" if axis in ("product", "cann") else f"--framework {axis}=RELEASE"
 
 
 def _may_be_asked(config: Config, override: Override) -> bool:
-    """Return whether an override is for products and releases that the preset is for."""
+    """Return whether an override matches products and releases that the preset supports."""
     wanted = override.match.get("product", ())
     if wanted and config.products:
         pairs = [(name, meant) for name in wanted for meant in config.products]
@@ -96,20 +96,20 @@ def _may_be_asked(config: Config, override: Override) -> bool:
     return True
 
 
-#: Where an axis is not asked for, or a preset says nothing of it.
+#: The value of an axis that is neither requested nor limited by the preset.
 _OPEN = None
 
-#: How the words begin of what holds only where a preset that is meant for some products, or releases, is used without naming one.
+#: The prefix of conditions that apply only if a preset that supports some products, or releases, is used without selecting one.
 UNASKED = "where no "
 
-#: Values of one axis at which the same overrides take part.
+#: Values of one axis at which the same overrides apply.
 Stretch = tuple[str | None, ...]
-#: A stretch of products, one of CANN releases, and one of the releases of each framework that overrides match on.
+#: A stretch of products, one of CANN releases, and one of releases for each framework that overrides match on.
 Box = tuple[Stretch, ...]
 
 
 class Point(Record):
-    """Products and releases, a target and a scenario; ``active`` has a bit for each override that takes part there."""
+    """Products, releases, a target and a scenario; ``active`` has a bit for each override that applies there."""
 
     box: Box
     target: str | None
@@ -118,11 +118,11 @@ class Point(Record):
 
 
 class Region(Record):
-    """Points of one kind with the preset as it is there.
+    """Equivalent points, with the preset as resolved there.
 
-    ``products`` and ``releases`` are those that count there, empty where they are not known, ``versions`` those of frameworks, and so
-    the ``surface`` that the targets there write. ``apart`` tells that the products have to be asked for, ``words`` what else has to
-    be, piece by piece; ``plain`` that nothing has to be.
+    ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of frameworks, and
+    ``surface`` the API surface of its targets. ``apart`` is set if the products must be selected, ``words`` lists the other
+    selections that are required, and ``plain`` is set if none is.
     """
 
     config: Config
@@ -137,9 +137,9 @@ class Region(Record):
 
 
 class ContextMap:
-    """The contexts of a config. ``touched`` are the settings that some override touches.
+    """The contexts of a config. ``touched`` are the settings that overrides touch.
 
-    ``problems`` gathers why the config cannot be resolved in contexts that were looked at.
+    ``problems`` collects the errors of contexts in which the config cannot be resolved.
     """
 
     def __init__(self, config: Config) -> None:
@@ -152,21 +152,21 @@ class ContextMap:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
         self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
-        self._alike: dict[tuple[str, str | None], Stretch] = {}  # releases by the newest of them, which is looked at for all
-        self.named_targets = frozenset(self._list_named("target"))  #: those that overrides name
+        self._alike: dict[tuple[str, str | None], Stretch] = {}  # equivalent releases, by the newest of them
+        self.named_targets = frozenset(self._list_named("target"))  #: targets that overrides match on
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
         self._regions: dict[tuple[tuple[int, ...], str | None, bool], list[Region]] = {}
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
     def find_regions(self, settings: Collection[str]) -> list[Region]:
-        """Return where some settings differ by the overrides that take part; all that the preset is meant for is in some region."""
+        """Return the regions in which some settings have different values; together they cover every context that the preset supports."""
         return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
 
     def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
-        """Return where some settings differ in one target, as one that nobody asked for: it has no ``surface`` there, and no ``words``.
+        """Return the regions in which some settings differ for a target that was not requested: without ``surface`` and ``words``.
 
-        A target that no override names has the values of where none is asked for.
+        A target that no override matches has the values of an unspecified target.
         """
         there = target if target in self.named_targets else _OPEN
         return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
@@ -182,7 +182,7 @@ class ContextMap:
         return self._regions[mark]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
-        """Return the number of its kind for each point: two points are of a kind where some settings have the same values."""
+        """Return an equivalence class number for each point: some settings have equal values at the points of a class."""
         bits = 0
         for key in settings:
             bits |= self._touching.get(key, 0)
@@ -192,7 +192,7 @@ class ContextMap:
         return self._kinds[bits]
 
     def find_idle_overrides(self) -> list[int]:
-        """Return the numbers of the profile's own overrides that take part in none of the contexts."""
+        """Return the indexes of the profile's own overrides that apply in none of the contexts."""
         own = len(self._config.lineage[-1].overrides)
         first = len(self._overrides) - own
         return [place for place in range(own) if not any(point.active >> first + place & 1 for point in self._points)]
@@ -208,13 +208,13 @@ class ContextMap:
         for pairs in combinations(*stretches):
             box = tuple(tuple(values) for _, values in pairs)
             everywhere = reduce(and_, (mask for mask, _ in pairs))
-            for place, name in combinations(target, scenario):  # each for itself: checks ask for them
+            for place, name in combinations(target, scenario):  # separately: checks use each of them alone
                 active = everywhere & self._find_active("target", place) & self._find_active("scenario", name)
                 points.append(Point(box, place, name, active))
         return points
 
     def _list_axis_values(self, axis: str) -> list[str | None]:
-        """Return the products, or the releases of CANN or a framework, to look at; what was asked for is the only one."""
+        """Return the products, or releases of CANN or a framework, to resolve for; only the requested one, if any."""
         if asked := self._config.context.find_value(axis):
             return [asked]
         if axis == "product":
@@ -222,11 +222,11 @@ class ContextMap:
         return [_OPEN, *self._list_releases(axis)]
 
     def _list_named(self, axis: str) -> list[str]:
-        """Return what overrides name on an axis, each once."""
+        """Return the values that overrides match on an axis, without duplicates."""
         return list(dict.fromkeys(text for override in self._overrides for text in override.match.get(axis, ())))
 
     def _list_releases(self, axis: str) -> Sequence[str]:
-        """Return the releases of the preset's range; where it names none, the newest that each mix of overrides takes part in."""
+        """Return the releases of the preset's range; without a range, the newest release for each combination of overrides."""
         spec = self._config.list_ranges().get(axis)
         claimed = releases.find_releases_in_range(spec, axis) if spec else None
         if claimed is not None or not self._list_named(axis):
@@ -244,7 +244,7 @@ class ContextMap:
         return stretches
 
     def _find_active(self, axis: str, value: str | None) -> int:
-        """Return a bit for each override that takes part as far as one axis decides."""
+        """Return a bit for each override whose match on one axis is satisfied."""
         active = 0
         for place, override in enumerate(self._overrides):
             if axis not in override.match or is_match_met(axis, override.match[axis], value):
@@ -252,10 +252,10 @@ class ContextMap:
         return active
 
     def _build_regions(self, points: list[Point], unasked: bool) -> list[Region]:
-        """Return points of one kind in pieces in which every product goes with every release; ``unasked`` as if for no target."""
+        """Return equivalent points as regions in which every product goes with every release; ``unasked`` omits the target."""
         plain = any(self._is_plain(point) for point in points)
         for axis in ("target", "scenario"):
-            if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
+            if any(getattr(point, axis) is _OPEN for point in points):  # then no other value decides: all are included
                 points = [point for point in points if getattr(point, axis) is _OPEN]
         nearest = min(points, key=lambda point: point.active.bit_count())
         pieces: dict[tuple[str | None, str, Box], list[str | None]] = {}
@@ -279,7 +279,7 @@ class ContextMap:
                 where = "in CANN" if axis == releases.CANN else f"with {axis}"
                 covered = _join(self._alike.get((axis, name), (name,)) for name in span)
                 words.append(f"{where} {releases.format_release_span(_drop_open(covered), axis)}")
-            # What overrides name beyond what the preset is for counts only where they decide.
+            # Values that overrides match outside the preset's claims count only if they decide.
             versions[axis] = _drop_open(span if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims else ())
         words += [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
         words += [] if scenario == self._config.scenario else [f"for {scenario}"]
@@ -290,7 +290,7 @@ class ContextMap:
         return Region(config, scenario, _drop_open(meant), read, tuple(versions.items()), surface, apart, tuple(words), plain)
 
     def _list_unasked(self, box: Box) -> Iterator[str]:
-        """Yield words for the axes on which the preset names what it is meant for, and nothing of that is here."""
+        """Yield a text for each axis that the preset limits and the box leaves open."""
         claims = {"product": self._config.products, **self._config.list_ranges()}
         for axis, stretch in zip(self._axes, box, strict=True):
             if claims.get(axis) and stretch == (_OPEN,):
@@ -303,7 +303,7 @@ class ContextMap:
         return here and (asked.target, self._config.scenario) == (point.target, point.scenario)
 
     def _resolve_at(self, point: Point) -> Config | None:
-        """Return the preset as it is at a point, None where it cannot be resolved there."""
+        """Return the preset resolved at a point, None if that fails."""
         mark = point.active, point.scenario
         if mark not in self._configs:
             self._configs[mark] = self._resolve_anew(point)
@@ -326,14 +326,14 @@ class ContextMap:
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
-    """Return the products that a preset is for, and those of them that overrides treat apart; without claims all that overrides name."""
+    """Return the products that a preset supports, with those that overrides match; without claims, all that overrides match."""
     known = [name for name in named if products.find_product(name)]
     inside = [name for name in known if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)]
     return list(dict.fromkeys([*claimed, *inside]))
 
 
 def _join_boxes(boxes: list[Box]) -> list[Box]:
-    """Return boxes with those made one that differ in the stretch of one axis only."""
+    """Return boxes, merging those that differ in the stretch of one axis only."""
     for axis in reversed(range(len(boxes[0]))):
         joined: dict[Box, list[Stretch]] = {}
         for box in boxes:

@@ -1,8 +1,8 @@
-"""Digests: SHA-256 over a canonical form that has a number, the same on every machine.
+"""Digests: SHA-256 over a canonical, numbered form; equal on every machine.
 
-The digest of a config says what is in force in one context. The preset digest says what a preset is, whatever the
-context: its layers in their order, each with its overrides. What a later npuprof writes in another form has another
-number; what an older one wrote is computed anew in its own.
+The digest of a config covers the effective values in one context. The preset digest covers a preset in all contexts:
+its layers in order, with their overrides. A change of the canonical form gets a new number; digests of older forms are
+recomputed in their own form.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from npuprof.catalog import values
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Step
 
-#: The number of the form that is written now.
+#: The number of the current form.
 FORM = 2
 
 
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
-    """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for a form that there is not."""
+    """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for an unknown form."""
     canonical = {key: values.build_canonical_value(key, value) for key, value in settings.items()}
     return _hash_text(_format_canonical_json({1: canonical, 2: {"form": 2, "settings": canonical}}[form]))
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
-    """Return the digests of settings in all forms that there are, that of now first: what an older npuprof wrote names another."""
+    """Return the digests of settings in all forms, the current one first: an older npuprof wrote another."""
     return [compute_digest(settings, form) for form in range(FORM, 0, -1)]
 
 
 def compute_preset_digest(lineage: Sequence[Profile]) -> str:
-    """Return the SHA-256, in hexadecimal, of a lineage, lowest first: every layer as it is written.
+    """Return the SHA-256, in hexadecimal, of a lineage, lowest first: every layer as written.
 
-    Names, descriptions, comments and the order of keys do not count, nor a profile that says nothing else. Values do as
-    they are written: what the catalogue knows of an option changes with its releases, and the digest does not.
+    Names, descriptions, comments, key order and otherwise empty profiles do not count. Values count as written: the
+    catalogue may change with a release, the digest must not.
     """
     layers = ",".join([text for profile in lineage if (text := _write_layer(profile))])
     abstract = "true" if lineage and lineage[-1].abstract else "false"
@@ -42,7 +42,7 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
 
 
 def _write_layer(profile: Profile) -> str:
-    """Return what a profile says as canonical JSON, an empty text where it says nothing: written once for all that it is a layer of."""
+    """Return the content of a profile as canonical JSON, an empty string if there is none; cached per profile."""
     if profile.layer is None:
         content = _describe_layer(profile)
         profile.layer = _format_canonical_json(content) if content else ""
@@ -50,7 +50,7 @@ def _write_layer(profile: Profile) -> str:
 
 
 def _describe_layer(profile: Profile) -> dict[str, Any]:
-    """Return what a profile says for itself and its heirs, without the parts it leaves out."""
+    """Return the settings that a profile sets for itself and its dependents, without empty parts."""
     content = {
         **{name: _sort_texts(profile.table[name]) for name in (*INHERITED_KEYS, "locked") if name in profile.table},
         **_describe_steps(profile.steps),
@@ -63,7 +63,7 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
 
 
 def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
-    """Return what a layer clears, sets and appends."""
+    """Return the unset, set and append operations of a layer."""
     return {
         "unset": sorted({".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}),
         "set": {step.key: step.value for step in steps if step.op == "set"},
@@ -80,9 +80,9 @@ def _hash_text(text: str) -> str:
 
 
 def _format_canonical_json(value: Any) -> str:
-    """Return a value as JSON in ASCII, keys sorted, without blanks; dates as objects that say so.
+    """Return a value as ASCII JSON with sorted keys and without blanks; dates as tagged objects.
 
-    What ``json.dumps`` would write; importing ``json`` takes longer than writing it.
+    The same output as ``json.dumps``; importing ``json`` takes longer than writing it.
     """
     if isinstance(value, str):
         return _quote_json_string(value)
@@ -107,7 +107,7 @@ def _quote_json_string(text: str) -> str:
 
 @cache
 def load_sha256() -> Any:
-    """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
+    """Return the built-in SHA-256 if the interpreter has it: importing ``hashlib`` with OpenSSL takes longer."""
     from importlib import import_module
 
     for name in ("_sha2", "_sha256"):

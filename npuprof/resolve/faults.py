@@ -1,4 +1,4 @@
-"""What can be wrong on the way from profiles to a config, as findings. Loaded when something is."""
+"""Findings for errors of the resolution. Imported only if there are any."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_ORDER = "Later parents win, and every profile wins over what it extends; her
 
 
 def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
-    """Yield the places where a profile has to name a framework, and names none that the catalogue knows (NP006)."""
+    """Yield the places where a profile names a framework that the catalogue does not have (NP006)."""
     for path in profile.named:
         if path[-1] not in releases.list_frameworks():
             yield _build_unknown_framework_finding(profile, path)
@@ -30,7 +30,7 @@ def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
 
 
 def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
-    """Return that a profile names one parent several times (NP104); ``places`` are its places in ``extends``."""
+    """Return the finding for a parent that is listed several times (NP104); ``places`` are its indexes in ``extends``."""
     reference = profile.extends[places[1]]
     twice = len(places) == 2
     return Finding(
@@ -45,7 +45,7 @@ def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Findin
 
 
 def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
-    """Return the one finding for a ring, whichever of its profiles was asked for."""
+    """Return the finding for a cycle; the same one for each of its profiles."""
     keys = [member.key for member in chain]
     ring = chain[keys.index(parent.key) :]
     start = min(range(len(ring)), key=lambda place: ring[place].key)
@@ -64,7 +64,7 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
 
 
 def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
-    """Return that a profile builds on more than ``most`` presets (NP109)."""
+    """Return the finding for a profile with more than ``most`` ancestors (NP109)."""
     return Finding(
         "NP109",
         f"{profile.name} builds on more than {most} presets",
@@ -77,7 +77,7 @@ def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
 
 
 def build_two_versions_finding(profile: Profile, first: Profile, second: Profile, paths: list[str]) -> Finding:
-    """Return that a profile comes to two versions of one preset, by the two ``paths`` (NP110)."""
+    """Return the finding for a profile that reaches two versions of one preset, by the two ``paths`` (NP110)."""
     cited = [member.document.source.partition(":")[0] for member in (first, second)]
     return Finding(
         "NP110",
@@ -91,7 +91,7 @@ def build_two_versions_finding(profile: Profile, first: Profile, second: Profile
 
 
 def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Finding:
-    """Return that the wishes for an order, each a queue, contradict each other (NP103)."""
+    """Return the finding for contradicting orders of parents; each queue is one order (NP103)."""
     unordered = list(dict.fromkeys(member.name for queue in queues for member in queue))
     wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
     return Finding(
@@ -106,7 +106,7 @@ def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findin
 
 
 def build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
-    """Return that a step appends to what is no list, at ``path`` inside its key (NP106)."""
+    """Return the finding for a step that appends to a value that is not a list, at ``path`` inside its key (NP106)."""
     shown = keys.format_key_path(step.key, path)
     return Finding(
         "NP106",

@@ -1,7 +1,6 @@
-"""The order of ancestors: every profile behind all that it builds on.
+"""The order of ancestors (C3 linearisation): every profile comes after all its ancestors.
 
-Each ancestor stands once, before everything that extends it, and the parents of one profile keep the order they
-are written in. (That is the C3 order, read from the far end.)
+Each ancestor appears once, before all its dependents, and the parents of a profile keep their written order.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 
     from npuprof.resolve.claims import Claims
 
-    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
+    #: Returns the profile for a reference in another profile (None: on the command line).
     Lookup = Callable[[str, "Profile | None", int], Profile]
 
-#: What the keys of personal layers begin with.
+#: The key prefix of personal layers.
 PERSONAL = "personal:"
 
-#: How many presets one may build on.
+#: The maximum number of ancestors of a preset.
 MOST_ANCESTORS = 2000
 
 _get_named = attrgetter("named")
@@ -37,31 +36,31 @@ _get_yanked = attrgetter("yanked")
 
 
 class Lineages:
-    """Who builds on whom, by one lookup; found once for all contexts, since none of them changes an ancestor."""
+    """The lineages of profiles by one lookup, cached for all contexts: a context never changes ancestors."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._lineages: dict[str, tuple[Profile, ...]] = {}
-        self._refused: dict[str, NpuprofError] = {}  #: what is wrong with the ancestors of profiles that have no order
+        self._refused: dict[str, NpuprofError] = {}  #: errors of profiles whose ancestors cannot be ordered
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
         self._has_sources = False
 
     def forget(self) -> None:
-        """Forget who extends whom, because the profiles are now other ones."""
+        """Drop the cached lineages after profiles have changed."""
         self._lineages.clear()
         self._refused.clear()
         self._claims.clear()
 
     def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
-        """Return the keys of what a profile extends, in the order in which it names them; nothing of one that was not resolved."""
+        """Return the keys of a profile's parents in written order; empty if the profile was not resolved."""
         return self._parents.get(profile.key, ())
 
     def resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
-        """Return what the last profile of a lineage is for."""
+        """Return the claims of the last profile of a lineage."""
         members = {member.key: member for member in lineage}
         waiting = [lineage[-1]]
-        while waiting:  # by descent: of presets laid over one another an ancestor may stand last
+        while waiting:  # follow the parents: in a composed spec, an ancestor may come last
             current = waiting[-1]
             parents = self._parents[current.key]
             unknown = [members[key] for key in parents if key not in self._claims]
@@ -72,17 +71,17 @@ class Lineages:
         return self._claims[lineage[-1].key]
 
     def find_lineage(self, profile: Profile) -> tuple[Profile, ...]:
-        """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
-        chain: dict[str, Profile] = {}  # those whose parents are being ordered, each extends the next
+        """Return the profile after all its ancestors, lowest first. Raises NpuprofError."""
+        chain: dict[str, Profile] = {}  # profiles whose parents are being ordered; each extends the next
         try:
             self._order_ancestors(profile, chain)
         except NpuprofError as error:
-            self._refused |= dict.fromkeys(chain, error)  # whoever extends them has the same fault
+            self._refused |= dict.fromkeys(chain, error)  # their dependents have the same fault
             raise
         return self._lineages[profile.key]
 
     def _order_ancestors(self, profile: Profile, chain: dict[str, Profile]) -> None:
-        """Find the lineages of a profile and of all its ancestors. Raises NpuprofError for the last of ``chain``."""
+        """Compute the lineages of a profile and its ancestors. Raises NpuprofError for the last profile of ``chain``."""
         known = self._lineages
         waiting = [profile]
         parents: dict[str, list[Profile]] = {}
@@ -134,20 +133,20 @@ class Lineages:
         return parents
 
     def _settle_versions(self, profile: Profile, lineage: tuple[Profile, ...]) -> tuple[Profile, ...]:
-        """Return a lineage in which each preset of a source stands once: two versions that say the same are one.
+        """Return a lineage that contains each source preset once: two versions with equal content are merged.
 
-        Raises NpuprofError (NP110) where they do not.
+        Raises NpuprofError (NP110) if their contents differ.
         """
         first: dict[str, Profile] = {}
         settled: list[Profile] = []
         for member in lineage:
             known = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
-            if known is member or member is profile or known in self._lineages[member.key]:  # (a preset may build on its own older release)
+            if known is member or member is profile or known in self._lineages[member.key]:  # (a preset may extend its own older release)
                 settled.append(member)
             elif [layer.document.text for layer in self._lineages[known.key]] == [
                 layer.document.text for layer in self._lineages[member.key]
             ]:
-                self.resolve_claims(self._lineages[member.key])  # its heirs ask for them
+                self.resolve_claims(self._lineages[member.key])  # its dependents need them
             else:
                 paths = [self._find_path(profile, {layer.key: layer for layer in (*lineage, profile)}, end) for end in (known, member)]
                 from npuprof.resolve import faults
@@ -156,7 +155,7 @@ class Lineages:
         return tuple(settled)
 
     def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
-        """Return how a profile comes to one of its ancestors, in words."""
+        """Return the inheritance path from a profile to one of its ancestors, as text."""
         paths: dict[str, tuple[Profile, ...]] = {profile.key: (profile,)}
         waiting = [profile]
         for current in waiting:
@@ -167,7 +166,7 @@ class Lineages:
         return " -> ".join(member.name for member in paths.get(end.key, (profile, end)))
 
     def _order_lineage(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
-        """Merge the orders of the parents so that none of them is contradicted."""
+        """Merge the orders of the parents without contradicting any of them."""
         if len(parents) < 2:
             return (*self._lineages[parents[0].key], profile) if parents else (profile,)
         lines = [self._lineages[parent.key] for parent in parents]
@@ -178,7 +177,7 @@ class Lineages:
         return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
 
     def _stack_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
-        """Lay profiles over one another where a later one is an ancestor of an earlier: it moves to the end."""
+        """Compose profiles of which a later one may be an ancestor of an earlier one: it moves to the end."""
         order = lines[0]
         for line in lines[1:]:
             last = line[-1]
@@ -192,13 +191,13 @@ class Lineages:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
-        inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
-        ends: dict[str, list[int]] = {}  # the queues that a member is the last of
+        inside: dict[str, int] = {}  # in how many queues a member occurs before the end
+        ends: dict[str, list[int]] = {}  # the queues that end with a member
         for place, queue in enumerate(queues):
             ends.setdefault(queue[-1].key, []).append(place)
             for member in queue[:-1]:
                 inside[member.key] = inside.get(member.key, 0) + 1
-        # From the far end: the winner of the rest is the last of some queue and inside no other; of several that of the first queue.
+        # The next winner is the last member of a queue that occurs inside no other; of several, that of the first queue.
         free = [place for place, queue in enumerate(queues) if not inside.get(queue[-1].key)]
         order: list[Profile] = []
         while free:
@@ -223,7 +222,7 @@ class Lineages:
 
 
 def _count_common(lines: list[tuple[Profile, ...]]) -> int:
-    """Return with how many members all lines begin alike, none of them the last of its line: they come first in every order."""
+    """Return the length of the common prefix of all lines, without the last member of any: it comes first in every order."""
     first, *others = lines
     shortest = min(map(len, lines)) - 1
     for other in others:
@@ -233,25 +232,25 @@ def _count_common(lines: list[tuple[Profile, ...]]) -> int:
 
 
 def is_of_source(profile: Profile) -> bool:
-    """Return whether a profile is a preset of another repository."""
+    """Return whether a profile is from another repository."""
     return profile.key.startswith("source:")
 
 
 def is_personal(profile: Profile) -> bool:
-    """Return whether a profile is a layer of one user's own over a shared preset."""
+    """Return whether a profile is a user's personal layer over a shared preset."""
     return profile.key.startswith(PERSONAL)
 
 
 def identify_preset(profile: Profile) -> str:
-    """Return what all versions of a source's preset have in common in their keys."""
+    """Return the key prefix that all versions of a source's preset share."""
     return profile.key.rpartition("#")[0]
 
 
-# -- what is so of any member: no function is called per member, since each preset of a chain of a thousand would pay for all below it
+# -- predicates over all members: without a function call per member, as a chain of a thousand presets evaluates them for each of them
 
 
 def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
-    """Return what is wrong with the form of any member, and the names in it that should be those of frameworks and are none."""
+    """Return the structural problems of all members, and the unknown framework names."""
     members = tuple(lineage)
     problems = [problem for member in members for problem in member.problems]
     if any(map(_get_named, members)):
@@ -267,15 +266,15 @@ def has_overrides(lineage: Iterable[Profile]) -> bool:
 
 
 def has_yanked(lineage: Iterable[Profile]) -> bool:
-    """Return whether any member extends a version that was yanked, or is one that was asked for."""
+    """Return whether any member extends a yanked version, or was itself requested in one."""
     return any(map(_get_yanked, lineage))
 
 
 def says_anywhere(lineage: Iterable[Profile], key: str) -> bool:
-    """Return whether any member has a key in its ``[profile]``."""
+    """Return whether any member sets a key of ``[profile]``."""
     return any(map(contains, map(_get_table, lineage), repeat(key)))
 
 
 def list_homes(lineage: tuple[Profile, ...]) -> list[Profile]:
-    """Return one member of each store that the members come from."""
+    """Return one member of each store in a lineage."""
     return list(dict(zip(map(id, map(_get_home, lineage)), lineage, strict=True)).values())

@@ -1,4 +1,4 @@
-"""Who set what is in force at a place of a preset, and whom they overruled: and where."""
+"""Origins of effective and overridden values at a path of a preset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from npuprof.resolve.config import Config
 
 
 def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
-    """Return what was written at a place and is no longer in force, the last first."""
+    """Return the overridden values at a path with their origins, latest first."""
     winners = {(origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)}
     lost = []
     history = config.history(key)
@@ -20,7 +20,7 @@ def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Orig
         is_set, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
         if event.step.op == "unset" or place is None or not is_set:
             continue
-        written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
+        written = isinstance(event.step.value, str)  # all parts of a string have the place of the string
         origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
         inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _list_paths(value, origin.path))}
         if not inside & winners:
@@ -29,13 +29,13 @@ def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Orig
 
 
 def find_authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
-    """Return who set each leaf of what stands at a place, in its order."""
+    """Return the origin of each leaf at a path, in order."""
     is_set, value = values.find_value(key, config.traced_value(key), tail)
     return collect_authors(value) if is_set and value is not None else []
 
 
 def collect_authors(value: Any) -> list[Origin]:
-    """Return who set each leaf of a value."""
+    """Return the origin of each leaf of a value."""
     if isinstance(value, values.Leaf):
         return [value.origin]
     items = value.values() if isinstance(value, dict) else value
@@ -43,9 +43,9 @@ def collect_authors(value: Any) -> list[Origin]:
 
 
 def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
-    """Return where in the value of each step that stands which lands at a place of the whole; None where nothing does.
+    """Return, for each step, the path in its value that contributes to ``tail`` of the effective value; None if there is none.
 
-    An appended element lands behind those that are there already.
+    Appended elements come after the existing ones.
     """
     depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
     if depth is None:
@@ -65,7 +65,7 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
 
 
 def are_apart(path: Path, other_path: Path) -> bool:
-    """Return whether neither of two places holds the other."""
+    """Return whether neither path contains the other."""
     return any(left != right for left, right in zip(path, other_path, strict=False))
 
 
@@ -78,7 +78,7 @@ def _list_paths(value: Any, path: Path) -> list[Path]:
 
 
 def strip_origins(value: Any) -> Any:
-    """Return a traced value as it is without its origins."""
+    """Return a traced value without its origins."""
     if isinstance(value, values.Leaf):
         return value.value
     if isinstance(value, dict):
