@@ -82,15 +82,15 @@ class Library:
         set: Mapping[str, Any] | None = None,
         unset: Sequence[str] = (),
     ) -> Config:
-        """Return the preset that a spec names, resolved.
+        """Return the preset of a spec, resolved.
 
-        ``name`` is what the command takes: a preset, ``preset@REVISION``, ``preset+overlay``, or the path of a TOML file. ``cann``
-        (a release, ``"9.0.0"``), ``product`` (a family, a line, or a soc_version), ``target`` (one of ``TARGETS``, or ``"env"``) and
-        ``versions`` (releases by framework, ``{"torch_npu": "7.3"}``) decide which overrides match. ``mixins`` are laid over the preset
-        in their order; then come ``set``, values by key (``{"hccl_timeout": 600, "env.HCCL_ALGO": "..."}``, in the unit of the option),
-        and ``unset``, a list of keys.
+        ``name`` is a spec as on the command line: a preset, ``preset@REVISION``, ``preset+overlay``, or the path of a TOML
+        file. ``cann`` (a release, ``"9.0.0"``), ``product`` (a family, a line, or a soc_version), ``target`` (one of
+        ``TARGETS``, or ``"env"``) and ``versions`` (releases by framework, ``{"torch_npu": "7.3"}``) decide which overrides
+        match. ``mixins`` are composed over the preset in order; then come ``set``, values by key (``{"hccl_timeout": 600,
+        "env.HCCL_ALGO": "..."}``, in the unit of the option), and ``unset``, a list of keys.
 
-        Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
+        Raises NpuprofError with every problem, its place and a hint; TypeError for arguments of the wrong type.
         """
         spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
@@ -106,12 +106,12 @@ class Library:
 def open_store(path: str | os.PathLike[str] | None = None) -> Library:
     """Return the store in a folder.
 
-    Without ``path`` it is ``$NPUPROF_STORE``, else the nearest ``profiles/`` from the current folder upwards; ``"builtin:"`` is the
-    store that npuprof ships. Raises NpuprofError where there is none.
+    Without ``path``, the store is ``$NPUPROF_STORE``, else the nearest ``profiles/`` from the current folder upwards;
+    ``"builtin:"`` is the store that npuprof ships. Raises NpuprofError if there is none.
 
-    >>> store = open_store("builtin:")
-    >>> "bert-training" in store
-    True
+        >>> store = open_store("builtin:")
+        >>> "bert-training" in store
+        True
     """
     return Library(path)
 
@@ -127,13 +127,13 @@ def loads(
     unset: Sequence[str] = (),
     store: Library | None = None,
 ) -> Config:
-    """Return a preset given as TOML text, resolved; ``store`` is where its parents are, and all else as in ``Library.resolve``.
+    """Return a preset given as TOML text, resolved; ``store`` has its parents, the other arguments are as in ``Library.resolve``.
 
-    Raises NpuprofError for text that is no preset, and for parents where there is no ``store``; TypeError for other types.
+    Raises NpuprofError for an invalid preset, and for parents without a ``store``; TypeError for other types.
 
-    >>> config = loads("options.hccl_timeout = 600")
-    >>> config["hccl_timeout"], config.options, config.env
-    (600, {'hccl_timeout': 600}, {})
+        >>> config = loads("options.hccl_timeout = 600")
+        >>> config["hccl_timeout"], config.options, config.env
+        (600, {'hccl_timeout': 600}, {})
     """
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
@@ -149,14 +149,14 @@ def loads(
 
 
 def check(config: Config | Library) -> list[Finding]:
-    """Return everything that is wrong or doubtful with a config, or with all presets of a store.
+    """Return all findings about a config, or about all presets of a store.
 
-    Each finding has a code (``NP203``; ``npuprof rule NP203`` explains it), a severity (error, warning, info), message, path,
-    line and column (from 1), why, hint, and the profiles that show it. A preset that cannot be resolved is among the findings
-    of a store. Raises TypeError for what is neither.
+    Each finding has a code (``NP203``; ``npuprof rule NP203`` explains it), a severity (error, warning, info), message,
+    path, line and column (from 1), why, hint, and the affected profiles. Presets of a store that cannot be resolved are
+    findings too. Raises TypeError for other types.
 
-    >>> [finding.code for finding in check(loads("options.hccl_timeot = 600"))]
-    ['NP201']
+        >>> [finding.code for finding in check(loads("options.hccl_timeot = 600"))]
+        ['NP201']
     """
     if isinstance(config, Library):
         return checks.fold_findings(finding for name in config for finding in _check_preset(config, name))
@@ -165,14 +165,14 @@ def check(config: Config | Library) -> list[Finding]:
 
 
 def diff(before: Config, after: Config) -> Changes:
-    """Return what changes from one config to another, in the catalogue's order: a list, which a notebook shows as a table.
+    """Return the changes from one config to another, in catalogue order: a list that notebooks show as a table.
 
-    Each change has key, kind (added, removed, changed), before and after (None where it is not set), unit, risk, and origins
-    (before, after). Values are compared in their structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises
-    TypeError for what is no config.
+    Each change has key, kind (added, removed, changed), before and after (None if unset), unit, risk, and origins (before,
+    after). Values are compared in their structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises
+    TypeError for other types.
 
-    >>> [str(change.key) for change in diff(loads("options.hccl_timeout = 1"), loads("options.hccl_timeout = 2"))]
-    ['hccl_timeout']
+        >>> [str(change.key) for change in diff(loads("options.hccl_timeout = 1"), loads("options.hccl_timeout = 2"))]
+        ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
     from npuprof.compare.html import Changes
@@ -185,15 +185,15 @@ def diff(before: Config, after: Config) -> Changes:
 def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> Any:
     """Return a config as the text of a target; ``TARGETS`` lists the names. The folder ``vllm`` is a dict of file names to texts.
 
-    With ``inline`` only the lines to paste, no function. A config that was resolved for no target is resolved for this one, as the
-    command does, and checked first, which ``check=False`` leaves out. With ``strict`` a section that has no place there is an
-    error. Sidecar files are not written: ``npuprof render -o DIR`` does.
+    With ``inline``, only the lines to paste, without a function. A config that was resolved without a target is resolved
+    for this one and, unless ``check=False``, checked first, as the command does. With ``strict``, a section that the target
+    does not support is an error. Sidecar files are not written: ``npuprof render -o DIR`` writes them.
 
-    Raises NpuprofError for errors that the check finds, for what the target cannot carry, and for a config that was resolved
-    for another target; TypeError for what is no config.
+    Raises NpuprofError for errors of the check, for settings that the target does not support, and for a config that was
+    resolved for another target; TypeError for other types.
 
-    >>> print(render(loads("options.hccl_timeout = 600"), "session", inline=True).splitlines()[-1])
-    config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
+        >>> print(render(loads("options.hccl_timeout = 600"), "session", inline=True).splitlines()[-1])
+        config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
     """
     _require_config(config)
     _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
@@ -213,17 +213,17 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
 def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool = False, check: bool = True) -> dict[str, str]:
     """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
 
-    With ``environ`` (``os.environ``), return that environment as ``npuprof run`` passes it to a command: with these variables,
-    and without those that the preset unsets. Removing one that is unknown or affects execution needs ``trust``.
+    With ``environ`` (``os.environ``), return that environment as ``npuprof run`` passes it to a command: with these
+    variables, and without those that the preset unsets. Removing one that is unknown or affects execution needs ``trust``.
 
-    Facts of a process (``{ launcher = "rank" }``) are taken from what the launcher has set; sidecar files are written to npuprof's
-    cache. Variables that need trust are rejected unless the store is trusted with them, or with ``trust``.
+    Launcher facts (``{ launcher = "rank" }``) are read from the launcher's variables; sidecar files are written to
+    npuprof's cache. Variables that need trust are rejected unless the store is trusted with them, or with ``trust``.
 
-    Raises NpuprofError for errors that the check finds, unless ``check`` is false, for values that no environment can hold, and for
-    a config that was resolved for another target; TypeError for what is no config.
+    Raises NpuprofError for errors of the check, unless ``check`` is false, for values that cannot be environment variables,
+    and for a config that was resolved for another target; TypeError for other types.
 
-    >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
-    '600'
+        >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
+        '600'
     """
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
@@ -238,14 +238,15 @@ def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool
 
 
 def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:
-    """Set a config's options in a ``tf.compat.v1.ConfigProto`` that the caller made; return it.
+    """Set a config's options in the caller's ``tf.compat.v1.ConfigProto``; return it.
 
-    The options go where the rendered session puts them: in the parameter map of its one ``NpuOptimizer``, which is added where there
-    is none, each in the field of its type. ``folder`` is where sidecar files are written, by default npuprof's cache. A config
-    that was resolved for no target is resolved for the session, and checked first, which ``check=False`` leaves out.
+    The options are written as in the rendered session: into the parameter map of the single ``NpuOptimizer``, which is
+    added if it is missing, each in the field of its type. ``folder`` is the place for sidecar files, by default npuprof's
+    cache. A config that was resolved without a target is resolved for the session and, unless ``check=False``, checked
+    first.
 
-    Raises NpuprofError for errors that the check finds, for options that no field holds, and for a config for another target or for
-    inference offline, before anything is changed; TypeError for what is no config, or no ConfigProto.
+    Raises NpuprofError, before anything is changed, for errors of the check, for options without a field, and for a config
+    for another target or for offline inference; TypeError for other types.
     """
     from npuprof.renderers.process import fill_config_proto
 
@@ -258,7 +259,7 @@ def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | No
 
 
 def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
-    """Return a config as it is for a target. Raises NpuprofError for another target, and for errors if it is to be ``checked``."""
+    """Return a config resolved for a target. Raises NpuprofError for a config of another target, and, if ``checked``, for errors."""
     resolved_target = config.context.target
     if resolved_target not in (None, target):
         what = f"{config.name} was resolved for the target {resolved_target}, not for {target}"

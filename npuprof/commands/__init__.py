@@ -1,1 +1,1 @@
-"""The verbs, one file each: the parameters declared as data, the body, and the answer it returns."""
+"""The verbs, one module each: parameters declared as data, the body, and the answer it returns."""

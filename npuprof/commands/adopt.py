@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _Proposal(NamedTuple):
-    """The presets that scripts would be moved into: their family, where each goes, its text, and what renders blocks of them."""
+    """The proposed presets of scripts: their inheritance, their places, their texts, and the renderer of their blocks."""
 
     family: Family | None
     new: dict[str, NewFile]
@@ -72,15 +72,15 @@ class Adopt(Verb):
     trust: bool = TRUST
 
     def run(self) -> Answer:
-        """Return what becomes of the scripts. Exit 1 with ``strict`` where one keeps its lines.
+        """Return the result for each script. Exit 1 with ``strict`` if a script keeps its lines.
 
-        Raises NpuprofError, and writes nothing then.
+        Raises NpuprofError, and then writes nothing.
         """
         workspace = spec.Workspace(self.store)
         home = workspace.store
         below = f"{self.under.strip('/')}/" if self.under else ""
         if below:
-            locate_new_file(home, below.rstrip("/"))  # says what a name is
+            locate_new_file(home, below.rstrip("/"))  # reports what a name is
         problems: list[Finding] = []
         folders = [path for path in self.paths if os.path.isdir(path)]
         modules = open_modules(folders, with_sourced=False)
@@ -109,7 +109,7 @@ class Adopt(Verb):
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
 
     def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
-        """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
+        """Return the presets for drafts that equal no preset of the store. Raises NpuprofError if a name is taken."""
         family = build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [])
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
@@ -122,7 +122,7 @@ class Adopt(Verb):
         named = set(self.paths)
         files: dict[str, str] = {}
         for file in find_script_files(self.paths, problems):
-            files.setdefault(os.path.realpath(file), file)  # under whatever name
+            files.setdefault(os.path.realpath(file), file)  # by real path
         for file, data in read_script_files(list(files.values())):
             if isinstance(data, Finding):
                 problems.append(data._replace(severity="error" if file in named else "warning"))
@@ -138,7 +138,7 @@ class Adopt(Verb):
         return scripts
 
     def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]) -> tuple[list[Draft], dict[str, str]]:
-        """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError.
+        """Return the settings of scripts without a block, and the remaining settings of scripts with blocks. Raises NpuprofError.
 
         Files that the scripts name stay where they are.
         """
@@ -152,7 +152,7 @@ class Adopt(Verb):
 
 
 def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
-    """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
+    """Return the scripts whose presets ``render`` would reject, with the findings placed in the scripts."""
     rejected: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
@@ -165,13 +165,13 @@ def _find_rejected(family: Family | None, below: str, injector: Injector) -> dic
 
 
 def _place_in_script(finding: Finding, draft: Draft) -> Finding:
-    """Return a finding about a preset at the line of the script that sets the value."""
+    """Return a finding about a preset, moved to the line of the script that sets the value."""
     setting = draft.origins.get(finding.key) or next(iter(draft.origins.values()))
     return finding._replace(origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column))
 
 
 def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
-    """Return where presets go. Raises NpuprofError where the store has one of these names."""
+    """Return the files of new presets. Raises NpuprofError if the store has one of their names."""
     files: dict[str, NewFile] = {}
     problems: list[Finding] = []
     for name in names:
@@ -188,9 +188,9 @@ def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
 
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
-    """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only, itself or its folder."""
+    """Raise NpuprofError for a script outside its folder (through a link) or in a read-only place."""
     target = writing.find_target(path, _find_folder(path, folders))
-    folder = os.path.dirname(target) or os.curdir  # a file is written beside the old one
+    folder = os.path.dirname(target) or os.curdir  # the replacement is first written next to the old file
     for what, place in ((path, target), (f"the folder of {path}", folder)):
         if not os.stat(place).st_mode & 0o222 or not os.access(place, os.W_OK):
             raise NpuprofError(
@@ -203,7 +203,7 @@ def _find_folder(path: str, folders: list[str]) -> str:
 
 
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
-    """Return the scripts as they shall be; through no link out of a folder that was named."""
+    """Return the new scripts; links may not lead out of a named folder."""
     return [
         Wanted(script.path, script.data, script.known, _find_folder(script.path, folders))
         for script in adoption.adopted
@@ -224,7 +224,7 @@ def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
 
 
 class _Told:
-    """What an adoption comes to, for people and for programs."""
+    """The result of an adoption, as text and as JSON."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class _Told:
         self.sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
 
     def format_remarks(self, store: str) -> list[str]:
-        """Return the summary: which scripts keep their lines and why, what was made, which scripts take part."""
+        """Return the summary: scripts that keep their lines with reasons, new presets, adopted scripts."""
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
         remarks: list[str] = []
         for path, findings in unchanged.items():

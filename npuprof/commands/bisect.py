@@ -104,9 +104,9 @@ class Bisect(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the cause. Exit 1 if it could not be decided of each member, 2 if none was found. Raises NpuprofError."""
+        """Return the cause. Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError."""
         target = self.to or "session"
-        parse_tolerance(self.tolerance, 1.0)  # before anything runs
+        parse_tolerance(self.tolerance, 1.0)  # checked before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
@@ -149,7 +149,7 @@ class Bisect(Verb):
 
 
 def _format_smallest(bisection: Bisection) -> str:
-    """Return the good preset with the cause in it: the smallest change that is bad."""
+    """Return the good preset with the smallest bad change applied."""
     config = bisection.combinations.find_config(bisection.cause.units if bisection.cause else bisection.in_question)
     assert config is not None
     return renderers.load_target("toml").render(config, inline=True).text

@@ -36,7 +36,7 @@ class Blame(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
+        """Return each value with its commit, author, date and place. Raises NpuprofError."""
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)

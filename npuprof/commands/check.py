@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.store.gitstore.revisions import Revision
 
-#: A text that was fixed may show what its faults hid; so often it is looked at again.
+#: Fixes may reveal further faults; the check is repeated at most this often.
 _MOST_ROUNDS = 5
 
 
 class JudgedStore:
-    """Presets by name, resolved; ``plainly`` cites those of a revision by their paths alone, as machines want them."""
+    """Presets by name, resolved; with ``plainly``, presets of a revision are cited by path only, for machine formats."""
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
         self._workspace = open_workspace(given, context)
@@ -60,7 +60,7 @@ class JudgedStore:
 
     @contextmanager
     def stage(self) -> Iterator[None]:
-        """Judge what is staged, as the next commit would hold it, for as long as this lasts. Raises NpuprofError."""
+        """Check the staged content, as the next commit would contain it, in a context. Raises NpuprofError."""
         from npuprof.history.proposed import propose_index
         from npuprof.store.gitstore import revisions
 
@@ -70,7 +70,7 @@ class JudgedStore:
 
     @property
     def home(self) -> ReadOnceStore:
-        """The store; a preset outside of one needs none. Raises NpuprofError where there is none."""
+        """The store; a preset outside a store needs none. Raises NpuprofError if there is none."""
         return self._past if self._past is not None else self._workspace.listed_store
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
@@ -88,43 +88,43 @@ class JudgedStore:
         from npuprof.store.sources.project import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
-        require_fitting_project(find_sources(revision).project)  # npuprof.toml tells which presets there are, if it can be understood
+        require_fitting_project(find_sources(revision).project)  # npuprof.toml can move the presets' folder
         self._past = revision
 
     def find_file(self, document: Document) -> str:
-        """Return the path of the file that a document was read from, as it can be written; an empty text for none of this store."""
+        """Return the path of the writable file of a document; an empty string for files outside this store."""
         name = document.name
         if not document.text:
             return ""
         if name.endswith(".toml"):
-            return name  # such a file needs no store
+            return name  # a file outside any store
         home = self.home
         return home.profile_path(name) if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source else ""
 
     def load_profiles(self, names: Sequence[str]) -> None:
-        """Read presets ahead: all files before all checks, as one kind of work at a time is faster by a fifth."""
+        """Load presets in advance: reading all files before all checks is a fifth faster."""
         if self._past is not None:
             self._past.load_texts(names)
         for name in names:
-            with suppress(Exception):  # it fails again where the preset is resolved, and is reported there
+            with suppress(Exception):  # resolving the preset fails again and reports it
                 self.home.profile(name)
 
     def cite_preset(self, name: str) -> str:
-        """Return the path to cite for a preset of the store, and other specs as they are. Raises NpuprofError."""
+        """Return the path to cite for a preset of the store; other specs unchanged. Raises NpuprofError."""
         return self.home.cite_file(f"{name}.toml") if is_profile_name(name) else name
 
     def lay_over(self, document: Document) -> None:
-        """Let the text of a preset in the work tree be another, which may be written."""
+        """Replace the text of a preset in the work tree, without writing it."""
         self._workspace.lay_over(document)
 
     def resolve_preset(self, name: str) -> Config:
-        """Return a preset resolved: at a revision one of the store, by its name or the path of its file. Raises NpuprofError."""
+        """Return a preset resolved; at a revision, by its name or the path of its file. Raises NpuprofError."""
         if self._past is None:
             return self._workspace.resolve_spec(name)
         return self._workspace.resolver.resolve_profile(self._find_profile(name))
 
     def resolve_as_far_as_can_be(self, name: str) -> Config:
-        """Return a preset that has faults of form, without what they concern. Raises NpuprofError where it cannot be read."""
+        """Return a malformed preset, resolved without its malformed parts. Raises NpuprofError if it cannot be read."""
         return self._workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
 
     def _find_profile(self, name: str) -> Profile:
@@ -136,7 +136,7 @@ class JudgedStore:
 
 
 class Outcome(Record):
-    """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
+    """The result of checking a store: the number of presets, the findings, the accepted findings, and the number of unresolved presets."""
 
     judged: JudgedStore
     presets: int
@@ -147,7 +147,7 @@ class Outcome(Record):
 
 
 def _measure_coverage(configs: Iterable[Config]) -> Coverage:
-    """Return how many settings of some presets the catalogue knows, and the names of the variables that it does not."""
+    """Return the number of known settings of presets, and the names of unknown variables."""
     keys = [key for config in configs for key in config.settings]
     passed = sum(map(is_passed_through, keys))
     unknown = [key.removeprefix("env.") for key in keys if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
@@ -188,7 +188,7 @@ class Check(JudgingVerb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
+        """Return the findings. Exit 2 if a preset could not be read or resolved, 1 for errors, else 0."""
         self.refuse_odd_choice()
         if self.staged:
             return self._answer_staged()
@@ -208,12 +208,12 @@ class Check(JudgingVerb):
             return self.answer_outcome(self.judge(judged))
 
     def judge(self, judged: JudgedStore) -> Outcome:
-        """Return all that is found in the presets asked for. Raises NpuprofError where there are none."""
+        """Return all findings about the selected presets. Raises NpuprofError if there are none."""
         names = self.specs or judged.home.names()
         findings = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(findings)
         edited = list(_find_edited_copies(judged.home)) if not self.specs else []
-        unresolved += len(edited)  # whoever reads what was edited, and if nobody does
+        unresolved += len(edited)  # presets that use an edited copy, at least one
         findings += [*_find_doubles(judged.home), *_find_inner_stores(judged.home), *edited] if not self.specs else []
         if not names and not findings:
             raise NpuprofError([_build_empty_finding(judged.home)])
@@ -231,7 +231,7 @@ class Check(JudgingVerb):
                 unresolved += 1
                 absent += all(finding.code == "NP008" and finding.where is None for finding in error.findings)
                 findings += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
-                # a file that cannot be read at all gives nothing more
+                # a file that cannot be read has no further findings
                 with suppress(NpuprofError), isolate_faults(judged.cite_preset(name), faults, name):
                     config = judged.resolve_as_far_as_can_be(name)
                     findings += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
@@ -254,7 +254,7 @@ class Check(JudgingVerb):
             if (policy := judged.home.load_policy()) is not None:
                 from npuprof.store.sources.reading import find_project
 
-                own = find_project(judged.home)  # what a source says it says of its own presets
+                own = find_project(judged.home)  # the policy of a source covers its own presets
                 findings += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
                 findings += find_idle_globs(own.ignores, names)
         settled = self.settle_findings(checks.fold_findings(findings), unresolved, lambda _: is_whole and not unresolved)
@@ -268,7 +268,7 @@ class Check(JudgingVerb):
         )
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
-        """Return what was found as the answer; ``done`` says what was mended before."""
+        """Return the findings as an answer; ``done`` describes the fixes that were applied."""
         findings = outcome.settled.findings
         code = self.decide_code(findings, outcome.unresolved)
         return self.answer_findings(
@@ -276,7 +276,7 @@ class Check(JudgingVerb):
         )
 
     def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
-        """Return in a line what was found, of what, and what can be done about it."""
+        """Return the findings, their scope and the next step in one line."""
         findings = outcome.settled.findings
         fixable = 0
         if not done and any(map(is_fixable, findings)):
@@ -291,7 +291,7 @@ class Check(JudgingVerb):
         return f"{done}{format_count(outcome.presets, 'preset')} checked: {result}"
 
     def open_store(self) -> JudgedStore:
-        """Return the store that is judged, for the one platform asked for."""
+        """Return the checked store, for the single requested platform."""
         return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None), versions=self.frameworks))
 
     def _open_for(self, context: Context) -> JudgedStore:
@@ -314,9 +314,9 @@ class Check(JudgingVerb):
         return answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
 
     def _fix_presets(self) -> tuple[dict[str, Document], dict[str, Document], int, Outcome]:
-        """Return documents as they are and fixed, by the paths of their files, the number of fixes, and what is found then.
+        """Return documents before and after fixing by file path, the number of fixes, and the remaining findings.
 
-        Nothing is written. Raises NpuprofError.
+        Writes nothing. Raises NpuprofError.
         """
         from npuprof.edit.fixing import fix_documents
         from npuprof.edit.preset_file import require_writable_store
@@ -345,7 +345,7 @@ class Check(JudgingVerb):
         return before, after, number, outcome
 
     def _refuse_to_fix(self) -> None:
-        """Raise NpuprofError for what cannot be mended, or not together with something else that was asked for."""
+        """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
         what, hint = "", ""
         if self.rev is not None:
             what, hint = "what stands at a revision cannot be mended", "leave --rev out"
@@ -400,7 +400,7 @@ def _build_empty_finding(home: ReadOnceStore) -> Finding:
 
 
 def _is_whole(error: NpuprofError) -> bool:
-    """Return whether a preset that cannot be resolved has all its settings for certain: the faults are in what is said about it."""
+    """Return whether all settings of an unresolvable preset are known: the faults are only in its metadata."""
     return all(
         finding.code in ("NP006", "NP007", "NP009")
         and finding.origin is not None
@@ -417,9 +417,9 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
 
 def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
-    """Yield a finding for each folder below the store that is a store by itself: what lies in it has two names."""
+    """Yield a finding for each folder below the store that is itself a store: its presets have two names."""
     reported: set[str] = set()
-    is_outside = getattr(home, "is_outside", None)  # what npuprof.toml names stands where its team wants it
+    is_outside = getattr(home, "is_outside", None)  # presets that npuprof.toml lists stay in their place
     for name in home.names():
         *folders, last = name.split("/")
         inner = (
@@ -435,17 +435,17 @@ def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
 
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
-    """Yield a finding for each file of a source's copy that is not what the lock says, and for what was typed into the lock."""
+    """Yield a finding for each vendored file that differs from the lock, and for manual edits of the lock."""
     if isinstance(home, Folder) and not home.project_file:
         return
     from npuprof.store.sources.reading import find_edited_copies
 
-    with suppress(NpuprofError):  # told where a preset is read
+    with suppress(NpuprofError):  # reported when a preset is read
         yield from find_edited_copies(home)
 
 
 def _find_kept_faults(home: ReadOnceStore, findings: list[Finding]) -> Iterator[Finding]:
-    """Yield what is wrong with releases kept as files, and was not told where a preset that extends one was read."""
+    """Yield the faults of vendored releases that were not reported with a dependent."""
     if not isinstance(home, Folder):
         return
     from npuprof.store.kept import find_kept_faults, keeps_releases
@@ -457,7 +457,7 @@ def _find_kept_faults(home: ReadOnceStore, findings: list[Finding]) -> Iterator[
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:
-    """Yield a finding for each preset whose name differs from another's in case only: some file systems hold but one of them."""
+    """Yield a finding for each preset whose name differs from another's only in letter case: some file systems ignore case."""
     first: dict[str, str] = {}
     for name in home.names():
         twin = first.setdefault(name.lower(), name)

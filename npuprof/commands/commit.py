@@ -1,4 +1,4 @@
-"""``commit``: check the changed presets and commit them with a message written from the changes."""
+"""``commit``: check the changed presets and commit them with a generated message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Chosen(NamedTuple):
-    """The last commit, and the files that are to be committed after it."""
+    """The last commit, and the files to commit."""
 
     head: Revision
     paths: ChangedPaths
@@ -58,11 +58,11 @@ class Commit(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Commit the store's profile files, or those of the presets named; return the commit and its first line.
+        """Commit the store's preset files, or those of the named presets; return the commit and its subject.
 
-        What is judged and told is the tree that is committed: where a hook changes it, or somebody else commits meanwhile,
-        nothing is committed. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
-        last commit has not, or a copy of a source that was edited, or git refuses.
+        The committed tree is the one that was checked: if a hook changes it, or another commit is made meanwhile, nothing is
+        committed. Exit 1 if there is nothing to commit. Raises NpuprofError if the tree has errors that the last commit lacks,
+        if a vendored copy was edited, or if git fails.
         """
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
@@ -84,13 +84,13 @@ class Commit(Verb):
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
-        """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
+        """Return the files to commit. Raises NpuprofError for an unknown name, and for presets that git ignores."""
         head = load_last_commit(repository)
         layout, project_files = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
             project_files = list_changed_beside(repository, copies)
-            if layout.project_file in project_files.changed:  # what it names now is committed, and so is what it named
+            if layout.project_file in project_files.changed:  # files that it lists now and those it listed before
                 layout = layout._replace(globs=tuple(dict.fromkeys((*layout.globs, *workspace.store.layout.globs))))
         changed, untracked = list_changed_paths(repository, layout)
         if self.names:
@@ -104,7 +104,7 @@ class Commit(Verb):
         return Chosen(head, ChangedPaths(*map(list, every)))
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
-        """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
+        """Return the commit message. Raises NpuprofError with the errors that the commit would add."""
         changes = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
         _require_no_new_errors(workspace, after, changes, _find_edits(workspace, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
@@ -113,14 +113,14 @@ class Commit(Verb):
 
 
 def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -> bool:
-    """Return whether npuprof.toml and the lock belong into the commit of a preset: they say what it is made of, or that it is one."""
+    """Return whether the commit of a preset must include npuprof.toml and the lock, because the preset depends on them."""
     try:
         profile = workspace.profile(name)
         if workspace.store.is_outside(profile.name) and not head.layout.takes(profile.name):
             return True
         return any(is_of_source(member) for member in workspace.resolver.lineages.find_lineage(profile))
     except NpuprofError:
-        return False  # told where the commit is judged
+        return False  # reported when the commit is checked
 
 
 def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevision) -> bool:
@@ -132,16 +132,16 @@ def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevisio
 
 
 def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: str) -> str:
-    """Return the path, from the top, of a preset that is there, or was at the last commit. Raises NpuprofError.
+    """Return the path, relative to the repository, of a preset that exists or existed in the last commit. Raises NpuprofError.
 
-    ``layout`` says where presets are in the commit that is to be made.
+    ``layout`` is the layout of the store in the new commit.
     """
     home = workspace.store
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
     if plain_name in home.names():
         return layout.path_of(plain_name, home.is_outside(plain_name))
     if plain_name not in head.files:
-        workspace.profile(plain_name)  # says that there is none, and which are near
+        workspace.profile(plain_name)  # raises an error that names similar presets
     return head.source_path(plain_name)
 
 
@@ -151,18 +151,18 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
 
 
 def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Finding]:
-    """Return which copies of sources are not what the lock says in a commit, those that were so before and that no preset reads too."""
+    """Return the vendored copies that differ from the lock in a commit, except earlier differences that no preset reads."""
     try:
         edits = find_edited_copies(after)
         if edits and not find_edited_copies(workspace.store):
             return [edit._replace(hint="in the work tree it is whole: commit it with the rest, npuprof commit") for edit in edits]
     except NpuprofError:
-        return []  # told where a preset is read
+        return []  # reported when a preset is read
     return edits
 
 
 def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, changes: Survey, edits: list[Finding]) -> None:
-    """Raise NpuprofError with every error that the last commit has not, and with the edits of copies, if there is any."""
+    """Raise NpuprofError with every error that the last commit lacks, and with edits of vendored copies."""
     errors = [
         _explain_parent_left_out(workspace, after, finding)._replace(profiles=finding.profiles or (pair.name,))
         for pair in changes.pairs
@@ -176,7 +176,7 @@ def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, c
 
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:
-    """Return a finding of a missing parent with what to do if it is missing in the commit only, not in the work tree."""
+    """Return a finding about a missing parent with a hint to commit it, if it exists in the work tree."""
     origin = finding.origin
     if finding.code != "NP101" or origin is None:
         return finding

@@ -31,7 +31,7 @@ class Copy(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
             what, why = f"{self.spec!r} is no preset with a text of this store", "What its text refers to would mean something else here."
             raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])
@@ -47,7 +47,7 @@ class Copy(Verb):
         return answer._replace(remarks=tuple(remarks))
 
     def _find_old_path(self, home: Folder, old: Profile) -> str:
-        """Return where the preset to copy lies, or lay."""
+        """Return the current or former path of the preset to copy."""
         return self.spec if os.path.isfile(self.spec) or self.spec.endswith(".toml") else home.profile_path(old.name)
 
 

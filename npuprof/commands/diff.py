@@ -32,7 +32,7 @@ _RECORD, _EVIDENCE = "record:", "evidence:"
 
 
 class Around(Record):
-    """What two records say beside the settings: lines of what differs, the same as fields, and what there is to remark."""
+    """Differences of two records besides the settings: lines, JSON fields, and notes."""
 
     lines: tuple[str, ...] = ()
     fields: dict[str, Any] = {}
@@ -72,11 +72,11 @@ class Diff(Verb):
     _unread: list[Finding] = []
 
     def run(self) -> Answer:
-        """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
+        """Return the differences. Exit 1 with ``exit_code`` if there are any, else 0. Raises NpuprofError.
 
-        Exit 2 where a preset, or a record in a folder, cannot be read or resolved now, while of all others it is told what differs.
-        Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
-        store against the last commit.
+        Exit 2 if a preset, or a record in a folder, cannot be read or resolved; the differences of all others are still
+        reported. Without ``rev``, one preset is compared with its last commit, two with each other, more as a matrix, and none
+        means the whole store against its last commit.
         """
         self._unread = []
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks), unread=self._unread)
@@ -92,13 +92,13 @@ class Diff(Verb):
         return self.answer_survey(self._compare_two(workspace), single=True)
 
     def compare_revisions(self) -> Survey:
-        """Return what differs in the store between the revisions asked for. Raises NpuprofError."""
+        """Return the differences of the store between the requested revisions. Raises NpuprofError."""
         return self._compare_revisions(
             open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks)), self.rev or "HEAD"
         )
 
     def answer_survey(self, result: Survey, single: bool = False) -> Answer:
-        """Return what differs as the answer; exit 2 where not all could be told."""
+        """Return the differences as an answer; exit 2 if some are unknown."""
         unread = [pair.name for pair in result.pairs if pair.unread]
         around = self._around
         code = 2 if unread or self._unread else 1 if self.exit_code and (result.different_pairs or around.lines) else 0
@@ -122,7 +122,7 @@ class Diff(Verb):
         return Answer(forms, (*untold, *around.remarks), code, problems=self._unread)
 
     def build_page(self, result: Survey) -> Page:
-        """Return what a page says beside the changes: links to lines, the owners of what is reached, the command that shows it all."""
+        """Return the context of a page of changes: links to lines, owners of presets, the command that prints everything."""
         from npuprof.compare.owners import find_owners
         from npuprof.compare.spans import Page
 
@@ -131,7 +131,7 @@ class Diff(Verb):
         return Page(self.link or "", find_owners(result, self._owned), command=self._format_command())
 
     def _format_command(self) -> str:
-        """Return what to type to see the same on a terminal; of full ids the beginning."""
+        """Return the command that prints the same in a terminal, with short commit ids."""
         rev = None if self.rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], self.rev)
         flags = {"--rev": rev, "--store": self.store, "--cann": self.cann, "--product": self.product}
         words = [word for name, value in flags.items() if value is not None for word in (name, value)]
@@ -229,7 +229,7 @@ def _format_html(result: Survey) -> str:
 
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
-    """Return what a single spec is compared with: at a revision with now, now with the last commit."""
+    """Return both sides for a single spec: a revision and the work tree, or the last commit and the work tree."""
     if preset == "-" or len(workspace.split_spec(preset)) > 1:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", f"nothing to compare {preset!r} with", why, "name a second preset")])
@@ -242,12 +242,12 @@ def _label_commit(text: str, commit: str) -> str:
 
 
 def _quote(word: str) -> str:
-    """Return a word as it is typed in a shell; a tilde within it, as in ``HEAD~1``, needs no quotes."""
+    """Return a word quoted for a shell; a tilde inside a word, as in ``HEAD~1``, needs no quotes."""
     return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
 
 
 def _shorten(text: str) -> str:
-    """Return a revision as it is shown: of a full id the beginning."""
+    """Return a revision for display: full ids are shortened."""
     return text[:7] if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else text
 
 
@@ -260,7 +260,7 @@ def _split_range(rev: str) -> tuple[str, str, str]:
 
 
 def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
-    """Return the processes whose records a folder holds, and what cannot be read of it; None for no such folder, or a preset.
+    """Return the processes with records in a folder, and the findings about unreadable ones; None if it has no records or is a preset.
 
     Raises NpuprofError.
     """
@@ -288,7 +288,7 @@ def _is_preset(name: str, workspace: Workspace) -> bool:
 
 
 def _answer_ranks(verb: Diff, groups: list[Processes], unread: list[Finding]) -> Answer:
-    """Return which ranks differ from the most, and in what. Exit 1 with ``exit_code`` where any does, 2 where a record is ``unread``."""
+    """Return the ranks that differ from the majority, and how. Exit 1 with ``exit_code`` if any does, 2 if a record is ``unread``."""
     from npuprof.compare import matrix
 
     different = [group for processes in groups for group in processes.groups[1:]]
@@ -356,7 +356,7 @@ def _list_differences(differences: dict[str, tuple[str | None, str | None]]) -> 
 
 
 def _compare_around(before: Config, after: Config) -> Around:
-    """Return what else differs between two records: variables that no preset set, who started them. Raises NpuprofError."""
+    """Return other differences of two records: variables that no preset set, who started them. Raises NpuprofError."""
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
     if not any(key.startswith(_RECORD) for key in keys):
         return Around()
@@ -373,7 +373,7 @@ def _compare_around(before: Config, after: Config) -> Around:
     if first and second and first.is_other(second):
         remarks.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:
-        return Around(remarks=tuple(remarks))  # the function in the script does not know the environment of the run
+        return Around(remarks=tuple(remarks))  # a function in a script does not record the environment
     told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
     lines = (*ranks.format_differences(told, "record"), *ranks.format_differences(environment, "environment"))
     fields = {"environment": _list_differences(environment), "record": _list_differences(told), "ended": endings}
@@ -381,15 +381,15 @@ def _compare_around(before: Config, after: Config) -> Around:
 
 
 def _is_evidence(config: Config) -> bool:
-    """Return whether a config is what a run used by its evidence."""
+    """Return whether a config was reconstructed from the logs of a run."""
     return bool(config.lineage) and config.lineage[-1].key.startswith(_EVIDENCE)
 
 
 def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
-    """Return what differs from evidence without what that does not speak against, and what it does not tell.
+    """Return the differences from a run's logs without those that the logs cannot show, with notes about the omissions.
 
-    What a run has by default stands in no preset that is made of its evidence, and what no adapter writes down neither. What it was for
-    is no setting of a preset that does not say it.
+    Defaults of the run and options that no adapter logs are missing in a preset created from logs. Claims are not compared
+    if the preset has none.
     """
     sides = [(before, after, "removed", "added"), (after, before, "added", "removed")]
     sides = [side for side in sides if _is_evidence(side[1])]
@@ -412,7 +412,7 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
     changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
     remarks = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
-    # what is not known of a run mends no check, and breaks none
+    # unknown values of a run neither add nor fix findings
     return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), remarks
 
 

@@ -1,4 +1,4 @@
-"""``doctor``: report the installed adapter, the options it does not read, and variables that interfere with a preset."""
+"""``doctor``: report the installed adapter, unread options, and variables that interfere with a preset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Diagnosis(Record):
-    """What was found out: the adapter, if there is one, the releases it looks like, which options it reads, and what is wrong."""
+    """The diagnosis: the adapter, if any, its likely releases, the options it reads, and the problems."""
 
     adapter: Adapter | None
     likeness: Likeness | None
@@ -61,7 +61,7 @@ class Doctor(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return what was found out. Exit 1 where something is not read or interferes, 2 where no adapter could be read."""
+        """Return the diagnosis. Exit 1 for unread options or interfering variables, 2 if no adapter could be read."""
         config = resolve_asked(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
         diagnosis = self._diagnose(config)
         forms: Forms = {"text": lambda: self._format_text(diagnosis, config), "json": lambda: _build_fields(diagnosis, config)}
@@ -118,7 +118,7 @@ def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any
             "packages": [package._asdict() for package in adapter.packages],
             "libraries": list(adapter.libraries),
             "options": sorted(adapter.keys) if adapter.keys is not None else None,
-            "arguments": None,  # the classes of TensorFlow 1 are not read any more
+            "arguments": None,  # the classes of TensorFlow 1 are no longer read
             "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
             "unread": [{"path": path, "why": why} for path, why in adapter.unread],
         },

@@ -66,7 +66,7 @@ class Env(Verb):
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
-    unset: list[str] = []  # the flag of that name undoes the export here
+    unset: list[str] = []  # the flag of that name reverses the export here
     no_check: bool = NO_CHECK
     trust: bool = TRUST
     strict: bool = STRICT_SECTIONS
@@ -74,14 +74,14 @@ class Env(Verb):
     diff: bool = flag("--diff", text="Print what would change in the current environment")
 
     def run(self) -> Answer:
-        """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        """Return shell assignments, the file, or the changes. Raises NpuprofError."""
         from npuprof.renderers import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False)  # refused below, or trusted
+        config = resolve_checked(self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False)  # rejected below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
@@ -113,7 +113,7 @@ class Env(Verb):
 
 
 def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
-    """Raise NpuprofError where a value cannot be written, with all reasons."""
+    """Raise NpuprofError with all values that cannot be written."""
     from npuprof.renderers.environment import build_export_finding
 
     problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]

@@ -1,4 +1,4 @@
-"""``explain``: print where a value comes from, what it overrides, what it means, and which rules read it."""
+"""``explain``: print the origin of a value, the values it overrides, its meaning, and the rules that read it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Explain(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return who set a value, whom it overruled, its default and meaning, and the rules that read it. Raises NpuprofError."""
+        """Return the origin of a value, the overridden values, its default, meaning and rules. Raises NpuprofError."""
         config = resolve_shown(self, not self.no_personal)
         own = self.key.removeprefix("profile.")
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
@@ -58,7 +58,7 @@ class Explain(Verb):
         return Answer({"text": lambda: _format_explanation(*place), "json": lambda: _build_fields(*place)})
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
-        """Return the commit that last changed a value, where the preset is one of a store under git."""
+        """Return the commit that last changed a value, if the store is in a git repository."""
         if self.mixin or self.set_ or self.unset or self.store == "builtin:" or any(map(is_personal, config.lineage)):
             return None
         from npuprof.history.last import find_last_change
@@ -67,7 +67,7 @@ class Explain(Verb):
 
 
 def _explain_profile_key(config: Config, name: str) -> Answer:
-    """Return who decides a key of ``[profile]``: for those that are inherited the nearest of its ancestors, else the preset itself."""
+    """Return the origin of a ``[profile]`` key: for inherited keys the nearest ancestor, else the preset itself."""
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
         value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
@@ -85,7 +85,7 @@ def _explain_profile_key(config: Config, name: str) -> Answer:
 
 
 def _parse_key(config: Config, text: str) -> tuple[str, Path]:
-    """Return the key and the path below it. Raises NpuprofError for what is no key, or one that nobody knows."""
+    """Return a key and the path below it. Raises NpuprofError for an invalid or unknown key."""
     parsed = keys.parse_key_path(text)
     if parsed is None:
         from npuprof.store import one_time
@@ -105,7 +105,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
 
 
 def _find_value(config: Config, key: str, tail: Path) -> tuple[bool, Any]:
-    """Return whether a place is set, and its value."""
+    """Return whether a path is set, and its value."""
     return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
 
 
@@ -114,7 +114,7 @@ def _find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Ori
 
 
 def _list_clearing(config: Config, key: str, tail: Path) -> list[Origin]:
-    """Return the origins of the steps that cleared a place."""
+    """Return the origins of the steps that cleared a path."""
     events = config.history(key)
     return [event.origin for event in events if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)]
 
@@ -124,7 +124,7 @@ def _list_rules(key: str) -> list[Rule]:
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
-    """Return the rules of the team that bind a preset and read a key. Raises NpuprofError where npuprof.toml has faults."""
+    """Return the team rules that cover a preset and read a key. Raises NpuprofError if npuprof.toml is invalid."""
     policy = config.policy if config.lineage else None
     if policy is None or not policy.rules:
         return []
@@ -185,7 +185,7 @@ def _find_setting(key: str, tail: Path) -> catalog.Setting | None:
 
 
 def _describe_setting(config: Config, key: str, tail: Path) -> list[tuple[str, str]]:
-    """Return the counterparts of a framework's setting, with their values in the preset, and how the framework reads it."""
+    """Return the counterparts of a framework setting with their values in the preset, and how the framework reads it."""
     if (setting := _find_setting(key, tail)) is None:
         return []
     states = {partner: format_toml_value(config.settings[partner]) for partner in setting.counterparts if partner in config.settings}
@@ -240,13 +240,13 @@ def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
 
 
 def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
-    """Return where the operators of a mixed-precision list end, by the list they are in by default."""
+    """Return the resulting list of each operator in a mixed-precision list, by built-in list."""
     if key != "modify_mixlist":
         return {}
     from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcomes
 
     side = SIDECARS["mixlist"]
-    if isinstance(value, str):  # the file, where it is on this machine
+    if isinstance(value, str):  # the file, if it exists here
         try:
             value = side.parse(read_plain_file(value).decode())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""``help``: list the topics of the documentation, print one, or print the help of a verb."""
+"""``help``: list documentation topics, print one, or print the help of a verb."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Help(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return a page, the help of a verb, or the list of all pages. Raises NpuprofError for a word that is neither."""
+        """Return a page, the help of a verb, or the list of pages. Raises NpuprofError for an unknown word."""
         topics = docs.load_topics()
         wanted = " ".join(self.topic)
         group = [topic for topic in topics if topic.group and topic.group == wanted.lower()]
@@ -51,7 +51,7 @@ class Help(Verb):
 
 
 def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each topic, and above each group but the first its title."""
+    """Yield a row per topic, and a title above each group except the first."""
     for before, topic in zip([topics[0], *topics], topics, strict=False):
         if topic.group != before.group:
             yield from (("", ""), (f"{docs.GROUP_TITLES[topic.group]}:", ""))
@@ -59,7 +59,7 @@ def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
 
 
 def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callable[[str, str], str]:
-    """Return what says on a terminal where a link of a page leads: the words to type, or the address."""
+    """Return a function that renders links on a terminal: as the command to type, or the URL."""
     names = {topic.path: topic.name for topic in topics}
 
     def show(label: str, target: str) -> str:
@@ -72,7 +72,7 @@ def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callabl
 
 
 def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
-    """Return the help of a verb, or of a family of verbs. Raises NpuprofError where the words name none."""
+    """Return the help of a verb or of a group of two-word verbs. Raises NpuprofError if there is none."""
     names = [" ".join(names) for names, _ in list_verb_names()]
     families = {name.partition(" ")[0] for name in names if " " in name}
     verb = " ".join(words)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.reading import ImportedFile, ScriptSetting
 
 
-#: Names that are a script's in any case, whose beginning nobody has to look at.
+#: Suffixes of scripts, whose content needs no inspection.
 _OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
 
 
@@ -72,9 +72,9 @@ class Import(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return presets, or write them to a folder, or return what was found in the scripts.
+        """Return the presets, or write them to a folder, or return the settings found in the scripts.
 
-        Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
+        Exit 2 if a named file could not be read, 1 with ``strict`` if something was left out or has errors, else 0.
         """
         if self._is_of_run():
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
@@ -100,7 +100,7 @@ class Import(Verb):
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
         good = any(draft.settings for draft in drafts)
-        if (unread and (not read_files or unread == len(self.files))) or (faults and not good):  # it was said why
+        if (unread and (not read_files or unread == len(self.files))) or (faults and not good):  # the reason was printed
             return Answer(code=code)
         if not good:
             raise NpuprofError([_build_nothing_finding(self.files, bool(drafts), nothing)])
@@ -111,7 +111,7 @@ class Import(Verb):
         return Answer(text, (*remarks, coverage.describe()), code)
 
     def _write_presets(self, drafts: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
-        """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
+        """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
         good = [draft for draft in drafts if draft.settings]
         if self.base == "auto":
             text, remarks = _write_family(good, self.output, self.force)
@@ -119,7 +119,7 @@ class Import(Verb):
         return _write_texts(texts, _count_left_out(good), nothing, self.output, self.force)
 
     def _is_of_run(self) -> bool:
-        """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
+        """Return whether the files are logs of a run. Raises NpuprofError if that conflicts with other options."""
         if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
             return False
         return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
@@ -128,7 +128,7 @@ class Import(Verb):
 def _read_scripts(
     paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool, with_docs: bool
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
-    """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
+    """Return the parsed files, their presets, the users of helper modules, and the number of unreadable named files."""
     imported: list[ImportedFile] = []
     unread = 0
     named = set(paths)
@@ -156,7 +156,7 @@ def _read_scripts(
 
 
 def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems: list[Finding]) -> ImportedFile | None:
-    """Return what a file holds, None where it can hold no settings; configurations that nothing is given go to ``problems``."""
+    """Return a parsed file, None if it cannot contain settings; configurations without a name are added to ``problems``."""
     holds = named or may_hold_settings(file, data)
     if not holds and not may_call_settings(file, data, modules):
         return None
@@ -166,7 +166,7 @@ def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems
 
 
 def _judge_drafts(drafts: list[Draft], faults: list[Finding], formatted: bool) -> tuple[list[Draft], list[Finding], dict[str, str]]:
-    """Return the presets that could be judged, what is wrong with them, and where ``formatted`` their texts by their names."""
+    """Return the presets that could be checked, their findings, and, if ``formatted``, their texts by name."""
     judged: list[Draft] = []
     problems: list[Finding] = []
     texts: dict[str, str] = {}
@@ -180,12 +180,12 @@ def _judge_drafts(drafts: list[Draft], faults: list[Finding], formatted: bool) -
 
 
 def _find_passed_over(script: ImportedFile) -> str:
-    """Return what of a file without settings is not followed."""
+    """Return the unsupported parts of a file without settings."""
     return "" if any(not setting.commented for setting in script.found) else find_passed_over(script)
 
 
 def _name_presets(read_files: list[ImportedFile], drafts: list[Draft], name: str | None) -> None:
-    """Give the presets the name that is asked for, where all are of one script, or names that tell several scripts apart."""
+    """Name the presets: the requested name if all come from one script, else names that distinguish the scripts."""
     if sum(any(setting.surface != "config" for setting in script.found) for script in read_files) > 1:
         name_all_drafts([draft for draft in drafts if draft.settings])
     elif name:
@@ -195,7 +195,7 @@ def _name_presets(read_files: list[ImportedFile], drafts: list[Draft], name: str
 def _explain_nothing(
     read_files: list[ImportedFile], all_drafts: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
 ) -> dict[str, str]:
-    """Return why scripts give no preset, by their path."""
+    """Return, by path, why scripts yield no preset."""
     by_file: dict[str, list[Draft]] = {}
     for draft in all_drafts:
         by_file.setdefault(draft.file, []).append(draft)
@@ -209,7 +209,7 @@ def _explain_nothing(
 
 
 def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str, str]) -> Finding:
-    """Return that files hold nothing that a preset could say, and of one file why."""
+    """Return the finding for files without settings; for a single file with the reason."""
     shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
     what = f"there is nothing to make a preset of in {shown}"
     if presets := [file for file in files if file.endswith(".toml")]:
@@ -226,7 +226,7 @@ def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str
 
 
 def _count_left_out(good: list[Draft]) -> str:
-    """Return how many settings and other variables presets leave out, an empty text for none."""
+    """Return the number of settings and other variables that the presets omit, an empty string if none."""
     notes, others = sum(len(draft.notes) for draft in good), len({variable for draft in good for variable in draft.others})
     counts = [format_count(notes, "setting")] * bool(notes) + [format_count(others, "other variable")] * bool(others)
     return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
@@ -235,7 +235,7 @@ def _count_left_out(good: list[Draft]) -> str:
 def _write_texts(
     texts: dict[str, str], left_out: str, nothing: dict[str, str], path: str | None, force: bool
 ) -> tuple[str | None, list[str]]:
-    """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
+    """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
     remarks = [_tell_nothing(nothing)] if nothing else []
     text = None
     if path is None or path.endswith(".toml") or path == "-":
@@ -252,7 +252,7 @@ def _write_texts(
 
 
 def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
-    """Return which scripts give no preset and why, no more than so many."""
+    """Return the scripts that yield no preset, with reasons; at most ``most`` of them."""
     lines = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:most]]
     more = [f"and {len(nothing) - most} more, which --format json lists"] if len(nothing) > most else []
     gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
@@ -260,7 +260,7 @@ def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
 
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
-    """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
+    """Write presets below a folder and return the notes. Raises NpuprofError if one exists already."""
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
     folders = output.make_folder(folder)
     for path in paths:
@@ -271,7 +271,7 @@ def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
 
 
 def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
-    """Write files that are not there yet, or any where that is forced. Raises NpuprofError, and writes nothing then."""
+    """Write files that do not exist yet, or all with ``force``. Raises NpuprofError, and then writes nothing."""
     there = [path for path in files if os.path.lexists(path)]
     if there and not force:
         more = f" and {len(there) - 5} more" if len(there) > 5 else ""
@@ -284,12 +284,12 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
 
 
 def _trust_carried(files: dict[str, str]) -> None:
-    """Trust the store that presets were written into with their unknown variables; list those that stay untrusted."""
+    """Trust the store of the written presets with their unknown variables; list those that stay untrusted."""
     if not any("[env]" in text for text in files.values()):
         return
     try:
         home = spec.Workspace().store
-    except NpuprofError:  # no store here: nobody exports what was written
+    except NpuprofError:  # not in a store: nothing is exported from here
         return
     names = {path: home.locate_file(os.path.abspath(path)) for path in files} if isinstance(home, Folder) else {}
     untrusted = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
@@ -311,7 +311,7 @@ def _build_proven_family(drafts: list[Draft], path: str | None) -> Family:
 
 
 def _find_folder_in_store(path: str | None) -> str:
-    """Return what the names of presets in a folder begin with, ``zoo/`` for one in the store; empty where it is no folder of the store."""
+    """Return the name prefix of presets in a folder, ``zoo/`` inside the store; empty if the folder is not in the store."""
     try:
         root = os.path.realpath(find_store(None, os.environ).root)
     except NpuprofError:

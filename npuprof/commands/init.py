@@ -19,7 +19,7 @@ from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted
 from npuprof.system import find_repository_top
 
-#: The shipped preset that a new store starts with, together with all it extends.
+#: The shipped preset in a new store, with its ancestors.
 _SAMPLE = "bert-training"
 _ATTRIBUTES = [f"profiles/**/*.toml {USE}", f"/npuprof.toml {MERGE}", f"/npuprof.lock {MERGE}"]
 _ATTRIBUTES_FILE = ".gitattributes"
@@ -32,7 +32,7 @@ _CI = {
     "none": {},
 }
 _DEFAULT_CI = "github"
-#: What stands in a template where pip is told what to install.
+#: The placeholder in templates for the requirement that pip installs.
 _PLACE = "@REQUIREMENT@"
 _UNKNOWN = "this npuprof was installed from where nobody else can install it (a folder, an index)"
 
@@ -56,7 +56,7 @@ class Init(Verb):
     dry_run: bool = DRY_RUN
 
     def run(self) -> Answer:
-        """Write all files, or none where one of them is there already; return their names. Raises NpuprofError."""
+        """Write all files, or none if one exists; return their names. Raises NpuprofError."""
         ci, requirement = self._choose_ci()
         _refuse_nested(self.folder)
         if self.ci is not None and _has_store(self.folder):
@@ -80,7 +80,7 @@ class Init(Verb):
         return Answer(self._format_files(files), tuple(remarks))
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
-        """Yield what may be done next, as it can be typed here."""
+        """Yield the next steps as commands for the current folder."""
         done = "would be written" if self.dry_run else "written"
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
         place = f", in {there}:" if there else ":"
@@ -90,11 +90,11 @@ class Init(Verb):
             yield f"to commit these files: {git} {' '.join(_list_tops(files))}"
 
     def _format_files(self, files: dict[str, str]) -> str:
-        """Return the names of files a line each, as they are found from here."""
+        """Return the file names, one per line, relative to the current folder."""
         return "".join(f"{os.path.normpath(os.path.join(self.folder, name))}\n" for name in sorted(files))
 
     def _choose_ci(self) -> tuple[str, str]:
-        """Return which CI is written, and what it installs. Raises NpuprofError where one was asked for, and that is not known."""
+        """Return the CI system and the requirement it installs. Raises NpuprofError if CI was requested and the requirement is unknown."""
         if self.ci == "none":
             if self.install is not None:
                 raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "leave one of them out")])
@@ -107,7 +107,7 @@ class Init(Verb):
         return (self.ci or _DEFAULT_CI, requirement) if requirement else ("none", "")
 
     def _add_ci(self, files: dict[str, str]) -> Answer:
-        """Write the CI sample for a store that is there. Raises NpuprofError where one of its files is."""
+        """Write the CI sample for an existing store. Raises NpuprofError if one of its files exists."""
         _refuse_existing(self.folder, files, is_new=False)
         if not self.dry_run:
             _write_files(self.folder, files, None)
@@ -120,7 +120,7 @@ def _has_store(folder: str) -> bool:
 
 
 def _refuse_nested(folder: str) -> None:
-    """Refuse a folder that is the one of a store, or would be, or lies in one. Raises NpuprofError."""
+    """Raise NpuprofError for a folder in, around or equal to a store."""
     real = os.path.realpath(folder)
     root = _find_store_around(real)
     if not root:
@@ -132,9 +132,9 @@ def _refuse_nested(folder: str) -> None:
 
 
 def _find_store_around(folder: str) -> str:
-    """Return the folder of the store that a folder is, would be, or lies in; an empty text where there is none.
+    """Return the folder of a store that equals or contains a folder; an empty string if there is none.
 
-    Above, a folder is only a store where it holds presets, and in the same repository: many a folder is called so.
+    A parent folder counts as a store only if it contains presets and is in the same repository: its name is common.
     """
     if os.path.basename(folder) == "profiles":
         return folder
@@ -151,12 +151,12 @@ def _find_store_around(folder: str) -> str:
 
 
 def _list_tops(files: dict[str, str]) -> list[str]:
-    """Return what to hand to git: the folders and files at the top."""
+    """Return the top-level folders and files to add to git."""
     return sorted({name.split("/")[0] for name in files})
 
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
-    """Write all files of a store, or none; ``old`` is what its attributes were. Raises NpuprofError."""
+    """Write all files of a store, or none; ``old`` is the previous content of .gitattributes. Raises NpuprofError."""
     folders = output.make_folder(folder)
     try:
         for name in files:
@@ -181,19 +181,19 @@ def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) ->
 
 
 def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
-    """Return the files of a CI by their paths, with what they install."""
+    """Return the files of a CI system by path, with the requirement filled in."""
     return {name: _read_template(template).replace(_PLACE, f"'{requirement}'") for name, template in _CI[ci].items()}
 
 
 def _collect_files() -> dict[str, str]:
-    """Return what a new store is made of, by path below its folder."""
+    """Return the files of a new store by relative path."""
     samples = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
     return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
 
 
 def _collect_samples(name: str) -> dict[str, str]:
-    """Return a shipped preset and all it extends, each as its text."""
+    """Return a shipped preset and its ancestors as text."""
     home = store.open_builtin_store()
     texts: dict[str, str] = {}
     waiting = [name]
@@ -206,7 +206,7 @@ def _collect_samples(name: str) -> dict[str, str]:
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
-    """Add the attributes to those that are there; return what they were, None where there is no file. Raises NpuprofError."""
+    """Append the attributes to existing ones; return the previous content, None without a file. Raises NpuprofError."""
     raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
     old = (raw or b"").decode(errors="surrogateescape")
     if (text := add_attributes(old, _ATTRIBUTES)) != old:

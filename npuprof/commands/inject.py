@@ -43,7 +43,7 @@ class Inject(Verb):
     trust: bool = TRUST
 
     def run(self) -> Answer:
-        """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
+        """Write or refresh blocks. Exit 1 with ``check`` if one is outdated, else 0. Raises NpuprofError."""
         if self.file.endswith(".toml"):
             hint = "name the script: npuprof inject train.py NAME"
             raise NpuprofError([Finding("NP902", f"{self.file} is a preset, and no script", "", hint)])

@@ -1,4 +1,4 @@
-"""How verbs that judge (``check``, ``scan``) hand out what they find: least severity, format, exit code."""
+"""Output options of verbs that report findings (``check``, ``scan``): minimum severity, format, exit code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mea
 from npuprof.report import Answer
 from npuprof.report import findings as written
 
-#: What ``--format`` may say for findings.
+#: The values of ``--format`` for findings.
 FORMATS = ("text", *written.FORMATS)
-#: How many files a remark lists.
+#: The maximum number of files in a note.
 _SHOWN = 5
 
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Settled(NamedTuple):
-    """The findings that count, once codes and a baseline have been asked; ``remark`` tells of the baseline."""
+    """The findings after filtering by codes and baseline; ``remark`` is a note about the baseline."""
 
     findings: list[Finding]
     remark: str = ""
@@ -40,7 +40,7 @@ class JudgingVerb(Verb):
     store: str | None = None
 
     def refuse_odd_choice(self) -> None:
-        """Raise NpuprofError for codes that there are not, and for a baseline to be written that is not named: before the work."""
+        """Raise NpuprofError for unknown codes, and for writing a baseline without naming it; before any work."""
         if self.select or self.ignore:
             read_codes(self.select, "--select", self.store)
             read_codes(self.ignore, "--ignore", self.store)
@@ -50,10 +50,10 @@ class JudgingVerb(Verb):
             )
 
     def settle_findings(self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]) -> Settled:
-        """Return the findings of the codes asked for that the baseline has not; write the baseline where that is asked for.
+        """Return the findings with selected codes that are not in the baseline; update the baseline if requested.
 
-        ``is_judged`` tells of what stands in the baseline whether it would have been found. Raises NpuprofError where the baseline
-        cannot be used.
+        ``is_judged`` returns whether a finding of the baseline would have been found again. Raises NpuprofError if the baseline
+        is unusable.
         """
         if not (self.select or self.ignore or self.baseline):
             return Settled(list(findings))
@@ -93,22 +93,22 @@ class JudgingVerb(Verb):
 
     @property
     def least_severity(self) -> str:
-        """The least severity that is told; a machine gets everything unless it asks for less."""
+        """The minimum severity; machine formats include everything unless a severity is requested."""
         return self.severity or ("info" if self.format == "json" else "warning")
 
     def select_told(self, findings: Sequence[Finding]) -> list[Finding]:
-        """Return the findings that are severe enough to be told."""
+        """Return the findings of at least the minimum severity."""
         return [finding for finding in findings if SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.least_severity)]
 
     def decide_code(self, findings: Sequence[Finding], unread: int = 0) -> int:
-        """Return the exit code: 2 where something could not be read, 1 where a finding stands in the way, 0 otherwise."""
+        """Return the exit code: 2 if something could not be read, 1 for findings that fail the check, else 0."""
         bad = ("error", "warning") if self.strict else ("error",)
         return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
 
     def answer_findings(
         self, findings: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None
     ) -> Answer:
-        """Return findings as an answer, for people with the remark, for machines with the number of accepted ones and the coverage."""
+        """Return findings as an answer: text with a note, machine formats with the number of accepted findings and the coverage."""
         if self.format == "text":
             return Answer(written.format_findings(findings, self.coloured), (remark,), code)
         if self.format == "json":
@@ -117,32 +117,32 @@ class JudgingVerb(Verb):
 
 
 def _describe_moved(moved: Mapping[str, str]) -> str:
-    """Return which files a baseline knows under the names that they had, as the end of a sentence: nothing where there are none."""
+    """Return the moved files of a baseline as the end of a sentence; empty if there are none."""
     listed = [f"{now} as {was}" for was, now in moved.items()]
     more = f" and {len(listed) - _SHOWN} more" if listed[_SHOWN:] else ""
     return f", which knows {', '.join(listed[:_SHOWN])}{more}" if listed else ""
 
 
 def describe_accepted(number: int) -> str:
-    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
+    """Return the number of accepted findings as the end of a sentence; empty for none."""
     return f", {number} accepted" if number else ""
 
 
 class Codes(Record):
-    """Codes that a user named: whole ones, and how others begin."""
+    """Selected codes: complete ones, and prefixes."""
 
     whole: frozenset[str]
     beginnings: tuple[str, ...]
 
     def name(self, code: str) -> bool:
-        """Return whether a code is among them."""
+        """Return whether a code is selected."""
         return code in self.whole or code.startswith(self.beginnings)
 
 
 def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Codes:
-    """Return the codes, or beginnings of codes, that a user wrote, with commas or one by one; ``store`` is the one he named.
+    """Return the codes and prefixes from a user's arguments, separated by commas or not; ``store`` is the user's ``--store``.
 
-    Raises NpuprofError for one that is none.
+    Raises NpuprofError for an unknown one.
     """
     wanted = [code.strip() for text in texts for code in text.split(",") if code.strip()]
     if not texts:

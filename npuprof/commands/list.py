@@ -1,4 +1,4 @@
-"""``list``: list all presets, or those whose resolved values meet a condition."""
+"""``list``: list all presets, or those whose resolved values satisfy a condition."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class List(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return the presets, or their released versions. What cannot be read is told, and makes the exit code 2."""
+        """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _read_conditions(self) -> Conditions | None:
@@ -101,7 +101,7 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
 
 
 def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
-    """Return a row for each preset; if its source is not on this machine, what its own file says, without digests."""
+    """Return a row per preset; if its source is missing on this machine, from its own file and without digests."""
     newest = _find_newest_versions(store) if presets else {}
     return [
         {
@@ -119,9 +119,9 @@ def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceSto
 
 
 def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
-    """Return the newest version of each preset that the last commit comes after, pre-releases aside.
+    """Return the newest version of each preset that is an ancestor of the last commit, without pre-releases.
 
-    There are none where there is no repository, no commit, or git cannot be used.
+    Empty without a repository or a commit, and if git fails.
     """
     if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
         return {}
@@ -129,7 +129,7 @@ def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
 
     try:
         repository = revisions.find_repository(store)
-        newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest of each comes last
+        newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest version comes last
     except NpuprofError:
         return {}
     return {name: str(ref.text) for name, ref in newest.items()}
@@ -161,7 +161,7 @@ def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
 
 
 def _name_parent(heir: Profile, reference: str) -> str:
-    """Return what a parent is called here: what a preset of a source refers to is of that source, or of one below it."""
+    """Return the local name of a parent: references of a source's preset are relative to that source."""
     if not is_source_reference(heir.name):
         return reference
     source = heir.name.partition(":")[0]
@@ -169,10 +169,9 @@ def _name_parent(heir: Profile, reference: str) -> str:
 
 
 def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
-    """Return what others extend and is not in the store as it is: presets of sources, what those extend, and versions of its own.
+    """Return the parents outside the store: presets of sources with their ancestors, and pinned versions of own presets.
 
-    They stand by their names here; None for one that is not to be had, or is named with its own version, and so is not followed
-    further: its parents are those of that time.
+    By local name; None for a preset that is unavailable or pinned, whose parents at that version are not listed.
     """
     own = {profile.name for profile in profiles}
     parents: dict[str, Profile | None] = {}
@@ -185,14 +184,14 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
                 continue
             parents[name] = None
             if heir.home is not None and "@" not in reference:
-                with suppress(NpuprofError):  # told where it is resolved
+                with suppress(NpuprofError):  # reported when the preset is resolved
                     parents[name] = parent = find_extended_profile(heir.home, reference, None, 0)
                     waiting.append(parent)
     return parents
 
 
 def _format_tree(profiles: list[Profile]) -> str:
-    """Return the inheritance as a tree, with the children of each preset printed once."""
+    """Return the inheritance as a tree; the children of each preset are printed once."""
     foreign = _find_foreign_parents(profiles)
     children: dict[str, list[str]] = {}
     for profile in filter(None, [*(foreign[name] for name in sorted(foreign)), *profiles]):
@@ -240,7 +239,7 @@ def _list_versions(store: str | None) -> Answer:
 
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
-    """Return what the presets of tags are called at the last commit, where they had other names, and all names that there are."""
+    """Return the current names of renamed presets in tags, and all names at the last commit."""
     from npuprof.store.gitstore.repository import find_former_names
 
     names = set(repository.list_profile_files("HEAD"))
@@ -252,7 +251,7 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
 
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
-    """Return a row of the list; ``@`` stands for the whole store."""
+    """Return a row of the list; ``@`` is the whole store."""
     yank = f"yanked: {yanked}" if yanked else ""
     return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", yank
 

@@ -1,4 +1,4 @@
-"""``log``: list the commits that changed what a preset resolves to."""
+"""``log``: list the commits that changed the resolved values of a preset."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Log(Verb):
             repository = revisions.find_repository(workspace.store)
             named = repository.resolve_revision(name, revision) if revision else None
             tip = named.commit if named else repository.resolve_commit("HEAD")
-        repository = revisions.load_repository_revision(repository, tip).repository  # the store may have been another folder then
+        repository = revisions.load_repository_revision(repository, tip).repository  # the store may have had another folder then
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
@@ -110,7 +110,7 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
 
 
 def _require_known_key(name: str, key: str) -> None:
-    """Raise NpuprofError for a key that no commit has set and the catalogue does not know."""
+    """Raise NpuprofError for a key that no commit has set and the catalogue lacks."""
     section, plain = keys.split_section_and_name(key)
     if not catalog.find_record_texts(section, plain) and section != "env":
         what = f"{name} has never set {key!r}, and the catalogue does not know it"

@@ -56,7 +56,7 @@ class Migrate(Verb):
     _since = ""
 
     def run(self) -> Answer:
-        """Return the changes and what is left to decide; what changes is written unless it is a dry run. Raises NpuprofError."""
+        """Return the changes and the remaining decisions; write the changes unless it is a dry run. Raises NpuprofError."""
         if self.everything == bool(self.specs):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
@@ -112,7 +112,7 @@ class Migrate(Verb):
 
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
-    """Return a note on the blocks in scripts that one migrated preset of a store leaves out of date."""
+    """Return a note on script blocks that the migration of one preset makes outdated."""
     home = file.profile.home
     if not isinstance(home, Folder):
         return ()
@@ -120,7 +120,7 @@ def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
 
 
 def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], spec.Workspace]) -> tuple[str, ...]:
-    """Return a remark on the blocks in scripts that are out of date by a migration; none without a repository."""
+    """Return a note on script blocks that a migration makes outdated; empty without a repository."""
     if not find_repository_top(os.path.realpath(home.root)):
         return ()
     from npuprof.scripts.renaming import describe_outdated_blocks
@@ -129,14 +129,14 @@ def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], s
 
 
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:
-    """Return the changes, the steps and the findings of one preset as people read them."""
+    """Return the changes, steps and findings of one preset as text."""
     changes = compare_configs(outcome.before, outcome.after)
     lines = [line for change in changes for line in plain.format_change_lines(change, "", coloured)]
     return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(outcome.left, coloured)
 
 
 def _format_steps(outcome: Outcome) -> list[str]:
-    """Return the steps that were made, and why, a line each."""
+    """Return the applied steps with reasons, one per line."""
     whys = [(step, step.step.why) for step in outcome.moved.made]
     steps = [f"{escape_controls(str(step))} ({why[0].lower()}{why[1:].rstrip('.')})" for step, why in whys]
     return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
@@ -160,7 +160,7 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
 
 
 def _format_plan(plan: StoreMigration, coloured: bool) -> str:
-    """Return the steps, what changes as a unified diff, and what is left to decide."""
+    """Return the steps, the changes as a unified diff, and the remaining decisions."""
     steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
     return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
@@ -175,7 +175,7 @@ def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
         "files": [file.source for file, _ in plan.files],
         "presets": [fields for fields in presets if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]],
         "rules": [build_finding_dict(finding) for finding in plan.rules],
-        "rewritten_rules": [],  # always empty: kept for readers of this schema
+        "rewritten_rules": [],  # always empty: kept for consumers of this schema
     }
 
 

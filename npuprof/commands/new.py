@@ -33,7 +33,7 @@ class New(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         home = spec.Workspace(self.store).store
         file = locate_new_file(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)

@@ -1,4 +1,4 @@
-"""``option``: print what the catalogue contains about one name."""
+"""``option``: print the catalogue entry for a name."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Option(Verb):
 
     group = "reference"
     prose = True
-    takes_any_word = True  # an ATC flag is a key, not an option of ours
+    takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
     key: str = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return the record with its prose, its rules and the advice about it. Raises NpuprofError."""
+        """Return the record with its texts, rules and advice. Raises NpuprofError."""
         section, name = _find_section(self.key)
         record: Any = catalog.find_record(section, name)
         ruled = [rule for rule in catalog.load_rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
@@ -52,7 +52,7 @@ class Option(Verb):
 
 
 def _find_section(key: str) -> tuple[str, str]:
-    """Return section and name of what a user calls a record. Raises NpuprofError."""
+    """Return section and name of the record for a user's key. Raises NpuprofError."""
     if key.startswith("--") and catalog.find_flag(key[2:]):
         return "atc", key[2:]
     head, dot, rest = key.partition(".")
@@ -83,7 +83,7 @@ def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised:
 
 
 def _says_something(field: str, value: Any) -> bool:
-    """Return whether a field of a record tells something: 0 does, and so does a default of false."""
+    """Return whether a field of a record is worth printing: 0 is, and so is a default of false."""
     return value is not None and value not in ("", (), {}) and (value is not False or field.startswith("default"))
 
 
@@ -105,7 +105,7 @@ def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised
 
 
 def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return label and value of what is true of a record, in the order to read."""
+    """Return labels and values of a record's facts, in reading order."""
     fields = {name: value for name, value in {**text, **record._asdict()}.items() if _says_something(name, value)}
     field = f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})" if "field" in fields else ""
     low, high = fields.get("minimum", ""), fields.get("maximum", "")
@@ -133,7 +133,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
 
 
 def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield on which products and in which releases a record and its values are read."""
+    """Yield the products and releases that support a record and its values."""
     yield "products", ", ".join(fields.get("products", ()))
     yield "not on", ", ".join(fields.get("products_not", ()))
     for value, families in fields.get("value_products", {}).items():
@@ -156,7 +156,7 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield who reads a record, what else means the same, and what a change of it puts at risk."""
+    """Yield the programs that read a record, its equivalents, and what a change may affect."""
     yield "twin of", fields.get("session_option") or fields.get("twin") or ""
     yield "counts for", _LEVELS.get(fields.get("level", ""), "")
     spellings = fields.get("spelling", {}).items()
@@ -185,7 +185,7 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
 
 
 def _describe_since(fields: dict[str, Any], name: str) -> str:
-    """Return since when something is true of a record: ``yes`` if nobody knows, an empty text if it is not true."""
+    """Return the first release of a property of a record: ``yes`` if unknown, empty if the record lacks it."""
     return f"since {fields[f'{name}_since']}" if f"{name}_since" in fields else "yes" if fields.get(name) else ""
 
 
@@ -202,7 +202,7 @@ def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
 
 
 def _describe_releases(states: str) -> str:
-    """Return the releases an option is read in, in words."""
+    """Return the releases that read an option, as text."""
     names = releases.load_releases()
     parts, start = [], 0
     for place in range(1, len(states) + 1):

@@ -36,7 +36,7 @@ class Options(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return every record that all the words and filters hold for. Raises NpuprofError where none is left."""
+        """Return the records that match all words and filters. Raises NpuprofError if there are none."""
         words = (self.query or "").lower().split()
         filters = self._build_filters()
         rows = []
@@ -57,7 +57,7 @@ class Options(Verb):
         })  # fmt: skip
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
-        """Return what a record has to pass. Raises NpuprofError for a release, a product or a risk that there is not."""
+        """Return the filters. Raises NpuprofError for an unknown release, product or risk."""
         filters: list[Callable[[str, str], bool]] = []
         if self.deprecated:
             filters.append(lambda section, name: _is_past(catalog.find_record(section, name)))
@@ -78,7 +78,7 @@ class Options(Verb):
 
 
 def _require_known(flag: str, value: str, known: list[str]) -> None:
-    """Raise NpuprofError for a value that a flag does not take."""
+    """Raise NpuprofError for an invalid value of a flag."""
     if value not in known:
         hint = did_you_mean(value, known, f"known are {', '.join(known)}")
         raise NpuprofError([Finding("NP902", f"{flag} {value!r} is unknown", "", hint)])
@@ -98,14 +98,14 @@ def _find_release(text: str) -> int:
     from npuprof.store.spec import build_context
 
     release = build_context(text, None).cann
-    if release is None:  # an empty text asks for nothing in particular
+    if release is None:  # an empty string is no filter
         hint = f"the newest is {releases.load_releases()[-1]}"
         raise NpuprofError([Finding("NP401", f"--since takes a CANN release, not {text!r}", "", hint)])
     return releases.release_index(release)
 
 
 def _find_first_release(name: str) -> int:
-    """Return the place of the first release whose adapter is known to read an option; one before all for what never was."""
+    """Return the index of the first release whose adapter reads an option; before all others if none does."""
     option = catalog.find_option(name)
     return option.states.find("Y") if option else -1
 
@@ -123,7 +123,7 @@ def _is_supported(record: Any, family: str) -> bool:
 
 
 def list_risks() -> list[str]:
-    """Return what a change of an option may put at risk, sorted."""
+    """Return what changes of options may affect, sorted."""
     return sorted({risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())})
 
 

@@ -1,4 +1,4 @@
-"""``release``: tag released versions of presets or of the store, with numbers proposed from the changes."""
+"""``release``: tag released versions of presets or of the store, with version numbers proposed from the changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.versions import Version
 
-#: How many presets a remark lists.
+#: The maximum number of presets in a note.
 _SHOWN = 8
 
 
@@ -61,10 +61,10 @@ class Release(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Tag the last commit as a version of presets, or with ``dry_run`` say which and why.
+        """Tag the last commit as a version of presets; with ``dry_run``, only print the plan.
 
-        Exit 1 where nobody agreed to what is planned, 2 where the tags were made and could not be pushed. Raises NpuprofError: a
-        preset has errors or is not committed, nothing changed, a tag exists, a number goes back.
+        Exit 1 if the user declines the plan, 2 if the tags were created but not pushed. Raises NpuprofError if a preset has
+        errors or uncommitted changes, if nothing changed, if a tag exists, or if a version number decreases.
         """
         if self.spec is None and not (self.changed or self.everything):
             hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
@@ -86,7 +86,7 @@ class Release(Verb):
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 
     def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> ReleasePlan:
-        """Return a plan of one preset. Raises NpuprofError."""
+        """Return the plan for one preset. Raises NpuprofError."""
         wanted = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
@@ -120,7 +120,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         skipped = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
-        if not plan.tags:  # a job that asks after every merge has done its work
+        if not plan.tags:  # success for jobs that run after every merge
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
         configs = [planned.config for planned in plan.releases]
         _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
@@ -131,7 +131,7 @@ class Release(Verb):
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
             return answer_refusal(answer, "tagged", shown=self.output is None)
         if self.push:
-            pushing.find_remote(repository)  # before there is a tag
+            pushing.find_remote(repository)  # fails before a tag is created
         messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
@@ -140,7 +140,7 @@ class Release(Verb):
         return done._replace(remarks=(*skipped, *done.remarks))
 
     def _parse_store_number(self) -> VersionText | None:
-        """Return the number that was given for the whole store. Raises NpuprofError where a word has no place."""
+        """Return the version number for the whole store. Raises NpuprofError for surplus arguments."""
         if self.spec is None:
             return None
         if self.changed or self.version is not None:
@@ -150,7 +150,7 @@ class Release(Verb):
         return _parse_number(self.spec)
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]) -> Answer:
-        """Return that tags are made, and push them where that was asked for."""
+        """Create the tags, and push them if requested."""
         forms = self._build_forms(plan, text)
         if not self.push:
             word = "it" if len(plan.tags) == 1 else "them"
@@ -176,7 +176,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
 
 
 def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
-    """Return for which releases nobody knows how big a step they are."""
+    """Return notes on releases whose step size is unknown."""
     return tuple(
         f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
         for planned in plan.releases
@@ -193,7 +193,7 @@ def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
 
 
 def _describe_removed(names: tuple[str, ...]) -> list[str]:
-    """Return that released presets are gone since: they have no next version, so only one of the store can say so."""
+    """Return notes on released presets that were removed: they have no next version, so only a store release shows it."""
     if not names:
         return []
     counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
@@ -234,7 +234,7 @@ def _parse_number(version: str) -> VersionText:
 
 
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
-    """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
+    """Raise NpuprofError if the last version differs from its tag, so that changes since then are unknown."""
     try:
         parents.require_unchanged(revisions.load_release(workspace.store, last), last)
     except NpuprofError as error:
@@ -243,7 +243,7 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
 
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
-    """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
+    """Raise NpuprofError if a version number exists, or does not increase on this branch."""
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
@@ -269,16 +269,16 @@ def _require_no_errors(config: Config) -> None:
 
 
 def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
-    """Return the preset as the last commit holds it. Raises NpuprofError."""
+    """Return the preset at the last commit. Raises NpuprofError."""
     committed = revisions.load_revision(workspace.store, head)
     if name not in committed.files:
-        workspace.profile(name)  # says that there is none, and which are near
+        workspace.profile(name)  # raises an error that names similar presets
         raise NpuprofError([_build_uncommitted_finding(name, [name])])
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
 def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> None:
-    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit; a dry run starts no filter."""
+    """Raise NpuprofError if a required file differs from the last commit; a dry run starts no git filters."""
     repository = committed.repository
     revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
     members = dict.fromkeys(revised)

@@ -1,4 +1,4 @@
-"""``rename``: rename a preset and every reference to it, in all files or in none."""
+"""``rename``: rename a preset and every reference to it, in all files or none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Rename(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return all changes as unified diffs, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        """Return all changes as unified diffs, and write them unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         home = spec.Workspace(self.store).store
         with lock_folders([home.root]):
             moved = Moved(home, self.spec, self.name)
@@ -70,7 +70,7 @@ class Rename(Verb):
 
 
 def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
-    """Raise NpuprofError where a preset would resolve to something else than now."""
+    """Raise NpuprofError if a preset would resolve differently."""
     before, after = (opener(Context()) for opener in (build_opener(moved.home), open_renamed))
     problems: list[Finding] = []
     for name in moved.home.names():
@@ -90,7 +90,7 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
 
 
 def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> PlannedBlocks | None:
-    """Return what the scripts of the repository are to be; None where there is none. Raises NpuprofError."""
+    """Return the new scripts of the repository; None if there is none. Raises NpuprofError."""
     top = find_repository_top(os.path.realpath(moved.home.root))
     if not top:
         return None

@@ -52,7 +52,7 @@ class Render(Verb):
     check: str | None = option("--check", metavar="FILE", text="Check whether FILE is up to date without writing it")
 
     def run(self) -> Answer:
-        """Return the code, or write it with the files it needs; with ``check`` only compare. Raises NpuprofError."""
+        """Return the code, or write it with its sidecar files; with ``check`` only compare. Raises NpuprofError."""
         config = resolve_checked(self, self.to, self.no_check)
         target = renderers.load_target(self.to)
         rendered = target.render(config, self.inline)
@@ -90,7 +90,7 @@ def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Findi
 
 
 def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answer:
-    """Say whether a rendered file, and the sidecar files beside it, are what would be rendered now."""
+    """Report whether a rendered file and its sidecar files are up to date."""
     from npuprof.renderers.stamp import compare_rendered
 
     if os.path.isdir(path):

@@ -1,4 +1,4 @@
-"""What verbs ask of a preset: a spec with everything that bears on its resolution, resolved, and checked where that is wanted."""
+"""Parameters and functions of verbs that resolve a preset: the spec, its context and changes, and optional checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuprof.model import Step
 
     class ResolvingVerb(Protocol):
-        """A verb that resolves a spec, with its parameters as the user wrote them."""
+        """A verb that resolves a spec, with the user's parameters."""
 
         spec: str
         store: str | None
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
         unset: list[str]
 
 
-#: What is said of keys that the catalogue does not know.
+#: Codes of keys that the catalogue lacks.
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
 
 
 def open_workspace(
     store: str | None, context: Context | None = None, reads_runs: bool = True, unread: list[Finding] | None = None
 ) -> spec.Workspace:
-    """Return a workspace that reads what runs leave behind as profiles, or says why the verb does not take them.
+    """Return a workspace that reads run logs as profiles, or rejects them with the verb's reason.
 
-    What cannot be read of a folder of records goes to ``unread``; where there is no such list, the whole folder is refused for it.
+    Unreadable files in a folder of records are added to ``unread``; without such a list, the whole folder is rejected.
     """
     workspace = spec.Workspace(store, context)
     workspace.read_other = partial(_read_run, unread=unread) if reads_runs else _refuse_run
@@ -60,9 +60,9 @@ def _refuse_run(path: str) -> Profile | None:
 
 
 def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
-    """Return the preset that a verb was asked for, in the context it was asked for; ``personal`` layers over it are told.
+    """Return the requested preset in the requested context; ``personal`` layers that apply are reported.
 
-    Where it ``reads_runs``, that may be what a run left behind.
+    With ``reads_runs``, run records and logs are accepted too.
 
     Raises NpuprofError.
     """
@@ -85,19 +85,19 @@ def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool
 
 
 def _resolve_with_layers(workspace: spec.Workspace, verb: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
-    """Return a preset with personal layers. Raises NpuprofError, with the way to do without them where that would help."""
+    """Return a preset with personal layers. Raises NpuprofError, with --no-personal as the hint if that would help."""
     from npuprof.store.personal import build_unfit_finding
 
     try:
         return workspace.resolve_spec(verb.spec, verb.mixin, changes, layers)
     except NpuprofError as error:
-        workspace.resolve_spec(verb.spec, verb.mixin, changes)  # what is wrong without them is told as always
+        workspace.resolve_spec(verb.spec, verb.mixin, changes)  # errors without the layers are reported as usual
         unfit = [build_unfit_finding(layer.document.source) for layer in layers]
         raise NpuprofError([*error.findings, *unfit]) from None
 
 
 def _tell_layers(workspace: spec.Workspace, verb: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
-    """Say that personal layers take part, where they are, and which keys they and what only they extend set."""
+    """Print the personal layers that apply, their files, and the keys they set."""
     shared = {member.key for member in workspace.resolve_spec(verb.spec, verb.mixin).lineage}
     own = [member for member in config.lineage if member.key not in shared]
     steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
@@ -107,7 +107,7 @@ def _tell_layers(workspace: spec.Workspace, verb: ResolvingVerb, config: Config,
 
 
 def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
-    """Return the preset that a verb shows without checking it; changes to keys that nobody knows are told. Raises NpuprofError."""
+    """Return the preset for a verb that prints it unchecked; unknown keys in changes are reported. Raises NpuprofError."""
     config = resolve_asked(verb, personal=personal)
     if config.changes:
         from npuprof.checks.settings import find_setting_faults
@@ -123,9 +123,9 @@ def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
 def resolve_checked(
     verb: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
 ) -> Config:
-    """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
+    """Return the requested preset after checking it; warnings are printed, except for the codes ``untold``.
 
-    Raises NpuprofError for errors and abstract ones.
+    Raises NpuprofError for errors and abstract presets.
     """
     config = resolve_asked(verb, target, personal, reads_runs)
     if not no_check:
@@ -137,7 +137,7 @@ def resolve_checked(
 
 
 def _tell_unasked_overrides(config: Config) -> None:
-    """Say which overrides were left out because nobody said for which product or release this is."""
+    """Print the overrides that did not apply because no product or release was selected."""
     if not has_overrides(config.lineage):
         return
     from npuprof.resolve.contexts import find_unasked_overrides
@@ -148,7 +148,7 @@ def _tell_unasked_overrides(config: Config) -> None:
 
 
 def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
-    """Say which sections of a preset have no place where it is written. Raises NpuprofError for them where that is ``strict``."""
+    """Print the sections that a target does not support. With ``strict``, raises NpuprofError for them."""
     if strict and findings:
         raise NpuprofError(findings)
     for finding in findings:
@@ -156,7 +156,7 @@ def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
 
 
 def tell_findings(findings: Sequence[Finding]) -> None:
-    """Say findings beside the answer."""
+    """Print findings to standard error."""
     if findings:
         from npuprof.report.findings import format_findings
 

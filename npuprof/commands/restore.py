@@ -51,9 +51,9 @@ class Restore(Verb):
     output: str | None = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
 
     def run(self) -> Answer:
-        """Write a preset's file as it was at a revision, or with ``resolved`` a flat one that resolves as it did then.
+        """Write a preset's file as of a revision, or with ``resolved`` a flattened preset with the same values.
 
-        What that changes is told; with ``dry_run`` nothing is written. Raises NpuprofError, and writes nothing then.
+        The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then writes nothing.
         """
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         name, revision = workspace.split_single_spec(self.spec, "restore")
@@ -79,12 +79,12 @@ class Restore(Verb):
                 known = ANYTHING if output.is_stream(target) else self._read_replaced(workspace, name, target, raw)
                 writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, folder)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
-        self.output = None  # it is written, or it is the answer
+        self.output = None  # the file is written, or the text is the answer
         text = _show_text(raw, target == "-") if printed else None
         return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
 
     def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
-        """Return what a file holds that is about to be replaced. Raises NpuprofError where only that file holds it."""
+        """Return the content of the file to replace. Raises NpuprofError if it is not committed anywhere."""
         content = writing.read_known_file(target)
         if self.force or content in (None, new):
             return content
@@ -99,7 +99,7 @@ class Restore(Verb):
         return content
 
     def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
-        """Return the text to write, and what there is to say of it."""
+        """Return the text to write, and the notes."""
         profile = then.profile(name)
         if not self.resolved:
             return _read_checked_out(then, name), []
@@ -111,9 +111,9 @@ class Restore(Verb):
 
 
 def _find_folder(home: Folder, then: Revision, name: str) -> str:
-    """Return the folder below which a preset goes back: the store, or that of npuprof.toml. Raises NpuprofError."""
+    """Return the folder of the restored preset: the store, or that of npuprof.toml. Raises NpuprofError."""
     if not then.files[name].outside:
-        home.profile_path(name)  # says where there is no work tree
+        home.profile_path(name)  # raises an error if there is no work tree
         return home.root
     if not home.is_outside(name):
         what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
@@ -122,12 +122,12 @@ def _find_folder(home: Folder, then: Revision, name: str) -> str:
 
 
 def _show_text(raw: bytes, exactly: bool) -> bytes | str:
-    """Return a file to hand on, or to look at."""
+    """Return a file exactly, or for display."""
     return raw if exactly else "".join(map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n")))
 
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:
-    """Return what to say of a preset that was another before."""
+    """Return notes on how a restored preset differs from its current state."""
     if isinstance(after, NpuprofError):
         return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
     if now is None:
@@ -137,7 +137,7 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
 
 
 def format_flat_preset(config: Config) -> str:
-    """Return a profile without parents that resolves to the same settings. Raises NpuprofError where that cannot be."""
+    """Return a preset without parents that resolves to the same settings. Raises NpuprofError if that is impossible."""
     text = render_toml(config, True).text.lstrip("\n")
     again = Profile(parse_document(config.name, config.name, text))
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
@@ -148,14 +148,14 @@ def format_flat_preset(config: Config) -> str:
 
 
 def _read_checked_out(then: Revision, name: str) -> bytes:
-    """Return a file as git would check it out, with the line endings of this work tree; no filter is run."""
+    """Return a file as git would check it out, with the line endings of this work tree, without running filters."""
     raw = then.read_profile_text(name)
     checked_out = None if then.files[name].is_link else then.repository.read_checked_out(then.commit, then.source_path(name))
     return raw if checked_out is None else checked_out
 
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
-    """Return whether a commit that HEAD comes from holds these bytes as the file of a preset."""
+    """Return whether an ancestor of HEAD contains this content of the preset file."""
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
@@ -177,7 +177,7 @@ def _resolve_now(workspace: spec.Workspace, name: str) -> Config | None:
 
 
 def _resolve_text(workspace: spec.Workspace, raw: bytes, name: str, source: str) -> Config | NpuprofError:
-    """Return what a text would resolve to in the store as it is now."""
+    """Return what a text would resolve to in the current store."""
     try:
         return workspace.resolver.resolve_profile(Profile(parse_document(name, source, raw), key=f"restored:{name}", home=workspace.store))
     except NpuprofError as error:

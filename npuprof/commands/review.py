@@ -1,4 +1,4 @@
-"""``review``: report in a CI job of GitHub or GitLab what a pull request changes and which findings it adds."""
+"""``review``: report in a GitHub or GitLab CI job what a pull request changes and which findings it adds."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
-#: What a report for the service itself is written as.
+#: The report format of each CI service.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
-#: How messages tell the commit at which a store is read.
+#: The commit of a store in messages.
 _COMMIT = lazy_pattern(r" at [0-9a-f]{7,64}\b")
-#: GitHub takes a summary of 1 MiB, and a log is no place for more either: characters, of up to four bytes.
+#: GitHub limits a summary to 1 MiB and a log should not be longer; in characters of up to four bytes.
 _SUMMARY_LIMIT = 250_000
 
 
 @dataclass
 class _Found:
-    """What a job knows so far: findings to be told, those that fail it, what could not be done, remarks, the exit code."""
+    """The results of a job: findings to report, findings that fail it, failures, notes, the exit code."""
 
     told: list[Finding] = field(default_factory=list)
     failing: list[Finding] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _Found:
     unresolved: int = 0
 
     def note_failures(self, findings: Iterable[Finding]) -> None:
-        """Note what stands in the way of judging or comparing: each once."""
+        """Record findings that prevent checking or comparing, without duplicates."""
         new = [
             finding
             for finding in findings
@@ -86,9 +86,9 @@ class Review(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return what was found. Exit codes are those of ``check``, and 2 where it cannot be told what changes. Raises NpuprofError.
+        """Return the findings. Exit codes as for ``check``, and 2 if the changes are unknown. Raises NpuprofError.
 
-        Whatever fails the job is on the page. A comment that could not be written is told, and changes no exit code.
+        Everything that fails the job is on the page. A failed comment is reported without changing the exit code.
         """
         job = hosting.read_job(os.environ)
         job = replace(job, base=self.base) if self.base else job
@@ -106,7 +106,7 @@ class Review(Verb):
         return Answer(self._format_answer(job, found, page), tuple(found.remarks), found.code, problems=found.problems)
 
     def _sync_sources(self, rev: str | None = None) -> list[Finding]:
-        """Fetch what the lock names, of the work tree or at a revision; return what could not be had."""
+        """Fetch the sources in the lock of the work tree or a revision; return findings for those that failed."""
         try:
             if self.sync:
                 Sync({"store": self.store, "rev": rev}).run()
@@ -115,7 +115,7 @@ class Review(Verb):
         return []
 
     def _judge(self, check: Check, found: _Found) -> None:
-        """Note what a check of the work tree finds, or why there can be none."""
+        """Record the findings of the work tree, or why it cannot be checked."""
         try:
             check.refuse_odd_choice()
             outcome = check.judge(check.open_store())
@@ -136,7 +136,7 @@ class Review(Verb):
             found.note_failures(error.findings)
 
     def _review(self, job: Job, check: Check, found: _Found) -> str:
-        """Compare what the pull request is made of, and publish it; return the page for the log. Faults are noted."""
+        """Compare the commits of the pull request and publish the result; return the page for the log. Faults are recorded."""
         rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
         diff = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store})
         survey: Survey | None = None
@@ -169,17 +169,17 @@ class Review(Verb):
         return page
 
     def _complete_checkout(self, job: Job) -> None:
-        """Fetch what the comparison lacks: commits, and with ``sync`` sources. Raises NpuprofError."""
+        """Fetch what the comparison needs: commits, and with ``sync`` sources. Raises NpuprofError."""
         try:
             folder = spec.Workspace(self.store).store.root
-        except NpuprofError:  # told by the check; the commits may be had all the same
+        except NpuprofError:  # the check reports it; the commits may still be available
             folder = os.getcwd()
         complete_checkout(folder, job.base, job.head, job.depth)
         for side in (job.base, job.head):
-            self._sync_sources(side)  # a side that cannot be had is told by the comparison
+            self._sync_sources(side)  # the comparison reports a missing side
 
     def _leave_out_known(self, check: Check, job: Job, states: States, found: _Found) -> None:
-        """Keep the findings that the pull request brings, and those that fail the job; a remark counts the others."""
+        """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
         aside = [finding for finding in found.told if not check.decide_code([finding])]
         new = {id(finding) for finding in states.drop_known(aside, states.left)}
         omitted = [finding for finding in aside if id(finding) not in new]
@@ -193,7 +193,7 @@ class Review(Verb):
         found.told = [finding for finding in found.told if id(finding) not in gone]
 
     def _publish(self, job: Job, page: str, short: str, wanted: bool, found: _Found) -> None:
-        """Write the summary and the comment, which is the ``short`` page; note what could not be."""
+        """Write the summary and the comment, which is the ``short`` page; record failures."""
         if job.summary:
             try:
                 folder, name = os.path.split(os.path.realpath(job.summary))
@@ -221,7 +221,7 @@ class Review(Verb):
             found.remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")
 
     def _format_answer(self, job: Job, found: _Found, page: str) -> str:
-        """Return what the log shows: on GitHub what becomes annotations, else the page and the findings."""
+        """Return the log output: annotations on GitHub, else the page and the findings."""
         if job.format == "github":
             return FORMATS["github"]([*found.told, *found.problems])
         return f"{page}\n{format_findings(found.told)}" if page and found.told else page + format_findings(found.told)
@@ -232,14 +232,14 @@ def _name_request(job: Job) -> str:
 
 
 def _build_marker(store: str | None) -> str:
-    """Return the first line of a comment of ours: one for each store that a repository has."""
+    """Return the first line of npuprof's comment, unique per store of a repository."""
     path = os.path.normpath(store or "profiles")
     which = "" if path == "profiles" else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
     return f"<!-- npuprof: presets{which} -->"
 
 
 class States:
-    """The states that a job knows beside the work tree: where the branch left, the target's tip, what is proposed."""
+    """The commits of a job besides the work tree: the merge base, the target's tip, the proposed commit."""
 
     def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
         home = spec.Workspace(store).store
@@ -253,7 +253,7 @@ class States:
         self.target = repository.resolve_commit("HEAD^1") if is_merge else base
 
     def drop_known(self, findings: Sequence[Finding], commit: str) -> list[Finding]:
-        """Return the findings that a commit has not: known by file, code, key and message, whatever files were moved."""
+        """Return the findings that a commit lacks, by file, code, key and message; moved files are matched."""
         if not findings:
             return []
         place = os.path.join(self._repository.top, "-")
@@ -261,13 +261,13 @@ class States:
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:
-        """Return what a check finds at a commit; where none is possible, what says why."""
+        """Return the findings at a commit; if it cannot be checked, the reason."""
         if commit not in self._known:
             before = Check({"store": self._store, "rev": commit, "format": "github", "severity": self._severity})
             try:
                 judged = before.open_store()
                 found = before.judge(judged).settled.findings
-                there = judged.home.label  # messages call the store by it
+                there = judged.home.label  # the label of the store in messages
                 self._known[commit] = [finding._replace(message=finding.message.replace(there, self._label)) for finding in found]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
@@ -275,7 +275,7 @@ class States:
 
 
 def sort_faults(failing: Sequence[Finding], survey: Survey | None, states: States | None, target: str) -> list[Faults]:
-    """Return what fails a job and does not stand in a survey, by where it comes from; all as one where nobody can tell that."""
+    """Return findings that fail a job and are not in a survey, grouped by origin; in one group if the origin is unknown."""
     known = {mark for pair in survey.pairs for finding in (*pair.broken, *pair.untold) for mark in _mark(finding)} if survey else set()
     rest = [finding for finding in failing if finding.severity != "error" or known.isdisjoint(_mark(finding))]
     if not rest:
@@ -300,7 +300,7 @@ def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[F
 
 
 def _mark(finding: Finding) -> list[tuple[str, ...]]:
-    """Return what makes a finding the same at a commit and in the work tree: its words, or the line that it is about."""
+    """Return the identity of a finding at a commit and in the work tree: its text, or its source line."""
     marks: list[tuple[str, ...]] = [(finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))]
     if finding.origin is not None and finding.origin.line:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
@@ -309,7 +309,7 @@ def _mark(finding: Finding) -> list[tuple[str, ...]]:
 
 
 def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Faults], limit: int) -> str:
-    """Return the page of a pull request in so many characters; ``survey`` is None where nobody can tell what changes."""
+    """Return the page of a pull request, at most ``limit`` characters; ``survey`` is None if the changes are unknown."""
     if survey is None:
         return format_faults(Page(faults=faults, limit=limit))
     return format_survey_markdown(survey, diff.build_page(survey)._replace(faults=faults, limit=limit))

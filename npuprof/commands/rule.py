@@ -32,7 +32,7 @@ class Rule(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return the page of a code, or the list of all codes. Raises NpuprofError for a code that is not there."""
+        """Return the page of a code, or the list of all codes. Raises NpuprofError for an unknown code."""
         known = {**pages.load_pages(), **{page.code: page for page in load_team_pages(self.store)}}
         reading = _list_rules_on(self.code, self.store) if self.code is not None else []
         if self.code is None or (reading and self.code not in known):
@@ -53,7 +53,7 @@ class Rule(Verb):
 
 
 def load_team_pages(store: str | None = None) -> list[pages.Page]:
-    """Return the pages of the team's rules; where no store was ``given`` none if there is none here, or npuprof.toml has faults.
+    """Return the pages of team rules; without a ``store``, none if there is no store here or npuprof.toml is invalid.
 
     Raises NpuprofError.
     """
@@ -71,7 +71,7 @@ def _load_team_rules(store: str | None) -> tuple[TeamRule, ...]:
 
 
 def _list_rules_on(key: str, store: str | None) -> list[str]:
-    """Return the codes of the rules, of the catalogue and of the team, that read what a user calls a key."""
+    """Return the codes of all rules that read a key."""
     parsed = keys.parse_key(key.removeprefix("profile."))
     if parsed is None:
         return []

@@ -73,11 +73,11 @@ class Run(Verb):
     prove: bool = flag("--prove", text="Enable the run log and verify afterwards which settings were effective")
 
     def run(self) -> Answer:
-        """Replace this process by the command; signals and the exit code are its own.
+        """Replace this process with the command, which then handles signals and sets the exit code.
 
-        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
-        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. Raises
-        NpuprofError, also in a program that has other threads.
+        Returns only on failure: 127 for a missing command, 126 for one that cannot be started. With ``record`` or ``prove`` the
+        command is a child process whose exit code is passed on; if it is 0, the result of the verification counts. Raises
+        NpuprofError, also in a program with other threads.
         """
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
@@ -85,7 +85,7 @@ class Run(Verb):
         try:
             config = resolve_checked(
                 self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False
-            )  # refused below, or trusted
+            )  # rejected below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
@@ -104,7 +104,7 @@ class Run(Verb):
         return self._watch_command(config, variables, environment)
 
     def _watch_command(self, config: Config, variables: dict[str, str], rest: dict[str, str]) -> Answer:
-        """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
+        """Run the command as a child, record it, and verify its settings. Raises NpuprofError if it was not started."""
         if self.record is not None:
             recording.require_folder(self.record)
         request = {
@@ -119,14 +119,14 @@ class Run(Verb):
 
 
 def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None:
-    """Print warnings of variables of the host that override settings of a preset."""
+    """Print warnings about host variables that override settings of a preset."""
     if any(name in environment and name not in config.env for name in record_names("env")):
         conflicts = find_interference(config, environment)
         tell_findings([finding for finding in conflicts if finding.severity == "warning" and finding.key in config.settings])
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
-    """Return an error, or what to write where the preset was left out and the command stands in its place."""
+    """Return an error with a hint for a command line in which the command stands in place of the preset."""
     if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
         return error
     what, why = f"no preset stands before the command {spec!r}", "The first word of npuprof run is the preset."
@@ -134,11 +134,11 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
-    """Be the command from here on; where it cannot be started, stay as before and say why."""
+    """Replace this process with the command; if it cannot be started, continue and report why."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-        # Python ignores these, and what is ignored stays ignored in the command.
+        # Python ignores these signals, and the command would inherit that.
         before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
         try:
             processes.exec_user_command(command, environment)
@@ -150,11 +150,11 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
 
 
 def _explain_start(program: str, error: OSError) -> Answer:
-    """Return why a program could not be started, with the exit code that a shell has for that."""
+    """Return why a program could not be started, with the shell's exit code for it."""
     missing = error.errno == errno.ENOENT and not os.path.exists(program)
     what = f"cannot run {program}: {'there is no such command' if missing else str(error.strerror).lower()}"
     hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-    if not missing and not os.path.dirname(program):  # a shell looks for it in PATH alone
+    if not missing and not os.path.dirname(program):  # a shell searches only PATH for it
         what, hint = f"cannot run {program}: it is a file here, and not in PATH", f"write ./{program}"
         hint = f"write -- python {program}" if program.endswith(".py") else hint
     return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))

@@ -72,7 +72,7 @@ class Scan(JudgingVerb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
+        """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product, versions=self.frameworks)
         survey = self._begin_survey(context)
@@ -100,7 +100,7 @@ class Scan(JudgingVerb):
         return self.answer_findings(shown, code, remark, accepted, scanned.coverage.format_fields())
 
     def _begin_survey(self, context: Context) -> Survey | None:
-        """Return the object that counts for ``--statistics``, None without it. Raises NpuprofError for flags that do not fit."""
+        """Return the counter for ``--statistics``, None without it. Raises NpuprofError for conflicting flags."""
         statistics_only = {"--from": self.since, "--format html": self.format == "html"}
         others = {f"--format {self.format}": self.format not in ("text", "json", "html"), "--severity": self.severity}
         odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]

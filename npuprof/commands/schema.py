@@ -48,7 +48,7 @@ class Schema(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the schema, or what became of those of a store. Raises NpuprofError."""
+        """Return the schema, or the status of a store's schema files. Raises NpuprofError."""
         if self.update or self.check:
             return self._keep_files()
         return Answer({"": _BUILDERS[self.of]})
@@ -75,7 +75,7 @@ class Schema(Verb):
 
 
 def build_editor_schemas() -> dict[str, str]:
-    """Return what lies beside the presets for editors: the texts of the schemas, by the names of their files."""
+    """Return the schema files for editors, by file name."""
     return {name: format_json_answer(_BUILDERS[of]()) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
 
 

@@ -1,4 +1,4 @@
-"""``set``: set values in a preset, or in all presets that meet a condition, keeping comments and layout."""
+"""``set``: set values in a preset, or in all presets that satisfy a condition; comments and layout stay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Set(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         from npuprof import edit
         from npuprof.edit.lists import find_changes
         from npuprof.edit.personal import answer_edit
@@ -66,7 +66,7 @@ class Set(Verb):
         return answer
 
     def _trust_typed(self, workspace: Workspace, typed: list[str], answer: Answer) -> None:
-        """Trust the store with variables that its user has just typed. Raises NpuprofError if that cannot be saved."""
+        """Trust the store with variables that the user has typed. Raises NpuprofError if that cannot be saved."""
         if self.dry_run or answer.code or not any(text.lstrip().startswith("env.") for text in typed):
             return
         from npuprof.renderers.trusting import trust_typed
@@ -77,7 +77,7 @@ class Set(Verb):
             trust_typed(profile.home, typed)
 
     def _require_clear_arguments(self) -> None:
-        """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""
+        """Raise NpuprofError (NP902) for conflicting or missing arguments."""
         what = hint = ""
         is_assignment = bool(self.spec) and "=" in str(self.spec) and not self.append and not os.path.exists(str(self.spec))
         if not self.where and (self.spec is None or is_assignment):

@@ -48,7 +48,7 @@ class Show(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the preset resolved, with the origins of its values if wanted. Raises NpuprofError."""
+        """Return the preset resolved, optionally with origins. Raises NpuprofError."""
         config = resolve_shown(self, not self.no_personal)
         return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
@@ -78,7 +78,7 @@ class Show(Verb):
 
 
 def _format_value_lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
-    """Return the lines of one value with the origin of each leaf and list element as a comment."""
+    """Return the lines of a value, with the origin of each leaf and list element as a comment."""
     from npuprof.resolve import origins
 
     if isinstance(value, dict):

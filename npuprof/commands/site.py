@@ -39,7 +39,7 @@ class Site(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the pages that changed, and say how many. Exit 2 where npuprof failed on a preset or a script. Raises NpuprofError."""
+        """Write the changed pages, and report their number. Exit 2 after an internal error in a preset or script. Raises NpuprofError."""
         from npuprof.site.building import Asked, build_site
 
         release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
@@ -57,7 +57,7 @@ class Site(Verb):
 
 
 def _list_touched(paths: list[str], release: str, store: str | None, faults: list[Finding]) -> Iterable[tuple[str, tuple[Touched, ...]]]:
-    """Yield what a release touches in scripts, by their paths; those that npuprof fails on go to ``faults``."""
+    """Yield what a release changes for scripts, by path; internal errors are added to ``faults``."""
     if not paths:
         return
     from npuprof.scripts.scanning import scan_scripts

@@ -1,4 +1,4 @@
-"""``sweep``: run a command with every allowed combination of values, here or through a scheduler."""
+"""``sweep``: run a command with every allowed combination of values, locally or through a scheduler."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Sweep(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return what each combination gave, the best one, or what a scheduler runs. Exit 2 where not all was run. Raises NpuprofError."""
+        """Return the result of each combination, the best one, or the scheduler's job. Exit 2 for missing results. Raises NpuprofError."""
         engine, target = self._split_targets()
         metrics = self._parse_metrics()
         setup = build_setup(self, metrics, target)
@@ -143,13 +143,13 @@ class Sweep(Verb):
             journal.close()
 
     def _tells(self) -> bool:
-        """Return whether nothing is run or written: the words of what was written for a scheduler ask for its results, too."""
+        """Return whether nothing is run or written: the arguments of a scheduler job can also query its results."""
         return self.results or self.logs is not None
 
-    # -- what is asked for -----------------------------------------------------------------------------------------
+    # -- arguments -------------------------------------------------------------------------------------------------
 
     def _split_targets(self) -> tuple[str, str]:
-        """Return the scheduler that is written for, empty for none, and the target of rendered files."""
+        """Return the scheduler (empty for none), and the target of rendered files."""
         known = (*renderers.MODULES, *ENGINES)
         for name in self.engines:
             if name not in known:
@@ -170,7 +170,7 @@ class Sweep(Verb):
         metrics: dict[str, str] = {}
         for text in self.metric:
             name, equals, pattern = text.partition("=")
-            is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as bisect takes it, whose one metric needs no name
+            is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as for bisect, whose only metric needs no name
             if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
                 hint = "write it as in 'loss=loss: ([0-9.]+)'; time is known of every run"
                 raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", "", hint)])
@@ -179,7 +179,7 @@ class Sweep(Verb):
 
     def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
-        workspace.profile(self.spec)  # what is wrong with it is not about what is varied
+        workspace.profile(self.spec)  # report its own faults first
         fixed = one_time.parse_assignments(self.set_, self.unset)
 
         def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:
@@ -188,7 +188,7 @@ class Sweep(Verb):
         is_wanted = Conditions(self.where).accept if self.where else lambda config: True
         return combine_axes(axes, resolve, build_fit(setup, self.trust, not self.no_check), is_wanted)
 
-    # -- what is answered ------------------------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------------------------
 
     def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination]) -> Answer:
         names = tuple(setup.metrics)

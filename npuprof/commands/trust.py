@@ -1,4 +1,4 @@
-"""``trust``: trust a store to set variables that affect execution or that the catalogue does not know."""
+"""``trust``: trust a store to set variables that affect code execution or are unknown to the catalogue."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted
 
 _SCHEMA = "npuprof.trust-answer/2"
-#: So many places of a variable are shown; the JSON has all.
+#: The number of places shown per variable; the JSON has all.
 _SHOWN_PLACES = 2
 
 
 class _Found(Record):
-    """A variable that presets set, its value, how it affects what is executed, and the places where it is set."""
+    """A variable in presets, its value, how it affects code execution, and the places that set it."""
 
     name: str
     text: str
@@ -60,7 +60,7 @@ class Trust(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return the variables that need trust, and save it. Raises NpuprofError if a preset cannot be read."""
+        """Return the variables that need trust, and save the trust. Raises NpuprofError if a preset cannot be read."""
         folder = _find_store(self.store)
         if getattr(folder, "is_shipped", False):
             return Answer(None, ("the presets that npuprof ships need no trust",))
@@ -80,7 +80,7 @@ class Trust(Verb):
         )
 
     def _choose(self, label: str, needs: list[_Found]) -> list[_Found]:
-        """Return what the arguments or the file name of what presets set. Raises NpuprofError for a variable that they do not set."""
+        """Return the variables selected by arguments or a file. Raises NpuprofError for variables that no preset sets."""
         if self.listed is not None:
             if self.variables or self.revoke:
                 what = "--from cannot be combined with names of variables or --revoke"
@@ -106,7 +106,7 @@ class Trust(Verb):
 
 
 def _find_store(name: str | None) -> ReadOnceStore:
-    """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
+    """Return the selected store: ``team:`` is a source at its locked commit. Raises NpuprofError."""
     if name is None or not name.endswith(":") or not is_source_reference(name):
         if name is not None and name != "builtin:" and not os.path.isdir(name):
             raise NpuprofError([build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon.")])
@@ -115,7 +115,7 @@ def _find_store(name: str | None) -> ReadOnceStore:
 
 
 def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
-    """Return the variables of a store that need trust. Raises NpuprofError with all presets that cannot be read."""
+    """Return the variables of a store that need trust. Raises NpuprofError with all unreadable presets."""
     by_pair: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
     for name in folder.names():
@@ -138,7 +138,7 @@ def _build_trusted(needs: list[_Found]) -> Trusted:
 
 
 def _read_list(path: str) -> Trusted:
-    """Return what a file lists. Raises NpuprofError if it cannot be read or is something else."""
+    """Return the content of a trust file. Raises NpuprofError if it is unreadable or invalid."""
     raw = read_file_content(path)
     try:
         fields = json.loads(raw)
@@ -152,7 +152,7 @@ def _read_list(path: str) -> Trusted:
 
 
 def _format_groups(needs: list[_Found]) -> str:
-    """Return the variables below the reason for which each needs trust."""
+    """Return the variables, grouped by the reason why they need trust."""
     groups: dict[str, list[str]] = {}
     for need in needs:
         value = f" = {keys.format_short_value(need.text)}" if need.executes else ""

@@ -34,7 +34,7 @@ class Unset(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         from npuprof.edit.personal import answer_edit
 
         remarks: list[str] = []
@@ -56,7 +56,7 @@ class Unset(Verb):
         if freed:
             changes.append(PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset"))))
             remarks.extend(f"removed {name} from 'unset' in {file.profile.document.source}" for name in freed)
-        # in a layer, what it sets is taken away, and what lies below is in force again
+        # in a personal layer, its own value is removed and the value below is effective again
         wanted = self.keys if below is None else [text for text, removed in removals.items() if not removed]
         inherited = [] if self.own else find_inherited_keys(file.profile, data, wanted, below)
         cleared = find_at_path(data, ("profile", "unset"))

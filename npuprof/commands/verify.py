@@ -52,9 +52,9 @@ class Verify(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return each version and whether it holds, or each setting of a run and whether it was in force.
+        """Return the status of each version, or of each setting of a run.
 
-        Exit 1 where one does not or was not, 2 where that cannot be told, 0 where nothing speaks against it.
+        Exit 1 if a version does not match or a setting was not effective, 2 if that cannot be determined, else 0.
         """
         if not self.tags:
             if self.signatures:
@@ -118,7 +118,7 @@ def _tell_yank(version: VerifiedVersion) -> str:
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
-    """Raise NpuprofError where a name is neither a preset's nor that of any version."""
+    """Raise NpuprofError for a name that is neither a preset nor has a version."""
     if not names:
         return
     released = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()}

@@ -47,9 +47,9 @@ class WhatRan(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the presets that had the digests. Exit 1 where there is one that no preset had. Raises NpuprofError.
+        """Return the presets with the digests. Exit 1 if a digest matches no preset. Raises NpuprofError.
 
-        Exit 2 where a record in a folder cannot be read, while of all others it is told.
+        Exit 2 if a record in a folder cannot be read; all others are still reported.
         """
         if (self.what is None) is (self.pid is None):
             what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"

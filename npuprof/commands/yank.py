@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import Version
 
-#: How many versions a hint names.
+#: The maximum number of versions in a hint.
 _SHOWN = 5
 
 
@@ -42,7 +42,7 @@ class Yank(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Tag a version as yanked. Raises NpuprofError: there is no such version, it is yanked already, no reason is given."""
+        """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""
         why = " ".join(self.why.split())
         if not why:
             raise NpuprofError([Finding("NP902", "--why gives no reason", "", "say what is wrong, and what to use in its place")])
@@ -51,14 +51,14 @@ class Yank(Verb):
         version = _find_version(workspace, repository, self.spec)
         tag = f"{version.tag_name}{YANKED}"
         if reason := repository.find_yank(version.tag_name):
-            if self.push and reason == why and not self.dry_run:  # a push before may have failed
+            if self.push and reason == why and not self.dry_run:  # an earlier push may have failed
                 return pushing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {reason}"
             raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
         reach = _describe_heirs(workspace, version)
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
-        # (at what the version names, so that whoever can see the one can see the other)
+        # at the version's target, so that clones with one tag get the other
         writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
         if self.push:
             done = pushing.push_new_tags(repository, f"{tag}\n", [tag])
@@ -67,7 +67,7 @@ class Yank(Verb):
 
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
-    """Return the version of a preset, or of the whole store, that was asked for by its whole number. Raises NpuprofError."""
+    """Return the version of a preset or store with a complete number. Raises NpuprofError."""
     name, at, wanted = asked.partition("@")
     if not at and name.startswith("v") and parse_version_text(name):
         name, wanted = "", name
@@ -88,13 +88,13 @@ def _find_version(workspace: spec.Workspace, repository: Repository, asked: str)
 
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:
-    """Return how many presets of the store refer to a version by its number: check warns of each."""
+    """Return a note on the number of presets that pin the version: check warns about each."""
     dependents = []
     for name in workspace.store.names():
         try:
             parents = workspace.store.profile(name).extends
         except NpuprofError:
-            continue  # told by check
+            continue  # check reports it
         if any(parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}") for parent in parents):
             dependents.append(name)
     if not dependents or not version.name:

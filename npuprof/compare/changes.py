@@ -1,4 +1,4 @@
-"""Two configs to the changes between them: typed, in the structured form, each with its cause on both sides."""
+"""The typed changes between two configs, in structured form, each with its cause on both sides."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-#: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
+#: Signs of changes in text output.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 class Change(Record):
     """One difference between two configs.
 
-    ``key`` is the whole place (``modify_mixlist.black-list.to-add``), ``setting`` the setting it belongs to and
-    ``tail`` what of it lies below. ``kind`` is ``added``, ``removed`` or ``changed``. Where the order of a list
-    means nothing, each element that came or went is a change of its own (``element``). ``origins`` says who set
-    the value before and after; where it was removed, who unset it, if anybody did. ``extends`` is the edited line that
-    brought in the preset of the new value, or that took away the preset of the old one. ``scope`` says for which product,
-    release or target alone it applies.
+    ``key`` is the full path (``modify_mixlist.black-list.to-add``), ``setting`` its setting and ``tail`` the path below
+    that. ``kind`` is ``added``, ``removed`` or ``changed``. In an unordered list, each added or removed element is a
+    separate change (``element``). ``origins`` are the origins of the value before and after; of a removed value, the step
+    that unset it, if any. ``extends`` is the edited line that added the preset of the new value, or removed the preset of
+    the old one. ``scope`` is the product, release or target to which the change is limited.
     """
 
     key: str
@@ -47,7 +46,7 @@ class Change(Record):
 
     @property
     def cause(self) -> Origin | None:
-        """The place to look at: an edited ``extends``, else what set the value after the change, else what set it before."""
+        """The cited place: an edited ``extends``, else the origin after the change, else the origin before it."""
         return self.extends or self.origins[1] or self.origins[0]
 
     @property
@@ -56,7 +55,7 @@ class Change(Record):
         return SIGNS[self.kind]
 
     def compare_elements(self) -> list[tuple[str, str, Any, Any]]:
-        """Return what changed inside a list: kind, place (``[2]``), element before, element after."""
+        """Return the changes inside a list: kind, index (``[2]``), element before, element after."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
         inner = compare_lists(self.before, self.after)
@@ -64,10 +63,9 @@ class Change(Record):
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
-    """Return the changes from one config to another, in the catalogue's order; ``trace`` finds their origins.
+    """Return the changes from one config to another, in catalogue order; with ``trace``, including their origins.
 
-    Values that mean the same are equal in any form; ``true`` and ``1``, ``2`` and ``2.0``
-    differ.
+    Equivalent values are equal in any form; ``true`` and ``1``, ``2`` and ``2.0`` differ.
     """
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
@@ -79,7 +77,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
-    """Return what differs between two files as they are written, inheritance aside."""
+    """Return the differences between two files as written, without inheritance."""
     changes = []
     for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail = (*place, *below)
@@ -94,33 +92,33 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 
 
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
-    """Return the change of a setting as a whole: None is the value where it is not set; ``was`` and ``now`` are the origins."""
+    """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
     kind = "added" if before is None else "removed" if after is None else "changed"
     return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key), (was, now))
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
-    """Return the settings of a config that the other side has nothing of: all ``added``, or all ``removed``."""
+    """Return all settings of a config that the other side lacks: all ``added``, or all ``removed``."""
     if kind == "added":
         return [build_setting_change(key, None, value, None, find_origin(key)) for key, value in settings.items()]
     return [build_setting_change(key, value, None, find_origin(key), None) for key, value in settings.items()]
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:
-    """Return where a setting stands in the catalogue's order; unknown settings come last in their section, by name."""
+    """Return the position of a setting in catalogue order; unknown settings come last in their section, by name."""
     section, name = keys.split_section_and_name(key)
     known = catalog.record_positions(section)
     return SECTIONS.index(section), known.get(name, len(known)), name
 
 
 def find_meta_value(config: Config, name: str) -> Any:
-    """Return a key of ``[profile]`` that is inherited; lists sorted, as their order means nothing."""
+    """Return an inherited key of ``[profile]``; lists are sorted, as their order has no meaning."""
     value = config.find_profile_value(name)
     return sorted(value) if isinstance(value, list) else value
 
 
 def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return the keys whose values differ, in the catalogue's order."""
+    """Return the keys whose values differ, in catalogue order."""
     absent = object()
     differing = []
     for key in {**before, **after}:
@@ -131,14 +129,14 @@ def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[
 
 
 def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
-    """Return the values of a setting, None where it is not set: structured, unless that says less than what is written."""
+    """Return both values of a setting, None if unset: structured, unless that loses information."""
     written = before.settings.get(key), after.settings.get(key)
     old, new = (values.parse_structured_value(key, side) for side in written)
     return written if type(old) is not type(new) or values.is_same_typed_value(old, new) else (old, new)
 
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
-    """Return what differs between two documents by place: entries of the tables that both have, else top-level keys."""
+    """Return the differences between two documents by path: entries of tables that both have, else top-level keys."""
     pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:
         was, now = old.get(name), new.get(name)
@@ -176,7 +174,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
         if change.kind == "removed":
             now = find_last_step(after, before, *place)
             if change.element and was and now and layers.get(now.profile, len(layers)) < layers.get(was.profile, 0):
-                now = None  # what stands below it did not remove it
+                now = None  # a value below did not remove it
             return change._replace(origins=(was, now))
         now = find_value_origin(after, change, change.after)
         if isinstance(change.before, list) and isinstance(change.after, list):
@@ -189,7 +187,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
 
 
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
-    """Return the ``extends`` that brought in or took away each preset that only one side has in its lineage."""
+    """Return the ``extends`` that added or removed each preset that only one lineage contains."""
     old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
     edited = [name for name in new if name in old and old[name].extends != new[name].extends]
     editors: dict[str, Origin] = {}
@@ -200,13 +198,13 @@ def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
 
 
 def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
-    """Return a change with the ``extends`` that brought it about, if it was not its own line that was edited."""
+    """Return a change with the ``extends`` that caused it, unless its own line was edited."""
     edit = next((edits[origin.profile] for origin in change.origins[::-1] if origin and origin.profile in edits), None)
     return change._replace(extends=edit)
 
 
 def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> Origin | None:
-    """Return the last step that clears or writes a place and that the other config does not have."""
+    """Return the last step that clears or writes a path and that the other config lacks."""
     known = {(event.origin.profile, event.step) for event in other.history(setting)}
     for event in reversed(config.history(setting)):
         if (event.origin.profile, event.step) in known:
@@ -221,7 +219,7 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
 
 
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
-    """Return who wrote each element of a list, by the element as ``repr`` has it; the first if it occurs twice."""
+    """Return the origin of each list element, by its ``repr``; of duplicates, the first."""
     leaves = values.parse_structured_value(setting, values.find_value(setting, config.traced_value(setting), tail)[1])
     origins: dict[str, Origin] = {}
     for leaf in leaves if isinstance(leaves, list) else ():

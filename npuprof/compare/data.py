@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def format_survey_json(
     survey: Survey, everything: bool = False, single: bool = False, more: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
-    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach; ``more`` are further fields."""
+    """Return a survey as JSON: every preset with its changes, and the merged changes with their presets; ``more`` are further fields."""
     touched = list(survey.pairs) if everything else survey.touched_pairs
     fields: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
     if single:
@@ -71,5 +71,5 @@ def build_change_dict(change: Change) -> dict[str, Any]:
 
 
 def build_origin_dict(origin: Origin | None) -> dict[str, Any] | None:
-    """Return an origin as the fields of the JSON form, and as it is cited."""
+    """Return an origin as the fields of the JSON form, with its citation."""
     return {**origins.build_origin_dict(origin), "text": str(origin)} if origin is not None else None

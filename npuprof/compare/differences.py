@@ -1,8 +1,8 @@
-"""Two values to what differs between them, place by place: DeepDiff, over a form in which it sees all that counts.
+"""The differences between two values by path: DeepDiff over a form in which all relevant differences are visible.
 
-Left to itself it takes ``true`` for ``1`` and ``1`` for ``1.0``, passes over keys that begin with ``__``, does not look
-into tables that share few keys, and needs the square of their length for long lists. So leaves are texts that tell the
-type, and a list whose order means nothing is a table of its elements.
+On its own, DeepDiff treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with ``__``, does not
+compare tables that share few keys, and takes quadratic time for long lists. In the form, leaves are texts with their
+type, and unordered lists are tables of their elements.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from deepdiff.model import DiffLevel
 
-    #: What DeepDiff is given for a value: a text, or a table or list of such forms.
+    #: DeepDiff's input for a value: a text, or a table or list of such forms.
     Form = str | dict[Any, "Form"] | list["Form"]
 
 _KINDS = {"dictionary_item_added": "added", "iterable_item_added": "added", "dictionary_item_removed": "removed",
           "iterable_item_removed": "removed", "values_changed": "changed", "type_changes": "changed"}  # fmt: skip
-_LONG = 1000  # leaves in a list, from which elements are compared by position: aligning them takes the square of the time
+_LONG = 1000  # from this number of leaves on, lists are compared by position: alignment takes quadratic time
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Difference(NamedTuple):
-    """One difference below a place: ``kind`` is ``added``, ``removed`` or ``changed``.
+    """One difference below a path: ``kind`` is ``added``, ``removed`` or ``changed``.
 
-    Where ``element`` is true, it is an element that came to or left the list at ``tail``, whose order means nothing.
+    If ``element`` is set, it is an element added to or removed from the unordered list at ``tail``.
     """
 
     kind: str
@@ -41,15 +41,15 @@ class Difference(NamedTuple):
 
 
 class _Elements(dict[str, Any]):
-    """A list whose order means nothing, as a table of its elements by their texts; never of the type of a table."""
+    """An unordered list as a table of its elements by text; never equal in type to a table."""
 
 
 def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()) -> Iterator[tuple[Path, Difference]]:
-    """Yield what differs in each pair of values, with its place: pair by pair, in the order of the sides.
+    """Yield the differences of each pair of values with their paths, pair by pair, in the order of the sides.
 
-    The two values of a pair differ; None stands for a side that has none. At the places in ``unordered`` the order of
-    a list means nothing; any other list is one value. One value that takes the place of another is a difference as
-    it stands: DeepDiff is asked only where both sides have something inside.
+    The two values of a pair differ; None is a missing side. The lists at the paths in ``unordered`` are compared without
+    order; any other list is one value. A value that is replaced by another type is one difference: DeepDiff is called only
+    if both sides have members.
     """
     deep = {
         place: pair for place, pair in pairs.items() if all(isinstance(side, (dict, list) if place in unordered else dict) for side in pair)
@@ -70,13 +70,13 @@ def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
         else:
             differences[place].append(_build_difference(kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])))
     for place, (was, now) in pairs.items():
-        # Where DeepDiff finds nothing, the values are tables that differ in the order of their keys.
+        # If DeepDiff finds nothing, the values are tables in another key order.
         kind_of_pair = "added" if was is None else "removed" if now is None else "changed"
         yield from ((place, difference) for difference in differences.get(place) or [Difference(kind_of_pair, (), was, now)])
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
-    """Return what differs between two lists whose order means something, by position; tables inside are looked into."""
+    """Return the differences between two ordered lists, by position; tables inside are compared."""
     forms = [[_build_form(item, opened=True) for item in side] for side in (before, after)]
     if (plain := _compare_plain_lists(*forms)) is not None:
         old, new = (dict(enumerate(side)) for side in (before, after))
@@ -96,7 +96,7 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
 
 
 def _compare_plain_tables(before: Form, after: Form) -> list[tuple[str, str]] | None:
-    """Return what came, went and changed in a table of texts, as DeepDiff orders it; None where something stands inside."""
+    """Return added, removed and changed entries of a table of texts, in DeepDiff's order; None if the table is nested."""
     if not isinstance(before, dict) or not isinstance(after, dict) or type(before) is not type(after):
         return None
     if any(isinstance(form, (dict, list)) for side in (before, after) for form in side.values()):
@@ -106,7 +106,7 @@ def _compare_plain_tables(before: Form, after: Form) -> list[tuple[str, str]] | 
 
 
 def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[str, int]] | None:
-    """Return what differs between two lists of texts that can be aligned in one way only; None where DeepDiff has to choose."""
+    """Return the differences of two lists of texts with a unique alignment; None if DeepDiff must choose."""
     if not all(isinstance(form, str) for form in (*before, *after)):
         return None
     old, new = set(map(str, before)), set(map(str, after))
@@ -116,7 +116,7 @@ def _compare_plain_lists(before: list[Form], after: list[Form]) -> list[tuple[st
     if len(before) == len(after) and all(was == now or (was not in new and now not in old) for _, (was, now) in pairs):
         return [("changed", at) for at, (was, now) in pairs if was != now]
     if max(len(before), len(after)) > _LONG:
-        return None  # their ends apart, they may be compared by position
+        return None  # apart from their ends, compared by position
     if [form for form in after if form in old] == before:
         return [("added", at) for at, form in enumerate(after) if form not in old]
     if [form for form in before if form in new] == after:
@@ -129,7 +129,7 @@ def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any, e
 
 
 def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Form:
-    """Return what DeepDiff is given for a value; ``opened`` lets it look into lists whose order means something."""
+    """Return DeepDiff's input for a value; with ``opened``, it compares inside ordered lists."""
     if isinstance(value, dict):
         return {name: _build_form(item, unordered, opened) for name, item in value.items()}
     if unordered and isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
@@ -140,7 +140,7 @@ def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Fo
 
 
 def _write_typed_text(value: Any) -> str:
-    """Return a text that two values share exactly when ``values.is_same_typed_value`` says so."""
+    """Return a text that is equal for two values exactly if ``values.is_same_typed_value`` is true."""
     if isinstance(value, dict):
         return f"{{{','.join(f'{name!r}:{_write_typed_text(value[name])}' for name in sorted(value))}}}"
     if isinstance(value, list):
@@ -148,7 +148,7 @@ def _write_typed_text(value: Any) -> str:
     if isinstance(value, float):
         return repr(value + 0.0)  # -0.0 is 0.0
     if isinstance(value, datetime) and value.tzinfo:
-        return f"instant {value - _EPOCH}"  # in whatever offset it is written
+        return f"instant {value - _EPOCH}"  # in any time zone
     return repr(value)
 
 
@@ -157,16 +157,16 @@ def _count_leaves(form: Form) -> int:
 
 
 def _count_common(left: list[Form], right: list[Form]) -> int:
-    """Return how many elements two lists have in common before the first that differs."""
+    """Return the length of the common prefix of two lists."""
     return next((index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now), min(len(left), len(right)))
 
 
 def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str, DiffLevel]]:
-    """Return what DeepDiff finds with the kind of each: in the order of the first side, then of what the second has besides.
+    """Return DeepDiff's differences with their kinds: in the order of the first side, then the additions of the second.
 
-    ``aligned`` lets elements of a list move up where one is taken out; else the second is compared with the second.
+    With ``aligned``, list elements move up if one is removed; else equal positions are compared.
     """
-    from deepdiff import DeepDiff  # its import takes longer than all else where no table or list differs
+    from deepdiff import DeepDiff  # the import takes longer than everything else if no table or list differs
 
     before, after = forms
     tree = DeepDiff(
@@ -178,7 +178,7 @@ def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str,
 
 
 def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:
-    """Return where a level stands, from the top: indices, and for keys their rank among those of both sides."""
+    """Return the sort position of a difference: list indexes, and for keys their rank among those of both sides."""
     position = []
     for part, parent in zip(level.path(output_format="list"), _list_parents(level), strict=True):
         if isinstance(parent.t1, dict) and id(parent.t1) not in ranks:

@@ -1,4 +1,4 @@
-"""What all forms of changes share: equal changes folded, sentences, causes, counts, the subject of a commit."""
+"""Shared by all formats of changes: merging of equal changes, sentences, causes, counts, commit subjects."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
 
-#: What a preset does that has a finding it had not before.
+#: Verbs for a preset with a new finding, by severity.
 _DEEDS = {"error": "breaks", "warning": "warns", "info": "notes"}
 
 
 class Fold(Record):
-    """One change with one cause, and the presets it reaches."""
+    """A change with one cause, and the presets it affects."""
 
     change: Change
     presets: tuple[str, ...]
 
 
 def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] | None = None) -> list[Fold]:
-    """Return the changes of presets that are on both sides, equal ones with one cause as one; widest reach first.
+    """Return the changes of presets on both sides, merging equal changes with the same cause; most presets first.
 
-    ``identify`` says what makes two equal, if not their revisions too.
+    ``identify`` returns what equal changes share, if they may differ in revisions.
     """
     identify = identify or identify_change
     folds: dict[str, tuple[Change, list[str]]] = {}
@@ -41,13 +41,13 @@ def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] | None
 
 
 def identify_change(change: Change) -> str:
-    """Return a text that two changes share when they are the same change with the same cause."""
+    """Return the identity of a change and its cause."""
     revisions = [origin.revision if origin else None for origin in change.origins]
     return f"{identify_lasting_change(change)} {revisions}"
 
 
 def identify_lasting_change(change: Change) -> str:
-    """Return the same where each preset is compared with a revision of its own: revisions do not count."""
+    """Return the identity of a change without revisions, for presets compared with their own revisions."""
     return repr(
         (change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, (*change.origins, change.extends)))
     )
@@ -72,12 +72,12 @@ def format_change_sentence(change: Change) -> str:
 
 
 def format_moved_origin(was: str, now: str) -> str:
-    """Return which places an edited ``extends`` brings in and takes away; an empty text is none."""
+    """Return the places that an edited ``extends`` adds and removes; empty strings are omitted."""
     return f"{now} in place of {was}" if was and now else f"adds {now}" if now else f"removes {was}"
 
 
 def format_change_cause(change: Change) -> str:
-    """Return who brought a change about, with the place on the other side where it is another."""
+    """Return the cause of a change, with the other side's place if it differs."""
     was, now = change.origins
     if change.extends:
         return f"via {change.extends}: {format_moved_origin(str(was or ''), str(now or ''))}"
@@ -89,7 +89,7 @@ def format_change_cause(change: Change) -> str:
 
 
 def format_pair_headline(pair: Pair) -> str:
-    """Return what happened to a preset as a whole, in a few words."""
+    """Return the status of a whole preset in a few words."""
     words = []
     if pair.was:
         words.append(f"renamed from {escape_controls(pair.was)}")
@@ -109,7 +109,7 @@ def format_pair_headline(pair: Pair) -> str:
 
 
 def format_pair_verdicts(pair: Pair) -> list[str]:
-    """Return a line for each error and warning that came or went."""
+    """Return a line for each new and each fixed error and warning."""
     came = [
         f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "")
         for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
@@ -118,7 +118,7 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
-    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` says how a name is written."""
+    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` formats a name."""
     touched = survey.touched_pairs
     number = len(survey.different_pairs)
     unknown = [pair.name for pair in survey.unknown_pairs]
@@ -139,7 +139,7 @@ _WIDTH = 72
 
 
 def write_headline(survey: Survey, names: Sequence[str]) -> str:
-    """Return one line of at most 72 characters that says what a survey found in files of presets of those names."""
+    """Return a summary of a survey of at most 72 characters, as a commit subject."""
     touched = survey.touched_pairs
     line = "; ".join(_list_changes(touched))
     if line and len(line) <= _WIDTH:
@@ -154,7 +154,7 @@ def write_headline(survey: Survey, names: Sequence[str]) -> str:
 
 
 def _list_changes(touched: Sequence[Pair]) -> list[str]:
-    """Return what happened to presets as a whole, then each change with the presets that it reaches."""
+    """Return status changes of whole presets, then each change with its presets."""
     changes = []
     for verb, status in (("Add", "added"), ("Remove", "removed")):
         if listed := ", ".join(pair.name for pair in touched if pair.status == status):

@@ -1,4 +1,4 @@
-"""Changes in HTML: a page that loads nothing, and the table of a notebook."""
+"""Changes as HTML: a self-contained page, and a table for notebooks."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def _list_cells(change: Change) -> tuple[str, ...]:
 
 
 class Changes(list[Change]):
-    """The changes from one config to another: a list, which a notebook shows as a table."""
+    """The changes from one config to another: a list that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
         return format_changes_html(self)
 
 
 def format_changes_html(changes: Iterable[Change]) -> str:
-    """Return changes as a table: what was and is, what it puts at risk, and who brought it about."""
+    """Return changes as a table: before, after, what they may affect, and their cause."""
     rows = [
         (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
         for change in changes

@@ -1,4 +1,4 @@
-"""Changes as markdown for a pull-request comment: what is broken first, then by risk; what does not fit is counted."""
+"""Changes as Markdown for a pull-request comment: broken presets first, then by risk; the omitted rest is counted."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
 _COLUMNS = ("", "change", "risk", "cause")
-#: How much room is kept for the sentence that counts what is left out, besides the command in it.
+#: Characters reserved for the sentence that counts omissions, besides its command.
 _RESERVE = 200
 
 
 class _Piece(NamedTuple):
-    """A part of a page: its text, its number of changes, and how many of them it leaves out."""
+    """A part of a page: its text, its number of changes, and how many of them are omitted."""
 
     text: str
     changes: int
@@ -49,10 +49,10 @@ class _Piece(NamedTuple):
 
 
 def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
-    """Return a survey as markdown within the limit of a page: first what is broken or removed; what has no room is counted."""
+    """Return a survey as Markdown within a page's limit: broken and removed presets first; omissions are counted."""
     page = (page or Page())._replace(revisions=collect_revisions(survey.pairs))
     head, pieces = format_head(survey, page), _list_pieces(survey, page)
-    if len(survey.pairs) == 1:  # whoever asks for one preset wants to see it
+    if len(survey.pairs) == 1:  # a single requested preset is not folded
         pieces = [piece._replace(text=piece.text.replace("<details>", "<details open>", 1)) for piece in pieces]
     room = page.limit - _RESERVE - len(page.command) - len(head)
     fitting = sum(end <= room for end in accumulate(len(piece.text) for piece in pieces))
@@ -60,7 +60,7 @@ def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
 
 
 def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: str) -> str:
-    """Return the sentence that counts what is not on a page; an empty text if all is."""
+    """Return the sentence that counts the omissions of a page; empty if there are none."""
     changes = sum(piece.cut for piece in shown) + sum(piece.changes for piece in others)
     places = f" in {format_count(len(others), 'part')}" if others else ""
     return f"\nLeft out: {format_count(changes, 'change')}{places} ({format_code_span(command)} shows them).\n" if changes or others else ""
@@ -72,9 +72,9 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
 
 
 def _format_table(changes: Sequence[Change], page: Page, room: int | None, title: str = "") -> tuple[str, int]:
-    """Return changes as a table, as many as fit in ``room`` characters, and how many are left out.
+    """Return a table of as many changes as fit in ``room`` characters, and the number of omitted ones.
 
-    The column of causes is left out if all are the ``title`` of the block.
+    The cause column is omitted if all causes equal the ``title`` of the block.
     """
     causes = [_show_cause(change, page) for change in changes]
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
@@ -88,7 +88,7 @@ def _format_table(changes: Sequence[Change], page: Page, room: int | None, title
 
 
 def format_shared_changes(wide: Sequence[Fold], page: Page) -> str:
-    """Return changes that presets share as tables, by cause, each with its presets."""
+    """Return changes shared by presets as tables, by cause, each with its presets."""
     return "".join(piece.text for piece in _list_groups(wide, page))
 
 
@@ -97,7 +97,7 @@ def _rank_change(change: Change) -> int:
 
 
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
-    """Return what follows the head, what is most at risk first: changes that presets share, then each preset's own, folded."""
+    """Return the parts after the head, highest risk first: shared changes, then each preset's own, folded."""
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     pieces = _list_groups(wide, page)
@@ -121,7 +121,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
 
 
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
-    """Return changes that presets share, those of the same presets as one, what is most at risk first."""
+    """Return shared changes, grouped by equal sets of presets, highest risk first."""
     groups: dict[tuple[str, ...], list[Change]] = {}
     for fold in wide:
         groups.setdefault(fold.presets, []).append(fold.change)
@@ -130,7 +130,7 @@ def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
 
 
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
-    """Return changes that the same presets share, with the list of those once."""
+    """Return the changes that the same presets share, with one list of these presets."""
     causes = list(dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause))
     table, cut = _format_table(changes, page, page.limit // 3, count_rest(causes))
     out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
@@ -143,16 +143,16 @@ def _format_reach(names: Sequence[str], page: Page) -> str:
 
 
 def _list_verdicts(pair: Pair) -> list[str]:
-    """Return the findings that came or went, except those of the head."""
+    """Return the new and fixed findings, except those of the head."""
     return [line for line in format_pair_verdicts(pair) if not line.startswith("breaks ")]
 
 
 def _format_single(pair: Pair, own: list[Change], common: Container[str], page: Page) -> _Piece | None:
-    """Return a preset's own changes and findings, folded under its name; None where there is nothing to say of it alone."""
+    """Return a preset's own changes and findings, folded under its name; None if there are none."""
     headline = format_pair_headline(pair)
     verdicts = [line for line in _list_verdicts(pair) if line not in common]
     if not own and not verdicts:
-        return None  # the head says that it is new, gone or renamed
+        return None  # the head lists it as new, removed or renamed
     counts = headline or format_count(len(own), "change") if own or headline else format_count(len(verdicts), "finding")
     risks = list(dict.fromkeys(risk for change in own for risk in change.risk)) if pair.status == "changed" else []
     more = f"; {', '.join(sorted(risks, key=rank_risk))}" if risks else ""
@@ -165,7 +165,7 @@ def _format_single(pair: Pair, own: list[Change], common: Container[str], page: 
 
 
 def _show_cause(change: Change, page: Page) -> str:
-    """Return who brought a change about, with the place on the other side where that is in another file."""
+    """Return the cause of a change, with the other side's place if it is in another file."""
     was, now = change.origins
     if change.extends:
         places = (show_place(origin, page, True) if origin else "" for origin in change.origins)
@@ -177,12 +177,12 @@ def _show_cause(change: Change, page: Page) -> str:
     return f"{unset}{show_place(now, page, True)}{before}"
 
 
-#: What a change puts at risk, what matters most first; all else comes after them.
+#: What changes may affect, most important first; everything else comes last.
 RISKS = ("numerics", "distributed", "memory", "performance")
 
 
 class _Fault(NamedTuple):
-    """One fault of one preset; ``name`` is empty if it belongs to none."""
+    """A fault of a preset; ``name`` is empty if it belongs to none."""
 
     line: str
     place: str = ""
@@ -205,7 +205,7 @@ def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
 
 
 def count_risks(survey: Survey) -> str:
-    """Return how many changed presets each risk concerns, the gravest first: ``numerics 25, distributed 24``; empty without a risk."""
+    """Return the number of changed presets for each risk, highest first: ``numerics 25, distributed 24``; empty without risks."""
     risks: dict[str, int] = {}
     for pair in survey.touched_pairs:
         for risk in {risk for change in pair.changes if pair.status == "changed" for risk in change.risk}:
@@ -214,17 +214,17 @@ def count_risks(survey: Survey) -> str:
 
 
 def rank_risk(risk: str) -> int:
-    """Return where a risk stands among those that a change may bring, the gravest first."""
+    """Return the rank of a risk, highest first."""
     return RISKS.index(risk) if risk in RISKS else len(RISKS)
 
 
 def is_broken(pair: Pair) -> bool:
-    """Return whether a preset has errors that it had not, or cannot be read."""
+    """Return whether a preset has new errors, or cannot be read."""
     return pair.unread or any(finding.severity == "error" for finding in pair.broken)
 
 
 def format_head(survey: Survey, page: Page) -> str:
-    """Return the head of a page, in about nine tenths of its room at most: faults take half of it, each other list a tenth."""
+    """Return the head of a page, at most about nine tenths of its room: faults take half of it, each other list a tenth."""
     sides = f"{format_listed_span(survey.before)} → {format_listed_span(survey.after)}"
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
@@ -242,13 +242,13 @@ def format_head(survey: Survey, page: Page) -> str:
 
 
 def format_faults(page: Page) -> str:
-    """Return a page of which only faults are known, if the changes cannot be determined."""
+    """Return a page with faults only, for unknown changes."""
     counts = ", ".join(faults.counted for faults in page.faults)
     return f"### Presets: what changes cannot be told{f'; {counts}' if counts else ''}\n" + _format_faults(_list_other_faults(page), page)
 
 
 def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
-    """Return the errors that came to presets."""
+    """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
         untold = [_build_fault(finding, pair.name, page, "cannot be told here: ") for finding in pair.untold]
@@ -258,7 +258,7 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
 
 
 def _list_other_faults(page: Page) -> list[tuple[str, list[_Fault]]]:
-    """Return the findings besides those of the changes, by title, one for each preset that has it."""
+    """Return the other findings by title, one for each affected preset."""
     return [
         (
             group.title,
@@ -273,14 +273,14 @@ def _name_author(finding: Finding) -> str:
 
 
 def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:
-    """Return a fault of a preset, in a line that is the same for other presets with that fault."""
+    """Return a preset's fault as a line that is equal for other presets with that fault."""
     message = format_listed_span(finding.message.removeprefix(f"{name} ") if name else finding.message)
     place = show_place(finding.origin, page) if finding.origin else format_listed_span(finding.place) if finding.place else ""
     return _Fault(f"{before}{finding.code} {message}", place, finding.hint, name)
 
 
 def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> str:
-    """Return faults under their titles, each once with all its presets; what has no room in a group is counted."""
+    """Return faults under their titles, each once with all its presets; omissions of a group are counted."""
     out = ""
     for title, faults in groups:
         same: dict[str, list[_Fault]] = {}
@@ -304,7 +304,7 @@ def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:
-    """Return the owners of presets that differ, each with how many, those of most first."""
+    """Return the owners of presets that differ, with counts, highest first."""
     reached: dict[str, int] = {}
     for pair in survey.different_pairs:
         for owner in page.owners.get(pair.name, ()):

@@ -1,4 +1,4 @@
-"""Three or more configs side by side: a row for each place that is not the same in all."""
+"""Three or more configs side by side: a row for each path whose values differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-#: A row: key, value of each config (absent: no entry), whether all are the same.
+#: A row: key, value per config (no entry if unset), whether all are equal.
 Row = tuple[str, dict[int, Any], bool]
 
 
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
-    """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
+    """Return the settings that differ between any two configs, in catalogue order; with ``everything``, all."""
     rows: list[Row] = []
     for name in order_claims(*(config.claims for config in configs)):
         cells = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
@@ -40,7 +40,7 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> 
 
 
 def build_matrix_table(configs: Sequence[Config], rows: list[Row], corner: str = "", absent: str = "-") -> Table:
-    """Return rows as a table; ``absent`` is the cell of what is not set, ``corner`` the name of the column of keys."""
+    """Return rows as a table; ``absent`` is the cell of an unset value, ``corner`` the header of the key column."""
     cells = [
         [Code(key), *(Code(keys.format_toml_value(row[place]) if place in row else absent) for place in range(len(configs)))]
         for key, row, _ in rows
@@ -63,7 +63,7 @@ def format_matrix_html(configs: Sequence[Config], rows: list[Row]) -> str:
 
 
 def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:
-    """Return rows as JSON: per key the value of each preset that sets it."""
+    """Return rows as JSON: for each key, the value of each preset that sets it."""
     answer = {
         "schema": "npuprof.matrix/1",
         "presets": [{"name": config.name, "digest": config.digest} for config in configs],

@@ -1,4 +1,4 @@
-"""Who looks after presets: ``owner`` in ``[profile]``, and the file CODEOWNERS as GitHub and GitLab read it."""
+"""Owners of presets: ``owner`` in ``[profile]``, and the CODEOWNERS file as GitHub and GitLab read it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.system import lazy_pattern
 
-#: Where the file may lie; the first there is counts.
+#: Possible paths of the file; the first existing one counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-#: A line: a pattern, in which blanks are escaped, and its owners.
+#: A line: a pattern with escaped blanks, and its owners.
 _LINE = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
-    """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a revision. Raises NpuprofError."""
+    """Return the owners of the presets that differ, by name, with CODEOWNERS at a revision. Raises NpuprofError."""
     rules = read_owner_rules(at.repository, at.commit)
     owners_of = {}
     for pair in survey.different_pairs:
@@ -31,7 +31,7 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
 
 
 def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns of the first file there is at a commit, and the owners of each. Raises NpuprofError."""
+    """Return the patterns and owners of the first existing file at a commit. Raises NpuprofError."""
     for file in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
         if file is not None and file.type == "blob":
             return parse_owners(file.content.decode(errors="replace"))
@@ -39,7 +39,7 @@ def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tup
 
 
 def parse_owners(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns of a CODEOWNERS file and the owners of each; sections and comments are passed over."""
+    """Return the patterns and owners of a CODEOWNERS file, without sections and comments."""
     rules = []
     for line in text.splitlines():
         match = _LINE.match(line.strip())
@@ -49,18 +49,18 @@ def parse_owners(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def match_owners(rules: Sequence[tuple[str, tuple[str, ...]]], path: str) -> tuple[str, ...]:
-    """Return the owners of a path: those of the last pattern that matches it."""
+    """Return the owners of a path: those of the last matching pattern."""
     return next((owners for pattern, owners in reversed(rules) if _compile_pattern(pattern).fullmatch(path)), ())
 
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern, written as in .gitignore, as an expression for whole paths from the top."""
+    """Return a .gitignore-style pattern as a regular expression for whole paths."""
     anchored = "/" in pattern.rstrip("/")
     body = pattern.strip("/")
     parts = re.split(r"(\*\*/|/\*\*|\*|\?)", body)
     words = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
     expression = "".join(words.get(part) or re.escape(part) for part in parts)
-    # (a folder owns what is below it; docs/* means the files right in it)
+    # (a folder includes everything below it; docs/* only its direct files)
     below = "/.*" if pattern.endswith("/") else "" if body.endswith("/*") else "(?:/.*)?"
     return re.compile(f"{'' if anchored else '(?:.*/)?'}{expression}{below}", re.DOTALL)

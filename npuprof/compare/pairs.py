@@ -1,4 +1,4 @@
-"""One preset in two states: what it resolves to in each, which findings are new and which are gone."""
+"""One preset in two states: its resolved values, new findings and fixed findings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
 class Pair(Record):
     """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown``.
 
-    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
-    before, ``mended`` those that are gone; ``valid`` says whether it has no errors, before and after (None: not there).
-    ``unread`` says that nothing is known of what differs: it cannot be read or resolved now, or a source that one of its sides
-    builds on is not on this machine, as ``untold`` says.
+    ``was`` is the former name of a renamed preset. ``broken`` are its new errors and warnings, ``mended`` the fixed ones;
+    ``valid`` is whether it has no errors, before and after (None: missing). ``unread`` is set if the differences are
+    unknown: the preset cannot be read or resolved, or a source of one side is missing on this machine, as reported in
+    ``untold``.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Pair(Record):
 
 
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
-    """Return what differs between two configs, and between the errors they have."""
+    """Return the differences between two configs and between their errors."""
     changes = tuple(compare_with_scopes(before, after))
     pair = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
     return _add_fault_changes(pair, _judge_side(before, ""), _judge_side(after, ""))
 
 
 def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
-    """Return what a preset resolves to on both sides; ``was`` is its name on the first."""
+    """Return the differences of a resolved preset; ``was`` is its name on the old side."""
     sides = old.resolve_preset(was), new.resolve_preset(name)
     pair = build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
     if not pair.untold:
@@ -74,7 +74,7 @@ def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str)
 def build_resolved_pair(
     before: Config | NpuprofError | None, after: Config | NpuprofError | None, name: str, was: str, labels: tuple[str, str]
 ) -> Pair:
-    """Return what differs between two results of resolving a preset; ``labels`` are what messages call the two stores."""
+    """Return the differences of two resolution results; ``labels`` are the names of the two stores in messages."""
     old = None if isinstance(before, NpuprofError) else before
     new = None if isinstance(after, NpuprofError) else after
     changes = tuple(compare_with_scopes(old, new)) if old and new else ()
@@ -91,12 +91,12 @@ def build_resolved_pair(
 
 
 def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
-    """Return the findings that a source is not on this machine, so that a side of a preset is unknown."""
+    """Return the findings about sources missing on this machine, which make a side of a preset unknown."""
     return tuple(finding for finding in side.findings if finding.code in UNTOLD) if isinstance(side, NpuprofError) else ()
 
 
 def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
-    """Return what differs in the file of a preset, inheritance aside; ``was`` is its name on the first."""
+    """Return the differences in a preset's file, without inheritance; ``was`` is its name on the old side."""
     documents: list[Any] = []
     faults: list[tuple[Finding, ...]] = []
     for side, called in ((old, was), (new, name)):
@@ -116,9 +116,9 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
 
 
 class _Verdict(Record):
-    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them.
+    """The errors and warnings of one side of a pair; ``label`` is the name of its store in them.
 
-    One that is not ``judged`` could not be read or resolved: of what the checks would say of it, nothing is known.
+    If not ``judged``, the preset could not be read or resolved and its findings are unknown.
     """
 
     is_there: bool
@@ -128,13 +128,13 @@ class _Verdict(Record):
 
     @property
     def valid(self) -> bool | None:
-        """Whether it has no errors; None if it is absent or unknown."""
+        """Whether it has no errors; None if it is missing or unknown."""
         if is_untold(self.faults):
             return None
         return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
 
     def list_marks(self) -> list[tuple[str, str, str]]:
-        """Return what makes each fault the same on the other side, where the store has another name."""
+        """Return the identity of each fault on both sides, independent of the store's name."""
         marks = map(checks.identify_finding, self.faults)
         return [(code, key, message.replace(self.label, "the store") if self.label else message) for code, key, message in marks]
 
@@ -144,12 +144,12 @@ def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
         return _Verdict(True, tuple(side.findings), label, judged=False)
     try:
         return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
-    except NpuprofError as error:  # what the team says in that tree cannot be understood
+    except NpuprofError as error:  # an invalid team policy in that tree
         return _Verdict(True, tuple(error.findings), label, judged=False)
 
 
 def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
-    """Return a pair with the errors and warnings that came and went, found or from resolving."""
+    """Return a pair with its new and fixed errors and warnings, from checks or resolution."""
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
     broken = broken if not is_untold(before.faults) else ()

@@ -30,14 +30,14 @@ _VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
-    """Return a survey as text: what presets share first, then what each has alone, then the count of the rest."""
+    """Return a survey as text: shared changes first, then each preset's own, then the count of the rest."""
     touched = survey.touched_pairs
     shared_changes = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
     shared_verdicts = _group_by_value(verdicts)
     out = _format_shared(shared_changes, shared_verdicts, coloured)
     known = {identify_change(fold.change) for fold in shared_changes}
-    alike: dict[str, list[str]] = {}  # presets of which nothing is left to print but the headline
+    alike: dict[str, list[str]] = {}  # presets for which only the headline is left
     for pair in touched:
         if pair.status == "changed":
             own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in known]
@@ -59,7 +59,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
 
 
 def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the verdicts that several presets have, each with these presets."""
+    """Return the verdicts that several presets share, with these presets."""
     names: dict[str, list[str]] = {}
     for name, lines in verdicts.items():
         for line in lines:
@@ -68,7 +68,7 @@ def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 
 
 def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool) -> list[str]:
-    """Return the changes and verdicts that several presets share, those of the same presets together."""
+    """Return the changes and verdicts that several presets share, grouped by equal sets of presets."""
     blocks: dict[tuple[str, ...], list[str]] = {}
     for fold in folds:
         blocks.setdefault(fold.presets, []).extend(format_change_lines(fold.change, "", coloured, len(fold.presets)))
@@ -78,7 +78,7 @@ def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]
 
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
-    """Return what differs between two presets as text; with ``everything`` what they share as well."""
+    """Return the differences of two presets as text; with ``everything``, also the equal values."""
     out: list[str] = []
     for change in pair.changes:
         out += format_change_lines(change, "", coloured)
@@ -103,7 +103,7 @@ def format_survey_stat(survey: Survey) -> str:
 
 
 def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
-    """Return the lines for errors and warnings that came and went."""
+    """Return the lines for new and fixed errors and warnings."""
     return [
         f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
         for line in verdicts
@@ -111,7 +111,7 @@ def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -
 
 
 def format_change_lines(change: Change, indent: str, coloured: bool = False, presets: int = 0) -> list[str]:
-    """Return a change as lines of text: sign, key, old and new, risk, cause; then what changed inside a list."""
+    """Return a change as lines of text: sign, key, old and new, risk, cause; then the changes inside a list."""
     reach = f"{presets} presets: " if presets else ""
     risk = f"  [{', '.join(change.risk)}]" if change.risk else ""
     by = format_change_cause(change)

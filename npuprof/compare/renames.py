@@ -1,4 +1,4 @@
-"""Which presets of a store were renamed from one state to another, by what is in them."""
+"""Detection of renamed presets between two states of a store, by content."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Protocol
 from npuprof.model import NpuprofError
 from npuprof.system import lazy_pattern
 
-_LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
-_MOST_COMPARED = 40_000  # so many pairs of files are compared line by line; of more, only equal ones are renamed
-#: Lines that many presets have alike: they do not say that one is another.
+_LIKENESS = 0.5  # the minimum share of common lines for a rename
+_MOST_COMPARED = 40_000  # the maximum number of file pairs compared line by line; beyond it, only equal files are renames
+#: Lines common to many presets: they do not indicate a rename.
 _COMMONPLACE = lazy_pattern(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
 
 
 class Texts(Protocol):
-    """Where the texts of one state of a store are read."""
+    """Access to the texts of one state of a store."""
 
     def load_texts(self, names: set[str]) -> None:
-        """Read the texts of presets ahead, in one go."""
+        """Load the texts of presets in advance, together."""
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a preset. Raises NpuprofError."""
 
 
 def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]) -> dict[str, str]:
-    """Return for each name that has come the one it most likely had: equal text first, then most lines in common.
+    """Return the likely former name of each new preset: equal text first, then most common lines.
 
-    Lines that many presets have alike count for nothing: a name that is gone became another only where its content says so.
+    Lines common to many presets do not count: a rename needs matching content.
     """
     if not (gone and come):
         return {}
@@ -54,7 +54,7 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
 
 
 def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
-    """Return the new names of files whose lines are all the same, by their own last names first, then in order."""
+    """Return the new names of files with equal lines: first by equal last name segments, then in order."""
     known: dict[frozenset[tuple[bytes, int]], list[str]] = {}
     for was in sorted(before):
         if before[was]:
@@ -76,7 +76,7 @@ def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
 
 
 def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
-    """Return how often each line occurs in files, blanks around it and empty lines aside; none where one cannot be read."""
+    """Return the line counts of files, without surrounding blanks and empty lines; empty for an unreadable file."""
     side.load_texts(names)
     counts: dict[str, Counter[bytes]] = {name: Counter() for name in names}
     for name, lines in counts.items():

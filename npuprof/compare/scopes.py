@@ -1,4 +1,4 @@
-"""The products, releases and targets that overrides name, and the changes that hold only there."""
+"""Products, releases and targets that overrides match, and the changes limited to them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from npuprof.resolve.config import Config
 
 
 def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> list[Change]:
-    """Return the changes between two configs, and those that only an ``[[override]]`` brings about with the ``scope`` they hold for.
+    """Return the changes between two configs, and those caused only by an ``[[override]]``, with their ``scope``.
 
-    Looks at one product, release and target for each that an override names, on either side. Where the configs were resolved
-    for one already, there is no other scope.
+    Compares at one product, release and target for each that an override of either side matches. Configs that were resolved
+    for a context have no other scopes.
     """
     changes = compare_configs(before, after, trace)
     if [p.document.text for p in before.lineage] == [p.document.text for p in after.lineage]:
@@ -30,7 +30,7 @@ def _compare_scopes(before: Config, after: Config, trace: bool) -> Iterator[tupl
 
 
 def add_scoped_changes(changes: Sequence[Change], scopes: Iterable[tuple[str, Iterable[Change]]]) -> list[Change]:
-    """Return changes followed by those of each scope that are not among them yet, wherever they hold."""
+    """Return changes followed by those of each scope that are not among them."""
     known = set(map(_identify_unscoped_change, changes))
     result = list(changes)
     for scope, scoped in scopes:
@@ -43,14 +43,14 @@ def add_scoped_changes(changes: Sequence[Change], scopes: Iterable[tuple[str, It
 
 
 def _identify_unscoped_change(change: Change) -> str:
-    """Return a text that two changes share if they differ in nothing but where they hold."""
+    """Return the identity of a change without its scope."""
     return repr((change.key, change.kind, change.before, change.after))
 
 
 def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Context, str]:
-    """Return the contexts that overrides of any config name, each with the words of the first that does; only those that touch a key.
+    """Return the contexts that overrides of any config match, each with its description; only those that touch a key.
 
-    None where a config was resolved for something already.
+    Empty if a config was resolved for a context.
     """
     overrides = [override for config in configs for profile in config.lineage for override in profile.overrides]
     if not overrides or any(config.context != Context() for config in configs):

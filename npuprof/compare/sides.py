@@ -1,4 +1,4 @@
-"""One side of a comparison: the files of a work tree or a revision, and what its presets resolve to."""
+"""One side of a comparison: the files of a work tree or revision, and its resolved presets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 from npuprof.system import lazy_pattern
 
 _TEXT = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
-_NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, texts of several lines
+_NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, multi-line strings
 
 
 class WorkTree:
-    """A store in a folder, with the ids git would give to its files; what a sparse checkout keeps out of it is there."""
+    """A store in a folder, with git's ids of its files; includes files excluded by a sparse checkout."""
 
     def __init__(self, folder: Folder, before: Revision) -> None:
         self._texts: dict[str, bytes] = {}
@@ -37,13 +37,13 @@ class WorkTree:
             folder.read_absent = lambda name: self.read_profile_text(name) if name in self.absent else None
 
     def load_texts(self, names: set[str]) -> None:
-        """Read what is not in the folder in one go; files are read one by one, when they are asked for."""
+        """Load the files missing in the folder together; other files are read on demand."""
         wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
         contents = self._repository.git.read_contents(wanted.values()) if wanted else {}
         self._texts |= {name: contents[oid] for name, oid in wanted.items()}
 
     def read_profile_text(self, name: str) -> bytes:
-        """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
+        """Return the text of a file; empty if it cannot be read (the resolver reports why)."""
         if name in self.absent:
             self.load_texts({name})
         if name not in self._texts:
@@ -54,7 +54,7 @@ class WorkTree:
         return self._texts[name]
 
     def is_same_file(self, name: str, file: TreeFile) -> bool:
-        """Return whether a file is what git has, line endings aside."""
+        """Return whether a file equals git's version, ignoring line endings."""
         if name in self.absent:
             return self.absent[name] == file
         text = self.read_profile_text(name)
@@ -65,7 +65,7 @@ class WorkTree:
 
 
 def compute_blob_id(content: bytes, length: int) -> str:
-    """Return the id that git gives to the content of a file; its length says which hash a repository uses."""
+    """Return git's id of a file content; ``length`` selects the repository's hash function."""
     import hashlib
 
     make = hashlib.sha256 if length == 64 else hashlib.sha1
@@ -73,7 +73,7 @@ def compute_blob_id(content: bytes, length: int) -> str:
 
 
 class StoreSide:
-    """One state: its names, its texts, and its presets resolved."""
+    """One state: its names, its texts, and its resolved presets."""
 
     def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
         self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
@@ -85,13 +85,13 @@ class StoreSide:
         self.workspace.use_store(self.store)
 
     def is_same_file(self, name: str, file: TreeFile) -> bool:
-        """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
+        """Return whether a file certainly equals the other state's; the target of a link may have changed."""
         if file.is_link:
             return False
         return self.texts.is_same_file(name, file) if isinstance(self.texts, WorkTree) else self.texts.files[name] == file
 
     def read_parent_names(self, name: str) -> list[str] | None:
-        """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
+        """Return all names that a file may extend, without parsing plain texts; None if it cannot be read."""
         try:
             names = read_plain_parents(self.texts.read_profile_text(name))
             return list(self.store.profile(name).extends) if names is None else names
@@ -99,7 +99,7 @@ class StoreSide:
             return None
 
     def resolve_preset(self, name: str) -> Config | NpuprofError | None:
-        """Return a preset resolved, the error where it cannot be, None where it is not there."""
+        """Return a preset resolved, its error if that fails, None if it does not exist."""
         if name not in self.names:
             return None
         try:
@@ -109,7 +109,7 @@ class StoreSide:
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:
-    """Return the names that the text of a preset may extend: all its texts, if it can extend any; None where that takes a parser."""
+    """Return the names that a preset's text may extend: all its strings, if it extends any; None if parsing is needed."""
     if any(mark in text for mark in _NOT_PLAIN):
         return None
     return [name[1:-1].decode(errors="replace") for name in _TEXT.findall(text)] if b"extends" in text else []

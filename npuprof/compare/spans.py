@@ -1,4 +1,4 @@
-"""Parts of a markdown page: code spans, places with links to their lines, lists of names, values shortened."""
+"""Parts of a Markdown page: code spans, places with links to lines, lists of names, shortened values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.pairs import Pair
 
-#: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
+#: GitHub limits comments to 65,536 characters; the rest is for a heading.
 COMMENT_LIMIT = 60_000
 _ADDRESS = lazy_pattern(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Faults(NamedTuple):
-    """Findings that a page lists besides those of the changes, under a title; ``counted`` is their part of the first line."""
+    """Findings on a page besides those of the changes, under a title; ``counted`` is their part of the first line."""
 
     title: str
     counted: str
@@ -31,10 +31,10 @@ class Faults(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What a page contains besides the changes: the address of the repository, owners of presets, ``faults`` found elsewhere.
+    """The context of a page of changes: the repository URL, owners of presets, ``faults`` found elsewhere.
 
-    ``revisions`` are the commits that it compares, if they are known: a place in another one, as of a pinned parent, is cited with
-    its commit. ``command`` prints what does not fit in ``limit`` characters.
+    ``revisions`` are the compared commits, if known: a place in another commit, as of a pinned parent, is cited with its
+    commit. ``command`` prints what does not fit in ``limit`` characters.
     """
 
     address: str = ""
@@ -46,7 +46,7 @@ class Page(NamedTuple):
 
     @property
     def list_limit(self) -> int:
-        """How many characters one list of names takes at most."""
+        """The maximum number of characters of one list of names."""
         return self.limit // 10
 
 
@@ -56,7 +56,7 @@ def format_listed_span(text: str) -> str:
 
 
 def join_fitting(texts: Sequence[str], room: int) -> str:
-    """Return texts as a list, as many as fit in ``room`` characters; the rest is counted."""
+    """Return as many texts as fit in ``room`` characters as a list; the rest is counted."""
     ends = accumulate(len(text) + 2 for text in texts)
     fitting = sum(end <= room for end in ends)
     if fitting == len(texts):
@@ -65,24 +65,24 @@ def join_fitting(texts: Sequence[str], room: int) -> str:
 
 
 def list_names(names: Iterable[str], page: Page) -> str:
-    """Return names as code spans, as many as one list of a page may contain; the rest is counted."""
+    """Return as many names as fit in one list of a page, as code spans; the rest is counted."""
     return join_fitting([format_listed_span(name) for name in names], page.list_limit)
 
 
 def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
-    """Return the commits at which presets are compared, as far as any of them could be resolved."""
+    """Return the commits at which presets are compared, if any of them could be resolved."""
     sides = [side for pair in pairs for side in (pair.before, pair.after) if side is not None and side.lineage]
     own = (side.lineage[-1].document for side in sides)
     return frozenset(read.revision for read in own if read.revision)
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text can be the address of a repository's pages."""
+    """Return whether a text can be the URL of a repository."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
-    """Return the place of an origin, with a link to the line where there is an address; the head says which commits are compared."""
+    """Return the place of an origin, with a link to its line if the URL is known; the head names the compared commits."""
     place = f"{origin.file}:{origin.line}" if origin.line else origin.file
     apart = origin.revision is not None and bool(page.revisions) and origin.revision not in page.revisions
     shown = format_code_span(str(origin) if apart else place, in_table)
@@ -91,7 +91,7 @@ def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
 
 
 def build_link(origin: Origin, address: str) -> str:
-    """Return the address of the line that set a value, as GitHub and GitLab have it; empty for what is in no commit."""
+    """Return the URL of the line that set a value, for GitHub and GitLab; empty for uncommitted lines."""
     if not address or not origin.revision or not origin.line:
         return ""
     from urllib.parse import quote
@@ -100,13 +100,13 @@ def build_link(origin: Origin, address: str) -> str:
     return f"{address.removesuffix('/-').rstrip('/')}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
 
 
-#: How many characters of a value are in a row, and how many that both sides share before they differ.
+#: The maximum number of characters of a value in a row, and of the common prefix of both sides.
 VALUE_LIMIT = 300
 _SHARED = 40
 
 
 def format_short_sentence(change: Change) -> str:
-    """Return a change as a sentence in which long values are cut, about where they begin to differ."""
+    """Return a change as a sentence; long values are cut around their first difference."""
     sides = {"added": [change.after], "removed": [change.before]}.get(change.kind, [change.before, change.after])
     texts = [keys.format_toml_value(side) for side in sides]
     if all(len(text) <= VALUE_LIMIT for text in texts):
@@ -119,7 +119,7 @@ def format_short_sentence(change: Change) -> str:
 
 
 def _shorten(text: str, start: int) -> str:
-    """Return at most as much of a text as a row has room for, from a place on."""
+    """Return a text from an offset on, cut to the width of a row."""
     if len(text) <= VALUE_LIMIT:
         return text
     return f"{'…' if start else ''}{text[start : start + VALUE_LIMIT]}… ({len(text):,} characters)"

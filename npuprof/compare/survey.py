@@ -1,4 +1,4 @@
-"""Two states of one store: which presets a change of files can reach, which of them resolve differently, and which broke."""
+"""Comparison of two states of a store: affected presets, changed values, and new errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Survey(Record):
-    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states."""
+    """The selected presets in two states of a store; ``before`` and ``after`` name the states."""
 
     before: str
     after: str
@@ -30,27 +30,27 @@ class Survey(Record):
 
     @property
     def touched_pairs(self) -> list[Pair]:
-        """The presets that there is anything to say about."""
+        """The presets with something to report."""
         return [pair for pair in self.pairs if pair.is_touched]
 
     @property
     def unknown_pairs(self) -> list[Pair]:
-        """The presets that may differ, but are not known to."""
+        """The presets whose differences are unknown."""
         return [pair for pair in self.pairs if pair.untold and not pair.is_different]
 
     @property
     def different_pairs(self) -> list[Pair]:
-        """The presets that differ; those that only have other warnings do not."""
+        """The presets that differ in more than their warnings."""
         return [pair for pair in self.pairs if pair.is_different]
 
 
 def compare_store_states(
     before: Revision, after: Revision | Folder, labels: tuple[str, str], context: Context, names: Sequence[str] = (), raw: bool = False
 ) -> Survey:
-    """Return every preset of two states of a store that may differ between them, or those of given names.
+    """Return every preset that may differ between two states of a store, or only the named ones.
 
-    Files with equal contents whose ancestors are equal too are not even read. With ``raw`` the files are compared
-    as they are written. Raises NpuprofError for a name that is in neither state.
+    Files with equal content and equal ancestors are not read. With ``raw``, the files are compared as written. Raises
+    NpuprofError for a name that is in neither state.
     """
     old, new = StoreSide(before, context, before), StoreSide(after, context, before)
     unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
@@ -81,9 +81,9 @@ def compare_store_states(
 
 
 def compare_lock_states(before: Folder, after: Folder, labels: tuple[str, str], context: Context) -> Survey:
-    """Return what differs in the presets of a folder between two states of the sources they build on.
+    """Return the differences of a folder's presets between two states of their sources.
 
-    The two are the same folder, each with the sources of its state; a preset that none of them reaches is unchanged.
+    Both are the same folder, each with the sources of its state; a preset without sources is unchanged.
     """
     resolvers: list[Resolver] = []
     for side in (before, after):
@@ -107,7 +107,7 @@ def compare_lock_states(before: Folder, after: Folder, labels: tuple[str, str], 
 
 
 def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
-    """Return the presets that somebody named, by what they are called now. Raises NpuprofError for names of neither side."""
+    """Return the selected presets by their current names. Raises NpuprofError for names that are on neither side."""
     selected, problems = [], []
     now = {was: name for name, was in renamed.items()}
     for name in names:
@@ -122,7 +122,7 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
 
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
-    """Return the changed names and all that may extend them; their texts have been read, each once."""
+    """Return the changed names and all presets that may extend them; each text is read once."""
     if have_other_rules(old.store, new.store) or have_other_sources(old.store, new.store):
         return {*old.names, *new.names}
     moved = have_moved_ranges(old.store, new.store)
@@ -151,7 +151,7 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
 
 
 def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether a reference with an @ may mean something else in one state than in the other, though no file differs."""
+    """Return whether an @ reference may resolve differently in two states although no file differs."""
     if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
         return False
     if before.release or (isinstance(after, Revision) and after.release):
@@ -164,7 +164,7 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
 
 
 def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether two states have other sources; those that cannot be read are others."""
+    """Return whether two states have different sources; unreadable ones count as different."""
     from npuprof.store.sources.reading import find_sources
 
     try:
@@ -184,7 +184,7 @@ def _has_edited_copy(sources: Sources, name: str) -> bool:
 
 
 def have_other_rules(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether two states have other rules of the team; what cannot be understood is another rule."""
+    """Return whether two states have different team rules; invalid ones count as different."""
     rules: list[list[TeamRule] | None] = []
     for home in (before, after):
         try:

@@ -1,7 +1,7 @@
-"""Changes to the text of a profile that keep its comments, order, layout and line endings.
+"""Edits of profile texts that keep comments, order, layout and line endings.
 
-Statements stay, go and come as text; inside a value tomlkit makes the change. The result is read again and compared
-with the same changes made to plain data: an edit whose result differs is rejected.
+Statements are kept, removed and inserted as text; inside a value, tomlkit makes the change. The result is parsed and
+compared with the same changes to plain data: an edit with a different result is rejected.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["PathChange", "apply_changes"]
 
 
 def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
-    """Return the text of a profile with changes made. Raises NpuprofError (NP921) where one cannot be made.
+    """Return the text of a profile with changes applied. Raises NpuprofError (NP921) for a change that is impossible.
 
-    ``text`` is valid TOML with any line endings; they are kept, and new lines get that of most others.
+    ``text`` is valid TOML; its line endings are kept, and new lines use the most common one.
     """
     wanted = list(changes)
     newline = find_line_ending(text)
@@ -32,7 +32,7 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
         result = result.removesuffix(newline)
     if _holds(result, draft.data):
         return result
-    if len(wanted) > 1:  # one by one: the error names the one that cannot be made
+    if len(wanted) > 1:  # one by one, so that the error names the failing change
         for change in wanted:
             text = apply_changes(text, [change])
         return text

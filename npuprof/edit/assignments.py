@@ -1,4 +1,4 @@
-"""What ``set`` and ``unset`` are given, as changes to a document: ``KEY=VALUE`` and ``KEY``."""
+"""Arguments of ``set`` and ``unset`` as changes of a document: ``KEY=VALUE`` and ``KEY``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuprof.store import one_time
 
 
 def locate_key(text: str) -> tuple[Path, str]:
-    """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
+    """Return the document path of a user's key, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text) or ()
     one_time.require_shallow_key(text)
     if len(segments) > 1 and segments[0] == "profile":
@@ -30,7 +30,7 @@ def locate_key(text: str) -> tuple[Path, str]:
 
 
 def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
-    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
+    """Apply ``KEY=VALUE`` to ``data`` and return it as a change; None if the value is already set."""
     name, equals, raw = text.partition("=")
     if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
@@ -41,7 +41,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     if path[0] == "profile" and isinstance(value, str):
         value = split_listed_words(path, value)
     if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
-        value = int(value)  # as people write it; what a process sees is the same
+        value = int(value)  # as users write it; the process gets the same text
     for end in range(1, len(path)):
         over = find_at_path(data, path[:end])
         if over is MISSING or isinstance(over, dict):
@@ -61,13 +61,13 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
 
 
 def split_listed_words(path: Path, value: str) -> Any:
-    """Return the words of a text for the lists of ``[profile]``: ``profile.extends=base/a,base/b``."""
+    """Return the elements of a comma-separated list of ``[profile]``: ``profile.extends=base/a,base/b``."""
     key = PROFILE_KEYS.get(path[1])
     return [word.strip() for word in value.split(",") if word.strip()] if key and key.kind == NAMES else value
 
 
 def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list[str]) -> Iterator[PathChange]:
-    """Yield what takes a key out of a document, and take it out of ``data``."""
+    """Remove a key from ``data``, and yield the changes that remove it from a document."""
     path, key = locate_key(text)
     shown = format_written_key(text)
     places = [(path, 1 if path[0] == "profile" else 2)]
@@ -95,14 +95,14 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
 
 
 def find_inherited_keys(profile: Profile, data: dict[str, Any], written: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
-    """Return the keys that are set by what the preset extends, or by what it lies over (``below``), and still in force."""
+    """Return the effective keys that are set by a preset's parents, or by the preset below it (``below``)."""
     places = [(text, path, key) for text, (path, key) in zip(written, map(locate_key, written), strict=True) if path[0] in SECTIONS]
     settings = below if below is not None else resolve_inherited(profile, data) if places else {}
     return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
 
 
 def take_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
-    """Take keys out of the list ``unset`` of a document, however they are written there; return those that stood in it."""
+    """Remove keys from a document's ``unset`` list, in any spelling; return those that were in it."""
     path = ("profile", "unset")
     listed = find_at_path(data, path)
     if not isinstance(listed, list):
@@ -115,7 +115,7 @@ def take_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]
 
 
 def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a preset inherits and has not cleared in ``data``. Raises NpuprofError."""
+    """Return the settings that a preset inherits and does not clear in ``data``. Raises NpuprofError."""
     if not profile.extends:
         return {}
     heir = Profile(profile.document, profile.key, profile.home)
@@ -127,13 +127,13 @@ def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def format_written_key(text: str) -> str:
-    """Return a key as npuprof writes it."""
+    """Return a key in npuprof's spelling."""
     path, key = locate_key(text)
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
 def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool = False) -> Finding:
-    """Return the finding that there is nothing to unset, ``own``: in the preset itself; ``name`` is that which a layer lies over."""
+    """Return the finding for a key that is not set; with ``own``, in the preset itself; ``name`` is the preset below a layer."""
     name = name or profile.name
     tables = {section: profile.document.data.get(section) for section in SECTIONS}
     known = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]

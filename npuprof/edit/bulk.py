@@ -1,4 +1,4 @@
-"""One edit of many presets: chosen by a condition, judged together, shown first, and written whole or not at all."""
+"""One edit of many presets: selected by a condition, checked and shown together, and written all or none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from npuprof.store.spec import Workspace
 
 
 class Bulk:
-    """An edit of all presets that meet a condition, parents first: what one inherits by then is not written into it."""
+    """An edit of all presets that satisfy a condition, parents first: values that a preset then inherits are not written into it."""
 
     def __init__(self, workspace: Workspace, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
         self._conditions = Conditions(where)
@@ -45,7 +45,7 @@ class Bulk:
         self._said: list[str] = []
 
     def answer(self, dry_run: bool, yes: bool, no_check: bool) -> Answer:
-        """Return the changes as a unified diff; written where that is agreed to, else exit 1. Raises NpuprofError."""
+        """Return the changes as a unified diff, and write them if the user agrees, else exit 1. Raises NpuprofError."""
         require_writable_store(self._home)
         with lock_folders([self._home.root]):
             problems: list[Finding] = []
@@ -68,11 +68,11 @@ class Bulk:
             if not yes and not ask_on_terminal(answer, "text", f"write {count}?"):
                 return answer_refusal(answer, "written", shown=True)
             writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
-        shown = answer if yes else Answer()  # who was asked has seen it
+        shown = answer if yes else Answer()  # the user has already seen it
         return shown._replace(remarks=(f"wrote {count}", *shown.remarks))
 
     def _select(self) -> list[str]:
-        """Return the presets that meet the condition. Raises NpuprofError where none could."""
+        """Return the presets that satisfy the condition. Raises NpuprofError if none can."""
         matched = [name for name, config in self._before.items() if self._conditions.accept(config)]
         self._conditions.require_known_names()
         if not matched:
@@ -81,7 +81,7 @@ class Bulk:
         return matched
 
     def _change_preset(self, name: str) -> None:
-        """Make the changes in the text of a preset, but for what it inherits as it shall be."""
+        """Apply the changes to the text of a preset, except values that it will inherit."""
         file = read_preset_file(self._home, name)
         profile = self._laid.profile(name)
         data = deepcopy(profile.document.data)
@@ -94,7 +94,7 @@ class Bulk:
             self._laid.set_text(name, file.source, text)
 
     def _resolve_changed(self) -> dict[str, Config | NpuprofError]:
-        """Return the presets that the changed files reach, as they would resolve."""
+        """Return the presets affected by the changed files, resolved."""
         changed = {file.profile.name for file, _ in self._files}
         resolver = build_opener(self._laid)(self._workspace.resolver.context).resolver
         resolved: dict[str, Config | NpuprofError] = {}
@@ -115,7 +115,7 @@ class Bulk:
         require_no_new_errors(known, checks.fold_findings(findings))
 
     def _tell_reach(self, matched: Sequence[str], after: dict[str, Config | NpuprofError]) -> list[str]:
-        """Return that presets inherit a change that did not meet the condition."""
+        """Return notes on presets that inherit a change without satisfying the condition."""
         others = [
             name
             for name, config in after.items()
@@ -126,7 +126,7 @@ class Bulk:
 
 
 def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
-    """Return whether ``KEY=VALUE`` is in force already, or a parent is taken in already, and not by the preset's own word."""
+    """Return whether ``KEY=VALUE``, or a parent, is already inherited."""
     if (change := parse_list_change(text)) is not None:
         return (
             change.adds and change.key == "profile.extends" and {*change.text.split(",")} <= {member.name for member in config.lineage[:-1]}

@@ -1,4 +1,4 @@
-"""Presets as an edit will make them: resolved apart from what is known of them, or laid over their store."""
+"""Presets as an edit will leave them: resolved alone, or as an overlay over their store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
-#: The path to cite and the text of presets, by their names.
+#: Texts of presets with the path to cite, by name.
 Texts = Mapping[str, tuple[str, str]]
 
 
 class ChangedStore(Folder):
-    """A store as it will be: the one below it with other texts; what it does not change is read there, once for both."""
+    """A store with changed texts; unchanged presets are read from the store below and cached for both."""
 
     def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
         super().__init__(below.root)
@@ -30,7 +30,7 @@ class ChangedStore(Folder):
             self.set_text(name, source, text)
 
     def set_text(self, name: str, source: str, text: str) -> None:
-        """Let a preset be what a text makes it. Raises NpuprofError where that is no TOML."""
+        """Set the text of a preset. Raises NpuprofError if it is not TOML."""
         self.lay_over(Profile(parse_document(name, source, text), home=self))
 
     def _read_profile(self, name: str, referrer: Origin | None) -> Profile:
@@ -39,7 +39,7 @@ class ChangedStore(Folder):
 
 
 def build_opener(home: Folder, texts: Texts | None = None, without: str = "") -> Callable[[Context], spec.Workspace]:
-    """Return what opens a store in a context as it will be, with other texts and ``without`` one preset, reading nothing again."""
+    """Return a function that opens the changed store in a context, with other texts and ``without`` one preset, reading nothing again."""
     changed = ChangedStore(home, texts, without) if texts or without else home
 
     def open_changed(context: Context) -> spec.Workspace:
@@ -51,7 +51,7 @@ def build_opener(home: Folder, texts: Texts | None = None, without: str = "") ->
 
 
 def resolve_apart(profile: Profile, context: Context | None = None) -> Config:
-    """Return a preset resolved by itself: another text of it may have been resolved before. Raises NpuprofError."""
+    """Return a preset resolved alone, bypassing the cache of an earlier text. Raises NpuprofError."""
     return spec.Workspace(None, context).resolver.resolve_profile(profile)
 
 
@@ -64,7 +64,7 @@ def find_faults(resolve: Callable[[], Config]) -> list[Finding]:
 
 
 def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str, Config]:
-    """Return the presets of a store resolved, by name; what is wrong with the others goes to ``problems``, each once."""
+    """Return the resolved presets of a store, by name; the faults of the others are added to ``problems``, without duplicates."""
     home = workspace.store
     configs: dict[str, Config] = {}
     findings: list[Finding] = []

@@ -1,4 +1,4 @@
-"""Conditions on the resolved values of presets, as ``--where`` asks them."""
+"""Conditions on resolved values, for ``--where``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuprof.resolve.config import Config
 
 
 class Conditions:
-    """Conditions that a preset has to meet, all of them. Raises NpuprofError for a text that is none, with what to write."""
+    """Conditions that a preset must all satisfy. Raises NpuprofError for an invalid one, with a hint."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         trees = [_parse_condition(text) for text in texts]
@@ -24,7 +24,7 @@ class Conditions:
         self._keys: set[str] = set()
 
     def accept(self, config: Config) -> bool:
-        """Return whether the resolved values of a preset certainly meet the conditions."""
+        """Return whether the resolved values of a preset certainly satisfy the conditions."""
         self._unset = [key for key in self._unset if key not in config.settings]
         self._keys |= config.settings.keys() if self._unset else set()
 
@@ -34,7 +34,7 @@ class Conditions:
         return condition.evaluate_condition(self._tree, look_up) is True
 
     def require_known_names(self) -> None:
-        """Raise NpuprofError for a name that is no setting and that no preset sets, of those that were asked."""
+        """Raise NpuprofError for a name that is neither in the catalogue nor set by a tested preset."""
         if self._unset:
             raise NpuprofError([_build_unknown_name_finding(self._unset[0], self._keys)])
 

@@ -1,4 +1,4 @@
-"""Who builds on a preset, and whether an edit of it would break them."""
+"""Dependents of a preset, and errors that an edit would cause in them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from npuprof.store import Folder, spec
 
 
 def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
-    """Raise NpuprofError where presets of the store that extend one, with another text in its file, get errors they have not now."""
+    """Raise NpuprofError if an edit of a preset's file would add errors to its dependents."""
     try:
         home = workspace.store
     except NpuprofError:
-        return  # a file that is in no store has no heirs
+        return  # a file outside a store has no dependents
     name = home.locate_file(os.path.abspath(path))
     if not name:
         return
@@ -37,9 +37,9 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
 
 
 def find_dependents(home: Folder, name: str) -> list[str]:
-    """Return the presets of a store that extend one, or another that does; what cannot be read extends nothing.
+    """Return the direct and indirect dependents of a preset; unreadable presets extend nothing.
 
-    Raises NpuprofError where npuprof fails on a preset: it may be such a one.
+    Raises NpuprofError after an internal error in a preset, which might be a dependent.
     """
     children: dict[str, list[str]] = {}
     faults: list[Finding] = []

@@ -1,4 +1,4 @@
-"""A text while it is edited: statements that go, values that change, and where what is new finds its place."""
+"""A text under edit: removed statements, changed values, and places for new statements."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, starts_with_blank
 from npuprof.model import SECTIONS, Path
 
-#: The tables of a profile in the order in which new ones are put.
+#: The order in which new tables of a profile are inserted.
 _TABLE_ORDER = ("profile", "options", "append", *SECTIONS[1:], "override")
 _MAX_LINE_WIDTH = 123
 
 
 class Draft:
-    """The statements of a text, changed to say ``data``."""
+    """The statements of a text, edited to match ``data``."""
 
     def __init__(self, text: str, changes: Iterable[PathChange], newline: str) -> None:
         self.data = tomllib.loads(text)
@@ -44,12 +44,12 @@ class Draft:
     def __str__(self) -> str:
         return str(self._rows)
 
-    # -- what is there already ------------------------------------------------------------------------------------
+    # -- existing statements ---------------------------------------------------------------------------------------
 
     def _fit_value(self, path: Path, old: Any, new: Any) -> bool:
-        """Make the statements at a path say ``new`` instead of ``old``; return whether any of them is left.
+        """Change the statements at a path from ``old`` to ``new``; return whether any of them is left.
 
-        What has no place among them yet is noted as missing.
+        Values without a statement are recorded as missing.
         """
         if values.is_same_typed_value(old, new):
             return True
@@ -67,7 +67,7 @@ class Draft:
             self._missing += [(path, new)] if new is not MISSING else []
             return False
         if not is_left and len(path) > 1 + (path[:1] == ("append",)):
-            self._missing[noted:] = [(path, new)]  # a table is gone with the last of its dotted keys: it comes back as a whole
+            self._missing[noted:] = [(path, new)]  # removing its last dotted key removed the table: add it again as a whole
         return is_left
 
     def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -88,7 +88,7 @@ class Draft:
         return is_left
 
     def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
-        """Make the tables of an array that are left say what those in ``new`` do; what is more of them is missing."""
+        """Change the tables of an array to match ``new``; additional tables are recorded as missing."""
         remaining = [number for number in range(len(old)) if not self._is_cut((*path, number))][: len(new)]
         for number in {*range(len(old))}.difference(remaining):
             self._cut_statements((*path, number), old[number])
@@ -103,7 +103,7 @@ class Draft:
         return path in self._changes and self._changes[path].value is MISSING
 
     def _replace_value(self, row: Statement, written: str) -> None:
-        """Write another value; comments inside the old one move above the statement."""
+        """Replace a value; comments inside the old value move above the statement."""
         self._lift_comments(row, row.text[row.value : row.end], written)
         row.replace_value(written)
 
@@ -112,9 +112,9 @@ class Draft:
         row.lead += "".join(f"{row.indent}{comment}{self._newline}" for comment in lost)
 
     def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
-        """Take out the statements at and below a path; the comments above them stay.
+        """Remove the statements at and below a path; the comments above them stay.
 
-        Where something else takes their place, those after and in them stay too.
+        If they are replaced, the comments after and inside them stay too.
         """
         gone = list(self._rows.find_statements(path, old))
         for row in gone:
@@ -125,7 +125,7 @@ class Draft:
         for row in gone:
             self._rows.remove(row)
 
-    # -- what is new ----------------------------------------------------------------------------------------------
+    # -- new statements --------------------------------------------------------------------------------------------
 
     def _note_place(self, row: Statement) -> None:
         for end in range(len(row.table) + 1, len(row.path)):
@@ -138,7 +138,7 @@ class Draft:
             self._last_pairs[row.table] = row
 
     def _add_value(self, path: Path, value: Any) -> None:
-        """Add a value after the last pair of its table, or as a table of its own."""
+        """Add a value after the last pair of its table, or as a separate table."""
         if path == ("append",) and isinstance(value, dict):
             for name, item in value.items():
                 self._add_value((*path, name), item)
@@ -164,7 +164,7 @@ class Draft:
 
     def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
         head = self._rows.at.get(parent)
-        if parent and head is None and parent not in self._last_dotted:  # it has tables, and is none itself
+        if parent and head is None and parent not in self._last_dotted:  # has subtables but no header
             self._add_tables(self._make_table(parent, {name: value}))
             return
         last = self._last_dotted[parent] if parent and head is None else self._last_pairs.get(parent) or head or self._rows.first
@@ -174,7 +174,7 @@ class Draft:
         self._note_place(row)
 
     def _add_tables(self, rows: list[Statement]) -> None:
-        """Put tables before their sub-tables, else behind their like, else where their section goes; blank lines around."""
+        """Insert tables before their sub-tables, else after similar tables, else at their section's position; with blank lines around."""
         path = rows[0].path
         closest = next((self._last_headers[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._last_headers), None)
         if path in self._first_headers or closest is None:
@@ -195,7 +195,7 @@ class Draft:
             self._note_place(row)
 
     def _find_later_section(self, path: Path) -> Statement:
-        """Return the first header of a section that comes after the one of a path, or the end."""
+        """Return the first header of a later section, or the end."""
         if path[0] not in _TABLE_ORDER:
             return self._rows.last
         earlier = _TABLE_ORDER[: _TABLE_ORDER.index(path[0]) + 1]
@@ -207,7 +207,7 @@ class Draft:
         return [head, *(Statement(self._format_pair("", (name,), item), (*path, name), path) for name, item in value.items())]
 
     def _format_pair(self, indent: str, key: Path, value: Any) -> str:
-        """Return a statement: on one line, or a long list with a line for each element."""
+        """Return a statement: on one line, or a long list with one element per line."""
         start, text = f"{indent}{_format_dotted_key(key)} = ", keys.format_toml_value(value)
         if len(start) + len(text) > _MAX_LINE_WIDTH:
             text = format_long_value(value, indent)
@@ -215,7 +215,7 @@ class Draft:
 
 
 def _format_dotted_key(path: Path) -> str:
-    """Return the names of a path as a TOML key; the number of a block in an array of tables is not part of it."""
+    """Return the names of a path as a TOML key, without the index of an array of tables."""
     return ".".join(keys.format_key_segment(part) for part in path if isinstance(part, str))
 
 

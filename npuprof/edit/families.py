@@ -1,7 +1,7 @@
-"""Which keys get another name in presets that build on each other: in all places that name them, or in none.
+"""Renames of keys in presets that inherit from each other: in all places or none.
 
-A preset that clears, locks or overrules a key of a parent does so by its name. Where every layer does the same as before
-under the new name, and none does anything else with that name, every preset resolves to the same, in every context.
+A preset that clears, locks or overrides a parent's key refers to it by name. If every layer does the same under the new
+name, and no layer uses the new name otherwise, every preset resolves to the same values in every context.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from npuprof.edit.paths import find_at_path
 from npuprof.model import Path, Record
 from npuprof.resolve.config import Config
 
-#: What keeps a preset from giving a key its new name, by its key and the option's name; an empty text where nothing does.
+#: Why a preset cannot rename a key, by preset key and option name; an empty string if it can.
 Plan = dict[str, dict[str, str]]
 Ways = tuple[Step, ...]
 Family = tuple[dict[str, Profile], list[Config]]
 
 
 class Mention(Record):
-    """A place where a preset names an option, and in which block; what it does there is ``set``, ``unset``, ``locked`` or ``append``."""
+    """A place where a preset names an option, and its block; the operation is ``set``, ``unset``, ``locked`` or ``append``."""
 
     kind: str
     base: Path
@@ -32,9 +32,10 @@ class Mention(Record):
 
 
 def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: Callable[[Profile], bool]) -> Plan:
-    """Return which options can get their new names, for every preset that takes part in one of some configs.
+    """Return which options can be renamed, for every preset in the lineages of some configs.
 
-    Only presets that are ``movable`` can be changed. A preset that names no such option, or whose family never sets it, is not in it.
+    Only ``movable`` presets can be changed. Presets that do not name such an option, or whose relatives never set it, are
+    omitted.
     """
     plan: Plan = {}
     listed = list(configs)
@@ -76,7 +77,7 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
 
 
 def _list_families(configs: list[Config], ways: Ways, mentions: dict[str, list[Mention]]) -> list[Family]:
-    """Return the groups of presets that name an option and build on each other, with the configs they take part in; fill ``mentions``."""
+    """Return the groups of related presets that name an option, with their configs; fills ``mentions``."""
     olds = (ways[0].option, "optypelist_for_implmode") if ways[0].action == "modes" else (ways[0].option,)
     families: list[Family] = []
     for config in configs:
@@ -97,9 +98,9 @@ def _list_families(configs: list[Config], ways: Ways, mentions: dict[str, list[M
 def _list_hindrances(
     ways: Ways, members: dict[str, Profile], users: list[Config], mentions: dict[str, list[Mention]], is_movable: Callable[[Profile], bool]
 ) -> Iterator[str]:
-    """Yield what keeps an option from its new name in a family; the gravest comes first.
+    """Yield the reasons why an option cannot be renamed in a group of presets, most important first.
 
-    ``modes`` joins two options, which one preset has to set.
+    ``modes`` joins two options that one preset must set.
     """
     is_joined = ways[0].action == "modes"
     yield from (describe_fixed_parent(member) for member in members.values() if not is_movable(member))
@@ -115,7 +116,7 @@ def _list_hindrances(
 
 
 def _judge_mention(ways: Ways, member: Profile, mention: Mention, config: Config, is_joined: bool) -> str:
-    """Return why a preset cannot do what it does with an option under the new name, or an empty text."""
+    """Return why a preset's use of an option would change under the new name, or an empty string."""
     if mention.kind == "append":
         return "changes a part of it"
     if mention.kind != "set":
@@ -132,14 +133,14 @@ def _judge_mention(ways: Ways, member: Profile, mention: Mention, config: Config
 
 
 def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]) -> Iterator[str]:
-    """Yield who does something with the new name that would mean something else once the old one is gone."""
-    setter: Profile | None = None  # of the new name, with nothing of the old one below
+    """Yield the presets that use the new name in a way that would change without the old one."""
+    setter: Profile | None = None  # of the new name, without the old one below
     below = False
     for member in config.lineage:
         olds = mentions[member.key]
         for mention in list_mentions(member, to):
             if mention.kind in ("unset", "locked") and any((old.kind, old.base) == (mention.kind, mention.base) for old in olds):
-                continue  # both names are treated alike
+                continue  # both names have the same operations
             if below or olds or mention.kind != "set" or mention.base:
                 yield f"{member.name}: {_name_block(mention.base)} {_DOES[mention.kind]} {to} as well"
             setter = member
@@ -156,7 +157,7 @@ def _name_block(base: Path) -> str:
 
 
 def describe_fixed_parent(member: Profile) -> str:
-    """Return what keeps a key of a parent that is not changed along: it is fixed at a version, or has to be migrated first."""
+    """Return why a parent's key cannot be changed: it is pinned to a version, or must be migrated first."""
     name, _, commit = member.key.partition("@")
     if commit:
         return f"{name} is fixed at a version here, and sets it there: migrate and release {name}, then move the pin"

@@ -1,4 +1,4 @@
-"""What hints are certain of, written into the texts of presets."""
+"""Applies safe fixes to the texts of presets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from npuprof.report.writing import Wanted
 
 
 def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], str]) -> dict[str, tuple[Document, Document, int]]:
-    """Return documents before and after their fixes, with the number of those, by the paths of their files.
+    """Return documents before and after their fixes, with the number of fixes, by file path.
 
-    ``find_file`` returns the path of the file that a document was read from, an empty text where that is not to be fixed.
+    ``find_file`` returns the path of a document's file, an empty string if it must not be changed.
     """
     fixable: dict[str, tuple[Document, list[Finding]]] = {}
     for finding in findings:
@@ -30,13 +30,13 @@ def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], s
 
 
 def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
-    """Return the file of a document as it shall be."""
+    """Return the file of a fixed document."""
     mark = BOM if output.read_file_content(path).startswith(BOM) else b""
     return Wanted(choose_cited_path(path, old.source), mark + new.text.encode(), mark + old.text.encode())
 
 
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
-    """Return a document with as many of its faults fixed as possible in one pass, and their number."""
+    """Return a document with as many faults fixed as possible in one pass, and their number."""
     changes: list[PathChange] = []
     taken: set[Path] = set()
     above: set[Path] = set()
@@ -52,7 +52,7 @@ def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document,
 
 
 def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
-    """Return a text with all changes made that can be, and their number; one that cannot stays a finding."""
+    """Return a text with all possible changes applied, and their number; others stay findings."""
     with suppress(NpuprofError):
         return edit.apply_changes(text, changes), len(changes)
     count = 0
@@ -63,12 +63,12 @@ def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
 
 
 def _build_change(old: Document, finding: Finding) -> PathChange | None:
-    """Return what a finding's fix does to the document, None if the document lacks its place."""
+    """Return a finding's fix as a change of the document, None if its place is missing."""
     if finding.fix is None or finding.origin is None:
         return None
     path, name = finding.origin.path, finding.fix.name
     if path[-1:] == (0,) and isinstance(find_at_path(old.data, path[:-1]), str):
-        path = path[:-1]  # a text by itself is a list of one
+        path = path[:-1]  # a single text is a list of one element
     there = find_at_path(old.data, path)
     if there is MISSING:
         return None

@@ -1,4 +1,4 @@
-"""Changes inside one value of a TOML text: tomlkit makes them, so comments and layout inside it stay."""
+"""Edits inside one value of a TOML text, made by tomlkit so that comments and layout stay."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.sequences import find_differing_runs
 
-#: tomlkit walks a whole list for each element that comes or goes: one that takes more steps is written anew.
+#: tomlkit walks a whole list for each added or removed element: beyond this number of steps, the list is rewritten.
 _MAX_STEPS = 1_000_000
 
 
 def rewrite_value(source: str, old: Any, new: Any) -> str:
-    """Return the TOML of a value with what differs changed, and the rest of it as it was written."""
+    """Return the TOML of a value with only its differences changed."""
     if type(old) is not type(new) or not isinstance(new, (dict, list)):
         return keys.format_toml_value(new)
     from tomlkit.exceptions import TOMLKitError
@@ -31,17 +31,17 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
             and "  " not in plain
             and values.is_same_typed_value(tomllib.loads(f"v = {(single := ' '.join(written.split('  ')))}\n"), {"v": new})
         ):
-            written = single  # a key that went left its blank behind
+            written = single  # a removed key left its blank
         good = values.is_same_typed_value(tomllib.loads(f"v = {written}\n"), {"v": new})
     except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        good = False  # nested more deeply than tomlkit reads, or more than it can do: the layout is lost, and nothing else
+        good = False  # too deep or unsupported by tomlkit: only the layout is lost
     if not good:
         written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)
     return written.replace("\n", "\r\n") if plain != source else written
 
 
 def _keep_edges(before: str, after: str) -> str:
-    """Return an inline table with the blanks at its braces as they were: what comes and goes there moves its own along."""
+    """Return an inline table with its original blanks at the braces: edits there move them."""
     inside = before[1:-1]
     if not inside.strip(" ") or not after[1:-1].strip(" ") or "\n" in before or "\n" in after:
         return after
@@ -50,14 +50,14 @@ def _keep_edges(before: str, after: str) -> str:
 
 
 def format_long_value(value: Any, indent: str) -> str:
-    """Return a value as TOML, a list with a line for each element."""
+    """Return a value as TOML, a list with one element per line."""
     if not isinstance(value, list) or len(value) < 2:
         return keys.format_toml_value(value)
     return "".join(["[\n", *(f"{indent}    {keys.format_toml_value(item)},\n" for item in value), f"{indent}]"])
 
 
 def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
-    """Replace a value of ``node``; of tables and lists only what differs, so that comments between the rest stay."""
+    """Replace a value of ``node``; in tables and lists, only the differing parts, to keep comments."""
     if isinstance(new, dict) and isinstance(old, dict):
         for part in old:
             if part not in new:
@@ -74,7 +74,7 @@ def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
 
 
 def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
-    """Replace the elements that differ, in place where as many come as go."""
+    """Replace the differing elements, in place if their number is unchanged."""
     runs = find_differing_runs([*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)])
     moves = sum((first < end) + stop - start for first, end, start, stop in runs if end - first != stop - start)
     if moves * len(old) > _MAX_STEPS:

@@ -1,4 +1,4 @@
-"""Lists that get longer or shorter: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to the inherited one."""
+"""Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to the inherited one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuprof.store import one_time
 
 
 class ListChange(Record):
-    """What to add to the list of a key, or to take away from it (``adds`` is false), as a user wrote it."""
+    """The elements to add to a key's list, or to remove from it (if ``adds`` is false), as the user wrote them."""
 
     key: str
     text: str
@@ -24,7 +24,7 @@ class ListChange(Record):
 
 
 def parse_list_change(text: str) -> ListChange | None:
-    """Return ``KEY+=VALUE`` or ``KEY-=VALUE``; None for what is neither."""
+    """Return ``KEY+=VALUE`` or ``KEY-=VALUE`` parsed; None for other texts."""
     name, equals, raw = text.partition("=")
     name = name.rstrip()
     return (
@@ -33,7 +33,7 @@ def parse_list_change(text: str) -> ListChange | None:
 
 
 def parse_appended(text: str) -> ListChange:
-    """Return ``KEY=VALUE`` as what to add to a list. Raises NpuprofError for what is none."""
+    """Return ``KEY=VALUE`` parsed as an addition to a list. Raises NpuprofError if it is invalid."""
     name, equals, raw = text.partition("=")
     if not equals:
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
@@ -48,7 +48,7 @@ def find_changes(
     notes: list[str],
     below: dict[str, Any] | None = None,
 ) -> list[PathChange]:
-    """Return what ``set`` is given as changes, and make them in ``data``; see ``find_list_changes``. Raises NpuprofError."""
+    """Return the arguments of ``set`` as changes, and apply them to ``data``; see ``find_list_changes``. Raises NpuprofError."""
     results: list[PathChange] = []
     changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
     for text, change in changes:
@@ -62,10 +62,10 @@ def find_changes(
 def find_list_changes(
     profile: Profile, data: dict[str, Any], change: ListChange, notes: list[str], below: dict[str, Any] | None = None
 ) -> list[PathChange]:
-    """Return what makes a list longer or shorter, and do so in ``data``; what is there already is said, and not put there twice.
+    """Return the changes that add or remove elements, and apply them to ``data``; existing elements are noted and not repeated.
 
-    ``below`` is what the profile lies over, where that is not what it extends. Raises NpuprofError for what is no list, and for
-    elements that are not in it.
+    ``below`` are the settings of the preset below a layer. Raises NpuprofError for a value that is not a list, and for
+    missing elements.
     """
     path, key = locate_key(change.key)
     if not key:
@@ -116,7 +116,7 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
 
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
-    """Return what a text adds: one value, or those of a list; of a list of lists a list is one."""
+    """Return the elements of a text: one value, or those of a list; for a list of lists, a list is one element."""
     value = one_time.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
@@ -154,7 +154,7 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
 
 
 def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
-    """Put a list at a path of ``data`` and return that as a change; an empty one that means nothing goes, with what is empty around it."""
+    """Set a list at a path of ``data`` and return the change; a meaningless empty list is removed with its empty tables."""
     if listed or path[0] not in ("append", "profile"):
         assign_at_path(data, path, listed)
         return PathChange(path, listed)

@@ -1,7 +1,7 @@
-"""Three-way merge of presets, statement by statement: what only one side changed is taken, all else is a conflict.
+"""Three-way merge of presets by statement: changes of one side are taken, all others are conflicts.
 
-A statement is a table header or a ``key = value``, with the comments before it. Lists that both sides changed are merged
-by element. No value and no comment of either side is lost: it is in the result, or in a conflict.
+A statement is a table header or a ``key = value``, with the comments before it. Lists that both sides changed are
+merged by element. No value or comment of either side is lost: it is in the result, or in a conflict.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from npuprof.edit.sequences import find_differing_runs
 from npuprof.edit.statements import Statement, Statements, collect_comments, find_line_ending, set_line_endings, split_lines
 from npuprof.model import SECTIONS, Path, Record
 
-#: A piece of text as ours and as theirs would have it, equal where nothing conflicts.
+#: A piece of text in our and their version, equal unless there is a conflict.
 Pair = tuple[str, str]
-#: The paths of the line that names the schema, and of the lines after the last statement.
+#: The paths of the schema line, and of the lines after the last statement.
 _HEAD: Path = ("#:schema",)
 _END: Path = ()
 
 
 class Merged(Record):
-    """The merged text with its conflicts, the text as ours would have it, what the conflicts are, and the paths taken from theirs.
+    """The merged text with its conflicts, our version of the text, the conflicts, and the paths taken from theirs.
 
-    ``is_undecided`` means that the statements of both sides do not fit together: all that differs is in conflict.
+    ``is_undecided`` is set if the statements of both sides do not fit together: every difference is a conflict.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Merged(Record):
 
 
 def merge_texts(base: str, ours: str, theirs: str, forced: Iterable[Path] = (), size: int = 7) -> Merged:
-    """Merge three texts of valid TOML; ours has the line endings. What is at or below ``forced`` paths and differs is a conflict."""
+    """Merge three valid TOML texts, with our line endings. Differences at or below ``forced`` paths are conflicts."""
     newline = find_line_ending(ours)
     below, mine, rival = (set_line_endings(text, "\n") for text in (base, ours, theirs))
     merge = _Merge(_Layout(below), _Layout(mine), _Layout(rival), forced)
@@ -56,7 +56,7 @@ def merge_texts(base: str, ours: str, theirs: str, forced: Iterable[Path] = (), 
 
 
 class _Layout:
-    """A text as its statements, by paths that mean the same in every version of it: overrides go by their match."""
+    """A text as statements, by paths that are stable across versions: overrides are identified by their match."""
 
     def __init__(self, text: str) -> None:
         head = measure_schema_head(text)
@@ -74,14 +74,14 @@ class _Layout:
         return ("override", self.marks[path[1]], *path[2:]) if path[0:1] == ("override",) and path[1:] and self.marks else path
 
     def find_value(self, path: Path) -> Any:
-        """Return what a statement sets, MISSING if it is not there."""
+        """Return the value of a statement, MISSING if it does not exist."""
         if path not in self.rows:
             return MISSING
         is_block = path[:1] == ("override",) and len(path) > 1 and self.marks
         return find_at_path(self.data, ("override", self.marks.index(path[1]), *path[2:]) if is_block else path)
 
     def list_blocks(self) -> dict[Path, str]:
-        """Return the texts of the override blocks, by their paths."""
+        """Return the texts of the override blocks, by path."""
         blocks: dict[Path, str] = {}
         for path, row in self.rows.items():
             if path[:1] == ("override",):
@@ -90,7 +90,7 @@ class _Layout:
 
 
 def _mark_override_blocks(blocks: Any) -> list[str]:
-    """Return what identifies each override block: its match, and how many of it came before; nothing for what are no blocks."""
+    """Return the identity of each override block: its match, and the number of equal ones before; empty for invalid blocks."""
     counts: Counter[str] = Counter()
     marks = []
     for block in blocks if isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks) else ():
@@ -119,7 +119,7 @@ class _Merge:
         self.pairs = [pair for path in self._order for pair in (self._leads[path], self._texts[path])]
 
     def list_paths(self, side: int) -> list[Path]:
-        """Return the paths of the statements as ours (0) or as theirs (1) would have them."""
+        """Return the paths of the statements in our (0) or their (1) version."""
         return [path for path in self._order if self._texts[path][side]]
 
     def _merge_row(self, path: Path, before: Statement | None, mine: Statement | None, rival: Statement | None) -> None:
@@ -149,7 +149,7 @@ class _Merge:
         self.conflicts.append(f"conflict in {what if shown[0] != shown[1] else f'the comments of {_format_place(path)}'}")
 
     def _merge_text(self, path: Path, before: Statement | None, mine: Statement, rival: Statement) -> Pair:
-        """Return a statement of both sides as ours and as theirs would have it."""
+        """Return our and their version of a statement that both sides have."""
         if rival.text in (mine.text, before.text if before else None):
             return mine.text, mine.text
         if (mine.header, mine.table) != (rival.header, rival.table):
@@ -170,7 +170,7 @@ class _Merge:
         return mine.text, rival.text
 
     def _keep_used_headers(self) -> None:
-        """Keep the headers of the tables in which a statement is left, on each side."""
+        """Keep the headers of non-empty tables, on each side."""
         for path, text in list(self._texts.items()):
             row = self._ours.rows.get(path) or self._theirs.rows[path]
             header = self._ours.rows.get(row.table) or self._theirs.rows.get(row.table)
@@ -182,7 +182,7 @@ class _Merge:
                     self._texts[row.table] = header.text * used[0], header.text * used[1]
 
     def _arrange(self) -> Iterator[Path]:
-        """Yield the paths of ours in their order, and those that only theirs has after what comes before them there."""
+        """Yield our paths in order, with new paths of theirs after their predecessors there."""
         order, theirs = self._ours.order, self._theirs.rows
         place = {path: number for number, path in enumerate(order)}
         added: dict[int, list[Path]] = {}
@@ -205,19 +205,19 @@ class _Merge:
 
 
 def _list_torn_blocks(base: dict[Path, str], ours: dict[Path, str], theirs: dict[Path, str]) -> list[Path]:
-    """Return the override blocks that one side took out and the other one changed."""
+    """Return the override blocks that one side removed and the other changed."""
     return [path for path, text in base.items() if (path in ours) is not (path in theirs) and text != ours.get(path, theirs.get(path))]
 
 
 def _are_blocks_moved(base: _Layout, ours: _Layout, theirs: _Layout) -> bool:
-    """Return whether theirs has its override blocks in another order than ours, and changed which there are: their order counts."""
+    """Return whether theirs has reordered the override blocks and also added or removed some: their order matters."""
     common = {*ours.marks} & {*theirs.marks}
     mine, rival = ([mark for mark in side.marks if mark in common] for side in (ours, theirs))
     return mine != rival and theirs.marks != base.marks
 
 
 def _is_changed(before: Statement, row: Statement) -> bool:
-    """Return whether a side changed a statement, or has other comments before it."""
+    """Return whether a side changed a statement or its comments."""
     return row.text != before.text or not {*_list_comments(row.lead)} <= {*_list_comments(before.lead)}
 
 
@@ -226,7 +226,7 @@ def _list_comments(lead: str) -> list[str]:
 
 
 def _merge_lead(before: str, mine: str, rival: str) -> Pair:
-    """Return the comments before a statement as ours and as theirs would have them."""
+    """Return our and their version of the comments before a statement."""
     known, here, there = map(_list_comments, (before, mine, rival))
     if mine == before or (here == known and there != known):
         return rival, rival
@@ -237,7 +237,7 @@ def _merge_lead(before: str, mine: str, rival: str) -> Pair:
 
 
 def _merge_lines(before: str, mine: str, rival: str) -> str:
-    """Return merged lines; nothing where both sides changed one place."""
+    """Return merged lines; empty if both sides changed one place."""
     lines = merge_ordered_lists(split_lines(before), split_lines(mine), split_lines(rival))
     return "" if lines is MISSING else "".join(lines)
 
@@ -247,7 +247,7 @@ def _write_value(row: Statement, old: Any, new: Any) -> str:
 
 
 def _does_set(text: str, row: Statement, value: Any) -> bool:
-    """Return whether a text is a statement with the key of another one that sets a value."""
+    """Return whether a text is a statement with another one's key and a given value."""
     try:
         return text[: row.value] == row.text[: row.value] and values.is_same_typed_value(
             tomllib.loads(f"v = {text[row.value :]}"), {"v": value}
@@ -257,7 +257,7 @@ def _does_set(text: str, row: Statement, value: Any) -> bool:
 
 
 def _list_paths(text: str) -> list[Path]:
-    """Return the paths of the statements of a text; none if it is not valid."""
+    """Return the paths of the statements of a text; empty if it is invalid."""
     try:
         return [path for path, row in _Layout(text).rows.items() if row.text]
     except tomllib.TOMLDecodeError:
@@ -273,7 +273,7 @@ def _format_place(path: Path) -> str:
 
 
 def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
-    """Return what both sides make of a value, tables by key and lists by element; MISSING if that is for a person to decide."""
+    """Return the merge of two values, tables by key and lists by element; MISSING for a conflict."""
     key = find_setting_key(path)
     if values.is_same_typed_value(ours, theirs) or values.is_same_typed_value(theirs, base):
         return ours
@@ -282,7 +282,7 @@ def merge_values(path: Path, base: Any, ours: Any, theirs: Any) -> Any:
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return _merge_tables(path, base if isinstance(base, dict) else {}, ours, theirs)
     if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
-        return ours  # one meaning in two forms
+        return ours  # equivalent values in two forms
     if isinstance(ours, list) and isinstance(theirs, list):
         merge_lists = merge_unordered_lists if _is_unordered_list(path) else merge_ordered_lists
         return merge_lists(base if isinstance(base, list) else [], ours, theirs)
@@ -297,12 +297,12 @@ def _merge_tables(path: Path, base: dict[str, Any], ours: dict[str, Any], theirs
         if value is not MISSING:
             merged[name] = value
         elif not any(values.is_same_typed_value(three[0], side) for side in three[1:]):
-            return MISSING  # not gone on one side and unchanged on the other
+            return MISSING  # removed on one side and changed on the other
     return merged
 
 
 def find_setting_key(path: Path) -> str:
-    """Return the full key of the setting a path of a document leads to, or an empty text."""
+    """Return the full key of the setting at a document path, or an empty string."""
     if path[:1] == ("append",):
         path = path[1:]
     elif path[:1] == ("override",):
@@ -325,14 +325,14 @@ def _identify_value(value: Any) -> str:
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
-    """Merge lists as sets: ours without what theirs removed, then what theirs added."""
+    """Merge lists as sets: ours without their removals, then their additions."""
     below, mine, rival = ({_identify_value(item) for item in side} for side in (base, ours, theirs))
     remaining = [item for item in ours if _identify_value(item) in rival or _identify_value(item) not in below]
     return remaining + [item for item in theirs if _identify_value(item) not in mine and _identify_value(item) not in below]
 
 
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
-    """Merge lists whose order counts; MISSING where both sides changed one place, or moved one element."""
+    """Merge ordered lists; MISSING if both sides changed one place, or moved one element."""
     marks = [[*map(_identify_value, side)] for side in (base, ours, theirs)]
     mine, rival = (
         {(first, last): side[start:end] for first, last, start, end in find_differing_runs(marks[0], other)}
@@ -353,14 +353,14 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
 
 
 def _format_pairs(pairs: Sequence[Pair], size: int) -> Iterator[str]:
-    """Yield pieces of a text; those that differ are between conflict markers, ours first."""
+    """Yield pieces of a text; differing ones between conflict markers, ours first."""
     for is_equal, group in groupby((pair for pair in pairs if any(pair)), key=lambda pair: pair[0] == pair[1]):
         mine, rival = map("".join, zip(*group, strict=True))
         yield mine if is_equal else f"{'<' * size} ours\n{mine}{'=' * size}\n{rival}{'>' * size} theirs\n"
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
-    """Return two texts as one: lines that differ are between conflict markers, ours first."""
+    """Return two texts as one, with differing lines between conflict markers, ours first."""
     newline = find_line_ending(ours)
     mine, rival = (split_lines(set_line_endings(text, "\n")) for text in (ours, theirs))
     pairs: list[Pair] = []
@@ -375,7 +375,7 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
 def split_conflicts(text: str) -> tuple[str, str] | None:
     """Return the two sides of a text with conflict markers, None if it has no complete conflict.
 
-    The markers may be longer than usual: git writes such into a base that it merged itself.
+    The markers may be longer than usual: git writes longer ones into a base that it merged itself.
     """
     sides: tuple[list[str], list[str]] = ([], [])
     state = ""

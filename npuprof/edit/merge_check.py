@@ -1,4 +1,4 @@
-"""Whether a merged preset is fit: errors and warnings that neither side has alone."""
+"""Checks a merged preset: errors and warnings that neither side has alone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DEEDS = {"error": "break", "warning": "bring the warning"}
 
 
 class Unfit(NamedTuple):
-    """The changes of theirs that have to clash, and what both sides bring about together."""
+    """Their changes that must become conflicts, and the findings caused by both sides together."""
 
     forced: list[Path]
     remarks: list[str]
 
 
 def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit:
-    """Return the changes of theirs that bring errors neither side has alone; tell new warnings."""
+    """Return their changes that cause errors neither side has alone; new warnings become notes."""
     forced: list[Path] = []
     remarks: list[str] = []
     home = _find_home(path)
@@ -34,7 +34,7 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
     before = [_find_faults(*home, text) for text in texts[1:]]
     now, resolved = _find_faults(*home, result.ours)
     if resolved and not all(whole for _, whole in before):
-        return Unfit(forced, remarks)  # what a side cannot be resolved for may hide errors that it has already
+        return Unfit(forced, remarks)  # a side that cannot be resolved may hide existing errors
     known = {_identify_fault(finding) for findings, _ in before for finding in findings}
     for finding in now:
         if finding.severity == "info" or _identify_fault(finding) in known:
@@ -49,7 +49,7 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
 
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
-    """Return the settings that a rule of the team looks at; none where there is no such rule."""
+    """Return the settings that a team rule reads; empty if there is no such rule."""
     policy = folder.find_policy(name)
     return next((list_team_reads(rule) for rule in (policy.rules if policy else ()) if rule.code == code), ())
 
@@ -59,7 +59,7 @@ def _concerns_setting(path: Path, concerned: set[str]) -> bool:
 
 
 def _find_home(path: str) -> tuple[Folder, str] | None:
-    """Return the store a file of the work tree belongs to, and the name of its preset: ``$NPUPROF_STORE``, or the nearest one above."""
+    """Return the store of a work tree file, and its preset's name: ``$NPUPROF_STORE``, or the nearest parent store."""
     parts = path.split("/")
     variable = os.environ.get("NPUPROF_STORE")
     roots = [os.path.join(".", *parts[:depth], "profiles") for depth in range(len(parts) - 1, -1, -1)]
@@ -72,7 +72,7 @@ def _find_home(path: str) -> tuple[Folder, str] | None:
 
 
 def _find_faults(folder: Folder, name: str, text: str) -> tuple[list[Finding], bool]:
-    """Return what is wrong with a preset, and whether it could be resolved."""
+    """Return the findings of a preset, and whether it could be resolved."""
     try:
         workspace = build_opener(folder, {name: (f"{name}.toml", text)})(Context())
         return checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name))), True
@@ -81,5 +81,5 @@ def _find_faults(folder: Folder, name: str, text: str) -> tuple[list[Finding], b
 
 
 def _identify_fault(finding: Finding) -> tuple[str, str, str]:
-    """Return what makes a finding the same on both sides: numbers of overrides differ from side to side."""
+    """Return the identity of a finding on both sides; override numbers may differ."""
     return finding.code, re.sub(r"\[\d+\]", "[]", finding.key), finding.message

@@ -1,7 +1,7 @@
-"""A preset's text moved to another release: the steps of ``catalog/releases.toml``, those that lose nothing made.
+"""Migration of a preset's text to another release: applies the lossless steps of ``catalog/releases.toml``.
 
-Text in, text and findings out. A step is made where its condition is certain for the file's own values; what is
-inherited, or needs a decision, comes back as a finding, and so does a team rule that reads a migrated key.
+Text in, text and findings out. A step is applied if its condition is certain for the file's own values. Steps that
+concern inherited values or need a decision become findings, and so do team rules that read a migrated key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from npuprof.resolve.config import Config
 
 
 class MadeStep(Record):
-    """A step that was made: its rule, the path of the old value, and the new value (None if there is none)."""
+    """An applied step: its rule, the path of the old value, and the new value (None if there is none)."""
 
     step: Step
     path: Path
@@ -37,7 +37,7 @@ class MadeStep(Record):
 
 
 class CarriedName(Record):
-    """A key of a parent that a list of the preset, ``unset`` or ``locked``, names by its new name now."""
+    """A parent's renamed key in a preset's ``unset`` or ``locked`` list, updated to the new name."""
 
     step: Step
     path: Path
@@ -48,7 +48,7 @@ class CarriedName(Record):
 
 
 class Migration(Record):
-    """What came of it: the new text, the steps made in it, the names that went with them, and what is left to decide."""
+    """The result of a migration: the new text, its steps, the renamed list entries, and the remaining decisions."""
 
     text: str
     made: tuple[MadeStep, ...] = ()
@@ -57,9 +57,10 @@ class Migration(Record):
 
 
 def migrate_profile(profile: Profile, config: Config, release: str, since: str = "", plan: Plan | None = None) -> Migration:
-    """Return the text of a profile moved to a release. ``config`` is the profile resolved; where it names no release, it is for ``since``.
+    """Return the text of a profile migrated to a release. ``config`` is the profile resolved; ``since`` is its release if it sets none.
 
-    ``plan`` says which keys get new names in all presets of a family; without one, the profile is moved alone. Raises NpuprofError.
+    ``plan`` lists the keys that are renamed in all related presets; without it, the profile is migrated alone. Raises
+    NpuprofError.
     """
     made: list[MadeStep] = []
     changes: list[PathChange] = []
@@ -98,7 +99,7 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
 
 
 def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
-    """Return one step as changes, what takes the place of the old value first; None where it cannot be made."""
+    """Return one step as changes, the replacement first; None if the step is impossible."""
     old = table[step.option]
     if step.action == "drop":
         return [PathChange(path, MISSING)]
@@ -130,7 +131,7 @@ def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindra
 
 
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
-    """Return a step that counts for a value of a parent."""
+    """Return the finding for a step that concerns a parent's value."""
     own = step.option in profile.document.data.get("options", {})
     if own or step.option not in config.settings:
         return []
@@ -145,7 +146,7 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
 
 
 def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) -> list[Finding]:
-    """Return the places where presets that extend the migrated one still use a key that has another name there now."""
+    """Return the places where dependents of the migrated preset still use a renamed key."""
     findings = []
     steps = {change.step.option: change.step for change in made if change.step.to}
     for heir in heirs:
@@ -159,7 +160,7 @@ def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) 
 
 
 def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tuple[list[CarriedName], list[PathChange]]:
-    """Return where lists of names follow options that get their new names in the whole family, and the changes that do it."""
+    """Return the list entries that follow renamed options of related presets, and the changes."""
     carried: list[CarriedName] = []
     lists: dict[Path, list[str]] = {}
     ways = {step.option: step for step in reversed(steps) if step.option in options and step.action == "rename"}
@@ -174,9 +175,9 @@ def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tupl
 
 
 class ChangedDefault(Record):
-    """A default that is another one since a release; ``unless`` is an option that makes it irrelevant.
+    """A default that changed in a release; ``unless`` is an option that makes it irrelevant.
 
-    ``surface`` is the one that it is of, empty where it is the same on all of them.
+    ``surface`` is the affected surface, empty if all are.
     """
 
     option: str
@@ -195,9 +196,9 @@ class ChangedDefault(Record):
 
 
 def list_changed_defaults(before: str, release: str, surfaces: Container[str] | None = None) -> list[ChangedDefault]:
-    """Return the defaults that changed on the way from one release to another, in the order of the catalogue.
+    """Return the defaults that changed between two releases, in catalogue order.
 
-    ``surfaces`` are those that are used, None if unknown.
+    ``surfaces`` are the surfaces in use, None if unknown.
     """
     first, now = releases.release_index(before), releases.release_index(release)
     rows = [ChangedDefault(*row) for row in load_built_part("migrations")["defaults"]]
@@ -206,7 +207,7 @@ def list_changed_defaults(before: str, release: str, surfaces: Container[str] | 
 
 
 def check_changed_defaults(config: Config, release: str, since: str = "") -> list[Finding]:
-    """Return the defaults that changed between the oldest release a preset is meant for and the one asked for."""
+    """Return the defaults that changed between the oldest release of a preset and the requested one."""
     within = releases.find_releases_in_range(config.cann) if config.cann else (since,) if since else None
     if not within:
         return []
@@ -219,7 +220,7 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
 
 
 def _find_range_change(profile: Profile, config: Config, release: str, made: list[MadeStep]) -> list[PathChange]:
-    """Return what makes ``cann`` hold the release, and none that does not know what is set now."""
+    """Return the change that makes ``cann`` include the release, and no release that lacks the current settings."""
     spec = profile.table.get("cann")
     within = releases.find_releases_in_range(spec) if spec else None
     if not spec or within is None:
@@ -237,7 +238,7 @@ _WHY = "A rule on a key that its presets do not set any more is broken in all of
 
 
 def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -> list[Finding]:
-    """Return what to write in the rules that bind migrated presets and read a migrated key; ``made`` is by preset name."""
+    """Return what to change in team rules that cover migrated presets and read a migrated key; ``made`` is by preset name."""
     findings: list[Finding] = []
     for rule in policy.rules if policy else ():
         due: dict[str, Step] = {}

@@ -1,4 +1,4 @@
-"""Presets moved to another release: one with its file, or all of a store, parents first."""
+"""Migration of one preset with its file, or of a whole store, parents first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from npuprof.store.spec import Workspace
 
 
 class Outcome(Record):
-    """A migration, the preset resolved before and after it, and what is left to decide."""
+    """A migration, the preset resolved before and after it, and the remaining decisions."""
 
     moved: Migration
     before: Config
@@ -30,7 +30,7 @@ class Outcome(Record):
 
 
 def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome:
-    """Return a preset moved to a release, nothing written; it comes from ``since`` where it names none. Raises NpuprofError."""
+    """Return a preset migrated to a release without writing it; ``since`` is its release if it sets none. Raises NpuprofError."""
     profile, release = file.profile, str(context.cann)
     before = resolve_apart(profile, context)
     moved = migration.migrate_profile(profile, before, release, since)
@@ -45,7 +45,7 @@ def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome
 
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
-    """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
+    """Return the remaining decisions: steps that were not applied, and findings of the result in that release."""
     reported = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
@@ -58,7 +58,7 @@ def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]
 
 
 def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
-    """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
+    """Raise NpuprofError if dependents of a migrated preset still use its old key, or would have new errors."""
     parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
     if parted:
         message = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
@@ -68,9 +68,9 @@ def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: W
 
 
 class StoreMigration(Record):
-    """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
+    """A store migrated to a release: the changed files with their new texts, and the outcome of each preset.
 
-    ``rules`` are findings about team rules, which are in ``left`` as well. ``open_migrated`` opens the store as it will be.
+    ``rules`` are findings about team rules, also included in ``left``. ``open_migrated`` opens the migrated store.
     """
 
     files: list[tuple[PresetFile, str]]
@@ -81,9 +81,9 @@ class StoreMigration(Record):
 
 
 def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
-    """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
+    """Return all presets of a store migrated to a release, without writing; ``since`` is the release of presets that set none.
 
-    Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
+    Raises NpuprofError if a preset cannot be read or resolved, or causes an internal error.
     """
     require_writable_store(home)
     before = _require_all(build_opener(home)(context))
@@ -106,7 +106,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
 def _migrate_all(
     before: Mapping[str, Config], changed: ChangedStore, context: Context, since: str
 ) -> tuple[list[tuple[PresetFile, str]], dict[str, Migration]]:
-    """Return the files that change with their new texts, which ``changed`` has then, and what was done to each preset."""
+    """Return the changed files with their new texts, which are also set in ``changed``, and each preset's migration."""
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}
     faults: list[Finding] = []
@@ -114,7 +114,7 @@ def _migrate_all(
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = changed.profile(name)
         with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
-            # What its parents are by now decides what is left to do in it.
+            # Its parents' new values decide what is left.
             moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
             if moved[name].text != profile.document.text:
                 file = read_preset_file(changed.below, name)
@@ -126,7 +126,7 @@ def _migrate_all(
 
 
 def _require_all(workspace: Workspace) -> dict[str, Config]:
-    """Return all presets of a store resolved. Raises NpuprofError with all that cannot be."""
+    """Return all presets of a store resolved. Raises NpuprofError with all failures."""
     problems: list[Finding] = []
     configs = resolve_all(workspace, problems)
     if problems:

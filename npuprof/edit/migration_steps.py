@@ -1,4 +1,4 @@
-"""The steps of ``catalog/releases.toml``, and where each is due, and certain."""
+"""The steps of ``catalog/releases.toml``: whether each is due, and certain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from npuprof.model import Finding, NpuprofError, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.store.spec import build_context
 
-#: What conditions of steps take an option for that is not set.
+#: The values of unset options in conditions of steps.
 UNSET_VALUES = {"iterations_per_loop": 1}
 
 
@@ -32,25 +32,25 @@ class Step(Record):
 
 
 def load_migration_steps(release: str) -> list[Step]:
-    """Return the steps that count for a release, in the order of the catalogue."""
+    """Return the steps for a release, in catalogue order."""
     now = releases.release_index(release)
     return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
 
 
 def is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
-    """Return whether the values of a table, or else of a config, meet the condition of a step."""
+    """Return whether the values of a table, or else of a config, satisfy the condition of a step."""
     lookup = build_setting_lookup(table, config, _find_overruled_key(step, config))
     return condition.evaluate_condition(step.when, lookup) is True
 
 
 def _find_overruled_key(step: Step, config: Config) -> str:
-    """Return the new name of a key where only a parent sets it so far: the value here is to overrule that one."""
+    """Return the new name of a key that only a parent sets so far, which the value here would override."""
     origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
     return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
 
 
 def build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
-    """Return what looks a setting up for a condition: in a table, else in a config."""
+    """Return a lookup function for conditions: in a table, else in a config."""
 
     def look_up_setting(path: tuple[str, ...]) -> tuple[bool | None, Any]:
         name = path[0]
@@ -75,16 +75,16 @@ def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]
 
 
 def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
-    """Return whether a step can be made for the value in a table."""
+    """Return whether a step is possible for the value in a table."""
     if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):
         return False
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 
 def find_earlier_release(earlier: str | None, release: str | None) -> str:
-    """Return the release given with ``--from``, or an empty text if there is none.
+    """Return the release of ``--from``, or an empty string if there is none.
 
-    Raises NpuprofError if that release is unknown or later than the one to move to, or if there is none to move to.
+    Raises NpuprofError if that release is unknown or later than the target, or if there is no target.
     """
     if earlier is None:
         return ""

@@ -1,4 +1,4 @@
-"""A preset on its way to another name: its file, the presets that extend it, and npuprof.toml, as they shall be."""
+"""Renames a preset: its file, its dependents, and npuprof.toml."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from npuprof.store.spec import Workspace
 
 
 class Moved:
-    """A preset and the files that refer to it, as they are and as they shall be.
+    """A preset and the files that refer to it, before and after the rename.
 
-    Raises NpuprofError where it is no file that can be moved, or cannot have that name.
+    Raises NpuprofError if the preset is not a movable file, or the new name is invalid.
     """
 
     def __init__(self, home: Folder, old: str, new: str) -> None:
@@ -57,7 +57,7 @@ class Moved:
         self._project, self._project_difference = _plan_project_file(home, old, new)
 
     def read_referrers(self) -> list[Finding]:
-        """Read what may refer to the preset; return what is wrong with presets that cannot be read. Raises NpuprofError."""
+        """Read the files that may refer to the preset; return findings for unreadable presets. Raises NpuprofError."""
         unread: list[Finding] = []
         for name in self.home.names():
             if name == self.old_name:
@@ -74,12 +74,12 @@ class Moved:
         return unread
 
     def build_opener(self) -> Callable[[Context], Workspace]:
-        """Return what opens the store as it will be."""
+        """Return a function that opens the renamed store."""
         texts = {file.profile.name: (file.source, renamed) for file, renamed in self._files}
         return build_opener(self.home, texts | {self.name: (self.new.source, self.text)}, self.old_name)
 
     def list_wanted(self) -> list[Wanted]:
-        """Return the files as they shall be, those of scripts aside."""
+        """Return the new files, without scripts."""
         mode = os.stat(self.old.path).st_mode & 0o7777
         return [
             self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),
@@ -89,10 +89,10 @@ class Moved:
         ]
 
     def format_difference(self) -> str:
-        """Return the changes as git writes them."""
+        """Return the changes in git's format."""
         old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
         shown = [format_difference(file.source, file.text, renamed) for file, renamed in self._files]
-        # (behind the others: what follows the header of a rename would be taken for a part of it)
+        # (last: text after a rename header would belong to the rename)
         moved = f"diff --git a/{old} b/{new}\n{self._format_similarity()}rename from {old}\nrename to {new}\n"
         moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
         return "".join([*shown, self._project_difference, moved])
@@ -101,7 +101,7 @@ class Moved:
         return "similarity index 100%\n" if self.text == self.old.text else ""
 
     def list_remarks(self) -> Iterator[str]:
-        """Yield notes about what keeps the old name."""
+        """Yield notes on places that keep the old name."""
         if self._pins:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
         layer = find_personal_file(self.old.profile)
@@ -111,7 +111,7 @@ class Moved:
 
 
 def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:
-    """Return npuprof.toml as it shall be, and the change as git writes it; nothing if it does not name the preset."""
+    """Return the new npuprof.toml, and its change in git's format; empty if it does not name the preset."""
     project = read_project(home).document
     if project is None or not home.project_file:
         return [], ""

@@ -1,7 +1,7 @@
-"""A profile file in its normal form: one line for each value it sets itself, in a fixed order.
+"""The normal form of a profile file: one line for each value it sets, in a fixed order.
 
-Comments, layout and the form a value is written in leave no trace here, so two files that say the same have one
-normal form. What a parent sets is not shown: which parents there were at a commit, a single file cannot know.
+Comments, layout and the form of values do not matter, so two files with equal content have the same normal form.
+Inherited values are not included: a single file does not identify its parents at a commit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def format_normal_form(data: dict[str, Any]) -> str:
 
 
 def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
-    """Yield the lines of a value, those of a table for each of its keys."""
+    """Yield the lines of a value; for a table, one per key."""
     shown = ".".join(map(keys.format_key_segment, path))
     if key := find_setting_key(path):
         value = _sort_unordered_value(key, value)
@@ -44,7 +44,7 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
 
 
 def _sort_unordered_value(key: str, value: Any) -> Any:
-    """Return a value in its structured form, lists sorted where their order means nothing."""
+    """Return a value in structured form, unordered lists sorted."""
     structure = values.find_structure(key)
     value = values.parse_structured_value(key, value)
     is_unordered = structure is not None and structure.unordered and isinstance(value, (dict, list))

@@ -1,4 +1,4 @@
-"""Documents as plain data, by path: what a change means, apart from any text."""
+"""Changes of plain data by path, independent of any text."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.model import Path, Record
 
-#: No value: what a change gives to a key that is to go, and what a missing key has.
+#: No value: the new value of a removed key, and the value of a missing one.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
 class PathChange(Record):
-    """A value to put at a path, or MISSING to take away what is there; ``name`` is another name for the key, which keeps its place."""
+    """A value to set at a path, or MISSING to remove it; ``name`` renames the key in place."""
 
     path: Path
     value: Any
     name: str = ""
 
     def make(self, data: Any) -> None:
-        """Make the change to plain data."""
+        """Apply the change to plain data."""
         if self.name:
             assign_at_path(data, self.path, MISSING)
         assign_at_path(data, (*self.path[:-1], self.name) if self.name else self.path, self.value)
 
 
 def assign_at_path(data: Any, path: Path, value: Any) -> None:
-    """Put a value into plain data, or take MISSING away; tables on the way are made where they are missing."""
+    """Set a value in plain data, or remove it for MISSING; missing tables are created."""
     *way, last = path
     for part, below in zip(way, path[1:], strict=True):
         if isinstance(data, dict):
@@ -57,7 +57,7 @@ def find_at_path(data: Any, path: Path) -> Any:
 
 
 def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool:
-    """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
+    """Return whether two documents have equal content; an empty table of a profile counts as missing."""
     return values.is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
 
 

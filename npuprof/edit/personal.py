@@ -1,4 +1,4 @@
-"""The personal layer over a preset while it is changed: made where there is none, judged laid over the preset."""
+"""Edits of the personal layer over a preset: created if missing, checked together with the preset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from npuprof.store import personal, spec
 def answer_edit(
     name: str, workspace: spec.Workspace, change_text: ChangeText, is_personal: bool, dry_run: bool, no_check: bool, remarks: list[str]
 ) -> Answer:
-    """Change the file that a spec names, or the personal layer over it. Raises NpuprofError."""
+    """Edit the file of a spec, or the personal layer over it. Raises NpuprofError."""
     answer = _answer_personal_edit if is_personal else answer_shared_edit
     return answer(name, workspace, change_text, dry_run, no_check, remarks)
 
@@ -31,7 +31,7 @@ def _answer_personal_edit(
     no_check: bool,
     remarks: list[str],
 ) -> Answer:
-    """Change the personal layer over a preset; ``change_text`` gets its file and what the preset itself sets. Raises NpuprofError."""
+    """Edit the personal layer over a preset; ``change_text`` gets its file and the settings of the preset. Raises NpuprofError."""
     shared = workspace.profile(reference)
     if personal.list_shared_presets(shared) != [shared]:
         what = f"there is no personal layer over {reference!r}"

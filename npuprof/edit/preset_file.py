@@ -1,4 +1,4 @@
-"""The file of a preset while it is changed: found, locked, judged, compared, and written whole or not at all."""
+"""Edits of a preset's file: located, locked, checked, compared, and written atomically."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
 
 
-#: What some editors put before a text in UTF-8.
+#: The byte order mark that some editors write before UTF-8.
 BOM = b"\xef\xbb\xbf"
 
 
 class PresetFile(Record):
-    """A file under change: ``path`` as it can be opened (``-`` is standard input), its bytes, and the profile they hold."""
+    """A file under edit: ``path`` to open (``-`` is standard input), its bytes, and its profile."""
 
     path: str
     raw: bytes
@@ -51,28 +51,28 @@ class PresetFile(Record):
         return self.profile.document.source
 
     def parse_changed(self, text: str) -> Profile:
-        """Return the profile as another text would make it. Raises NpuprofError."""
+        """Return the profile of another text. Raises NpuprofError."""
         return Profile(document.parse_document(self.profile.name, self.source, text), self.profile.key, self.profile.home)
 
     def write_changed(self, text: str) -> None:
-        """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
+        """Write another text into the file. Raises NpuprofError if that fails, or if the file was changed by somebody else."""
         writing.write_wanted_files([self.build_wanted(text)])
 
     def build_wanted(self, text: str) -> Wanted:
-        """Return the file as it shall be, with another text."""
+        """Return the file with another text."""
         new = (BOM if self.raw.startswith(BOM) else b"") + text.encode()
         return Wanted(choose_cited_path(self.path, self.source), new, self.raw)
 
 
 def choose_cited_path(path: str, source: str) -> str:
-    """Return the path to cite where it leads to the same file, so that an error names it as everything else does."""
+    """Return the cited path if it leads to the same file, so that messages use one path for it."""
     return source if os.path.realpath(source) == os.path.realpath(path) else path
 
 
 def answer_shared_edit(
     name: str, workspace: spec.Workspace, change_text: ChangeText, dry_run: bool, no_check: bool, remarks: list[str]
 ) -> Answer:
-    """Change the file that a spec names; of standard input, the new text is the answer. Raises NpuprofError."""
+    """Edit the file of a spec; for standard input, the new text is the answer. Raises NpuprofError."""
     with open_for_edit(name, workspace) as file:
         new = change_text(file, None)
         changed = new != file.text
@@ -92,16 +92,16 @@ def answer_shared_edit(
 
 
 def read_preset_file(home: store.Folder, name: str) -> PresetFile:
-    """Return the file of a preset of a store. Raises NpuprofError where there is none that could be written."""
+    """Return the file of a preset of a store. Raises NpuprofError if it is not a writable file."""
     profile = home.profile(name)
     path = home.profile_path(name)
     return PresetFile(path, _read_raw(path, profile), profile)
 
 
 def _read_raw(path: str, profile: Profile) -> bytes:
-    """Return the bytes of a file that was read as a preset; its size says whether a byte order mark comes first.
+    """Return the bytes of a preset's file; its size shows whether a byte order mark comes first.
 
-    Raises NpuprofError where the file has gone. (A later change of the file is detected when it is written.)
+    Raises NpuprofError if the file was deleted. (A later change of the file is detected when it is written.)
     """
     raw = profile.document.text.encode()
     try:
@@ -113,30 +113,30 @@ def _read_raw(path: str, profile: Profile) -> bytes:
     return BOM + raw if size == len(BOM) + len(raw) else raw
 
 
-#: What changes the text of a file; of a personal layer, it also gets what the preset below sets.
+#: Edits the text of a file; for a personal layer, it also gets the settings of the preset below.
 ChangeText = Callable[[PresetFile, dict[str, Any] | None], str]
 
 
 class NewFile(Record):
-    """A file that is to be made: its path, the path to cite, and the folder that it must not lead out of."""
+    """A file to create: its path, the path to cite, and the folder that links may not leave."""
 
     path: str
     source: str
     folder: str
 
     def require_absent(self) -> None:
-        """Raise NpuprofError where there is something of that name."""
+        """Raise NpuprofError if the path exists."""
         if os.path.lexists(self.path):
             what, hint = f"{self.source} exists already", "choose another name, or change it with set"
             raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
 
     def build_wanted(self, content: bytes, mode: int | None = None) -> Wanted:
-        """Return the file as it shall be."""
+        """Return the file with its content."""
         return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
 
 
 def locate_new_file(home: store.Folder, name: str) -> NewFile:
-    """Return where a new preset of a name goes in a store. Raises NpuprofError where it cannot have one of that name."""
+    """Return the file for a new preset's name in a store. Raises NpuprofError for an impossible name."""
     require_writable_store(home)
     if not store.is_profile_name(name):
         raise NpuprofError([build_bad_new_name_finding(name)])
@@ -163,8 +163,8 @@ def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
 
 
 def answer_new_preset(home: store.Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
-    """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and writes nothing then."""
-    file.require_absent()  # before the text is judged, which would be told of a preset that is there
+    """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and then writes nothing."""
+    file.require_absent()  # before the check, whose findings would concern the existing preset
     require_free_name(home, name)
     if not no_check:
         judge_change(None, Profile(document.parse_document(name, file.source, text), home=home))
@@ -178,9 +178,9 @@ def answer_new_preset(home: store.Folder, name: str, file: NewFile, text: str, d
 
 @contextmanager
 def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
-    """Open the one file that a spec names, and keep other writers out of its folder.
+    """Open the single file of a spec, and lock its folder.
 
-    Raises NpuprofError for what is no single file that can be written.
+    Raises NpuprofError for a spec that is not a single writable file.
     """
     _require_one_file(name)
     if name == "-":
@@ -210,7 +210,7 @@ def _require_one_file(name: str) -> None:
 
 
 def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder | None, str]:
-    """Return the store and the name in it of the preset that a name or a path names; an empty name for a file outside of it."""
+    """Return the store of a preset's name or path, and its name there; an empty name for a file outside of it."""
     if not name.endswith(".toml"):
         home = workspace.store
         if name.startswith(store.BUILTIN) or not home.in_work_tree:
@@ -219,12 +219,12 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder |
     try:
         home = workspace.store
     except NpuprofError:
-        return None, ""  # said when the file is read
+        return None, ""  # reported when the file is read
     return home, home.locate_file(os.path.abspath(name))
 
 
 def require_writable_store(home: ProfileSource | None) -> None:
-    """Raise NpuprofError where a store is the one that npuprof ships."""
+    """Raise NpuprofError for the store that npuprof ships."""
     if isinstance(home, store.Folder) and home.label == store.BUILTIN:
         why = "These presets come with npuprof and are the same for everybody."
         hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
@@ -238,7 +238,7 @@ def judge_change(old: Profile | None, new: Profile) -> None:
 
 
 def require_no_new_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
-    """Raise NpuprofError for errors that are not known, by what identifies them, and print such warnings."""
+    """Raise NpuprofError for errors that are not known, by identity, and print new warnings."""
     brought = [finding for finding in findings if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
         output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
@@ -253,16 +253,16 @@ def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
 
 
 def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
-    """Return what identifies the findings that a new preset's parents have already."""
+    """Return the identities of findings that a new preset's parents already have."""
     marks: set[tuple[str, str, str]] = set()
     for index, reference in enumerate(new.extends):
-        with suppress(NpuprofError):  # said when the new preset is resolved
+        with suppress(NpuprofError):  # reported when the new preset is resolved
             marks |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
     return marks
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:
-    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file, ``new`` for one that goes."""
+    """Return a change as a unified diff for display, empty if there is none; ``old`` is None for a new file, ``new`` for a removed one."""
     from difflib import unified_diff
 
     names = ("/dev/null" if old is None else f"a/{source}", "/dev/null" if new is None else f"b/{source}")
@@ -275,7 +275,7 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
 
 
 def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
-    """Return a note for each key with a new value in a preset that the preset's own overrides change as well."""
+    """Return a note for each changed key that the preset's own overrides change too."""
     notes = []
     for key in _list_changed_keys(before, after):
         overrides = [
@@ -289,7 +289,7 @@ def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
 
 
 def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
-    """Yield the keys that have another value than before in the preset itself, overrides aside."""
+    """Yield the keys whose own value changed, without overrides."""
     for section in SECTIONS:
         old, new = before.document.data.get(section), after.document.data.get(section)
         for name, value in new.items() if isinstance(new, dict) else ():

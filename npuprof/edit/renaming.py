@@ -1,4 +1,4 @@
-"""A preset under another name: what refers to it in the presets of its store and in ``npuprof.toml``, as new texts."""
+"""Renames the references to a preset in its store and in ``npuprof.toml``, as new texts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from npuprof.model import Origin, Path
 
 
 def rename_references(document: Document, old: str, new: str) -> str:
-    """Return the text of a preset with a parent under its new name. Raises NpuprofError."""
+    """Return the text of a preset with a renamed parent. Raises NpuprofError."""
     changes = [PathChange(path, new) for path, name in _list_parents(document) if name == old]
     return edit.apply_changes(document.text, changes) if changes else document.text
 
 
 def list_pinned_references(document: Document, old: str) -> list[Origin]:
-    """Return where a preset extends another as it was at a revision: there it has its old name."""
+    """Return the places where a preset extends a pinned revision, at which the old name stays valid."""
     return [Origin(document, path) for path, name in _list_parents(document) if name.startswith(f"{old}@")]
 
 
 def rename_in_project(document: Document, old: str, new: str) -> str:
-    """Return the text of ``npuprof.toml`` with what names a preset exactly under its new name. Raises NpuprofError."""
+    """Return the text of ``npuprof.toml`` with exact references to a preset renamed. Raises NpuprofError."""
     changes = [
         PathChange((kind, index, "presets", place), new)
         for kind in ("rule", "ignore")

@@ -1,4 +1,4 @@
-"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML) find its schema in any folder."""
+"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML) find its schema."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import os
 
 from npuprof.system import lazy_pattern
 
-#: What editors read next to a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
+#: Schema files next to a store for editors: of its presets, and of ``npuprof.toml``. No preset can have these names.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
 _LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
 _HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 
 
 def format_schema_line(path: str, root: str) -> str:
-    """Return the line of a preset, its path relative to the preset's folder, so that it is valid in every clone."""
+    """Return the schema line of a preset, with a relative path, so that it is valid in every clone."""
     return f"#:schema {_relate(os.path.join(root, PRESET_SCHEMA), os.path.dirname(path))}\n"
 
 
 def add_schema_line(text: str, path: str, root: str) -> str:
-    """Return the text of a new preset with the line, where its store has a schema."""
+    """Return the text of a new preset with the schema line, if its store has a schema."""
     return format_schema_line(path, root) + text if os.path.isfile(os.path.join(root, PRESET_SCHEMA)) else text
 
 
 def move_schema_line(text: str, old: str, new: str) -> str:
-    """Return the text of a preset that goes from one path to another, its line leading to the same file; an URL stays as it is."""
+    """Return the text of a moved preset with its schema line adjusted; URLs stay unchanged."""
     head = _HEAD.match(text)
     match = _LINE.search(text, 0, head.end()) if head else None
     if match is None or ":" in match[1] or match[1].startswith(("/", "~", "\\")):
@@ -35,7 +35,7 @@ def move_schema_line(text: str, old: str, new: str) -> str:
 
 
 def measure_schema_head(text: str) -> int:
-    """Return where the line ends in the lines above the first statement; 0 if there is none."""
+    """Return the end of the schema line in the lines above the first statement; 0 if there is none."""
     if "#:schema" not in text:
         return 0
     head = _HEAD.match(text)

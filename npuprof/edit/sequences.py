@@ -1,17 +1,17 @@
-"""Where two sequences differ, runs in time that grows no faster than they do."""
+"""Differences of two sequences in linear time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Longer pieces, by the product of their lengths, are too much for difflib: it takes up to the cube of a length.
+#: The maximum product of lengths passed to difflib, which takes up to cubic time.
 _MAX_PAIRS = 200 * 200
 
 
 def find_differing_runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Return where two sequences differ, in order: start and end of a run in the first, and of what it became.
+    """Return the differing runs of two sequences, in order: start and end in the first, and in the second.
 
-    Between the first and the last difference, long sequences count as one run.
+    In long sequences, everything between the first and the last difference is one run.
     """
     shorter = min(len(before), len(after))
     head = next((size for size in range(shorter) if before[size] != after[size]), shorter)

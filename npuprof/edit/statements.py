@@ -1,4 +1,4 @@
-"""A TOML text as its statements, headers and pairs, each with the lines before it; joined, they are the text."""
+"""A TOML text as statements (headers and pairs), each with the lines before it; joined, they equal the text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from npuprof.system import lazy_pattern
 class Statement:
     """The lines of a header or a pair (``text``), and the comments and blank lines before it (``lead``).
 
-    ``path`` is what a header opens or a pair sets, ``table`` the table of a pair. In ``text``, ``key`` is where
-    the last part of its key starts, ``value`` and ``end`` are where its value (of a header: its brackets) starts and ends.
+    ``path`` is the table that a header opens or the key that a pair sets, ``table`` the table of a pair. In ``text``,
+    ``key`` is the start of the last key segment, ``value`` and ``end`` are the start and end of the value (of a header: its
+    brackets).
     """
 
     __slots__ = ("end", "following", "header", "key", "lead", "path", "preceding", "table", "text", "value")
@@ -44,12 +45,12 @@ class Statement:
         return self.lead[_find_comments_start(self.lead) :]
 
     def replace_value(self, written: str) -> None:
-        """Write another value; the text around it stays."""
+        """Replace the value; the text around it stays."""
         self.text = self.text[: self.value] + written + self.text[self.end :]
         self.end = self.value + len(written)
 
     def rename_key(self, name: str) -> None:
-        """Give the last part of its key another name, in quotes where the old one was."""
+        """Rename the last segment of the key, quoted if the old one was."""
         stop = len(self.text[: self.value].rstrip(" \t")[:-1].rstrip(" \t"))  # before the equals sign
         written, quote = keys.format_key_segment(name), self.text[self.key]
         if quote in "\"'" and written == name:
@@ -59,7 +60,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of a valid TOML text, linked, between two that are empty; ``last`` has the lines after all others."""
+    """The statements of a valid TOML text as a linked list, between two empty ones; ``last`` has the lines after all others."""
 
     def __init__(self, text: str) -> None:
         self.at: dict[Path, Statement] = {}
@@ -89,7 +90,7 @@ class Statements:
         return "".join(row.lead + row.text for row in (*self, self.last))
 
     def find_statements(self, path: Path, value: Any) -> Iterator[Statement]:
-        """Yield the statements that say ``value`` at a path."""
+        """Yield the statements that set ``value`` at a path."""
         row = self.at.get(path)
         if row is not None:
             yield row
@@ -98,14 +99,14 @@ class Statements:
                 yield from self.find_statements((*path, part), item)
 
     def insert(self, row: Statement, place: Statement) -> None:
-        """Put a statement behind another."""
+        """Insert a statement after another."""
         row.preceding, row.following = place, place.following
         row.preceding.following = row.following.preceding = self.at[row.path] = row
-        if place is self.first and (head := measure_schema_head(row.following.lead)):  # it counts above the first statement only
+        if place is self.first and (head := measure_schema_head(row.following.lead)):  # valid only above the first statement
             row.lead, row.following.lead = row.following.lead[:head] + row.lead, row.following.lead[head:]
 
     def remove(self, row: Statement) -> None:
-        """Take a statement out; the lines before it stay, without the second of two blank lines that now meet."""
+        """Remove a statement; the lines before it stay, without doubled blank lines."""
         del self.at[row.path]
         row.preceding.following, row.following.preceding = row.following, row.preceding
         above, below = row.lead, row.following.lead
@@ -117,7 +118,7 @@ class Statements:
 
 
 def find_line_ending(text: str) -> str:
-    """Return the line ending that most lines of a text have."""
+    """Return the most common line ending of a text."""
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
@@ -133,19 +134,19 @@ def split_lines(text: str) -> list[str]:
 
 
 def starts_with_blank(lines: str) -> bool:
-    """Return whether the first of some lines is there, and blank."""
+    """Return whether the first of some lines exists and is blank."""
     return bool(lines) and not lines.partition("\n")[0].strip()
 
 
 def ends_with_blank(lines: str) -> bool:
-    """Return whether the last of some lines is there, and blank."""
+    """Return whether the last of some lines exists and is blank."""
     return bool(lines) and not lines[lines.rfind("\n", 0, -1) + 1 :].strip()
 
 
 def _find_comments_start(lead: str) -> int:
-    """Return where the comment lines at the end of some lines begin."""
+    """Return the start of the comment lines at the end of some lines."""
     start = len(lead)
-    head = measure_schema_head(lead)  # is said of the file, not of its first statement
+    head = measure_schema_head(lead)  # belongs to the file, not to its first statement
     while start > head and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
         start = line
     return start
@@ -157,5 +158,5 @@ _COMMENT = lazy_pattern(
 
 
 def collect_comments(text: str) -> Counter[str]:
-    """Return the comments of valid TOML, or of a part of it that starts and ends outside a string, with their counts."""
+    """Return the comments of valid TOML, or of a part that starts and ends outside strings, with their counts."""
     return Counter(match[1].rstrip() for match in _COMMENT.finditer(text) if match[1] and match[1].strip("# \t\r"))

@@ -1,1 +1,1 @@
-"""The past of presets: the log of resolved values, blame, and what commits and releases write."""
+"""History of presets: the log of resolved values, blame, and the contents of commits and releases."""

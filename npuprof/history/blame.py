@@ -1,4 +1,4 @@
-"""The commit that last wrote each value of a resolved preset."""
+"""The commit that last changed each value of a resolved preset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from npuprof.store.sources.stores import SourceStore
 
 
 class PendingValue(NamedTuple):
-    """A value on its way back: its number, its path in the file, and the file's data as last seen."""
+    """A value being traced: its number, its path in the file, and the file's last seen data."""
 
     number: int
     path: Path
@@ -28,7 +28,7 @@ class PendingValue(NamedTuple):
 
 
 class ParentValue(NamedTuple):
-    """A value that a parent of a commit has already, in the file of that name there."""
+    """A value that a parent commit already has, in a file with that name."""
 
     parent: str
     name: str
@@ -38,7 +38,7 @@ class ParentValue(NamedTuple):
 class BlamedValue(Record):
     """One value of a preset: its place, its origin, and the commit that wrote it (None: not committed yet).
 
-    Of a value in the copy of a source whose history is not here only the commit is known that was ``copied``.
+    For a value in a vendored copy whose history is missing, only the ``copied`` commit is known.
     """
 
     key: str
@@ -52,7 +52,7 @@ class BlamedValue(Record):
 def blame_config_values(repository: Repository, config: Config) -> list[BlamedValue]:
     """Return every value of a preset, list elements included, with the commit that wrote it.
 
-    A value counts as written when it changed, not when its line was moved or formatted; renames are followed.
+    Commits that only move or format a line do not count; renames are followed.
     """
     lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
     commits: dict[int, Commit] = {}
@@ -66,16 +66,16 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
     for home, own in by_home.items():
         if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
             copied.update((number, home.commit) for number, _ in own)
-        elif home is not None:  # written in another repository, which has the commit
+        elif home is not None:  # from another repository, which has the commit
             commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
     for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
-        then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
+        then = revisions.load_repository_revision(repository, start).repository  # the store may have had another folder then
         commits.update(_BlameWalk(then).find_writing_commits(start, origins))
     return [line._replace(commit=commits.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
 
 
 def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
-    """Return the origins of the values, by number, by the commit they were read at: the last one, or what they are pinned to."""
+    """Return the origins of the values, by number, grouped by commit: the last one, or the one they are pinned to."""
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
     for number, origin in origins:
@@ -103,14 +103,14 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
 
 
 class _BlameWalk:
-    """Follows values back through the commits, each until the one that wrote it."""
+    """Traces values back through the commits, each until the one that wrote it."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._read: dict[str, TomlTable | None] = {}
 
     def find_writing_commits(self, start: str, origins: dict[int, Origin]) -> dict[int, Commit]:
-        """Return the commit that wrote each value, by its number; values that ``start`` has not yet are left out."""
+        """Return the commit that wrote each value, by number; values missing at ``start`` are omitted."""
         writers: dict[int, Commit] = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
@@ -128,7 +128,7 @@ class _BlameWalk:
         return writers
 
     def _locate_values(self, start: str, origins: dict[int, Origin]) -> dict[str, list[PendingValue]]:
-        """Return the values by the files they are in at a commit; left out are those that are not written there yet."""
+        """Return the values by file at a commit; values missing there are omitted."""
         files, layout = self._repository.list_profile_files(start), self._repository.find_layout(start)
         located: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
@@ -140,7 +140,7 @@ class _BlameWalk:
         return located
 
     def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> ParentValue | None:
-        """Return the parent that has a value already, with its file and place there; None where the commit wrote it."""
+        """Return the parent commit that already has a value, with file and path; None if the commit wrote it."""
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:
@@ -149,14 +149,14 @@ class _BlameWalk:
                 continue
             older = self._load_blob_data(change.old.oid)
             if older is None:
-                return ParentValue(parent, change.was, item)  # not readable then: look further back
+                return ParentValue(parent, change.was, item)  # unreadable then: look further back
             path = find_earlier_path(item.path, item.data, older)
             if path is not None:
                 return ParentValue(parent, change.was, PendingValue(item.number, path, older))
         return None
 
     def _load_blob_data(self, oid: str) -> TomlTable | None:
-        """Return the data of a file by its id; None if it cannot be read."""
+        """Return the data of a file by blob id; None if it cannot be read."""
         if oid not in self._read:
             raw = self._repository.git.read_contents([oid])[oid]
             try:
@@ -167,16 +167,16 @@ class _BlameWalk:
 
 
 def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
-    """Return what the file an origin is in is called as a preset; None where it is none."""
+    """Return the preset name of an origin's file; None if it is not a preset."""
     if ":" in origin.profile:
         return origin.profile.rpartition(":")[2]  # a source's preset
     return origin.profile if origin.revision is None else layout.name_of(origin.file)
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
-    """Return the path in ``old`` of the value at a path of ``new``, or None if it is absent or differs.
+    """Return the path in ``old`` of the value at a path of ``new``, or None if it is missing or differs.
 
-    Elements of lists are followed where others came or went before them.
+    List elements are found even if elements before them were added or removed.
     """
     earlier: Path = ()
     for depth, part in enumerate(path, 1):
@@ -186,7 +186,7 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
         elif isinstance(old, list) and isinstance(new, list):
             place = _find_aligned_index(part, new, old)
             if place is None and depth < len(path) and part < len(old):
-                place = part  # another element, with the value in it perhaps
+                place = part  # another element that may contain the value
         if place is None:
             return None
         new, old, earlier = new[part], old[place], (*earlier, place)

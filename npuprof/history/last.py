@@ -15,7 +15,7 @@ from npuprof.system import find_repository_top
 
 
 def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:
-    """Return a commit as the fields of JSON answers, each None for what is not committed yet."""
+    """Return a commit as fields of JSON answers, all None if the value is not committed yet."""
     return {name: getattr(commit, field, None) for name, field in _FIELDS.items()}
 
 
@@ -23,9 +23,9 @@ _FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date",
 
 
 def find_last_change(preset: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
-    """Return the fields of the commit that last changed a resolved value; all None where that is not committed yet.
+    """Return the fields of the commit that last changed a resolved value; all None if it is not committed yet.
 
-    None if there is no history: no repository, no git, a preset that has no history.
+    None without history: no repository, no git, or a preset without commits.
     """
     workspace = spec.Workspace(store, config.context)
     try:

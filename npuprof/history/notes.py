@@ -1,4 +1,4 @@
-"""Release notes and changelogs in markdown: for what is to be released, and for all that was."""
+"""Release notes and changelogs in Markdown: of a planned release, and of all past ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
 from npuprof.system import lazy_pattern
 
-#: Where what a tag records begins: it is for programs.
+#: The start of the machine-readable record in a tag message.
 _RECORD = lazy_pattern(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
 
 
 def format_release_notes(plan: ReleasePlan) -> str:
-    """Return what a plan releases, for people: what presets share by its cause, each that changes by itself, then who follows it."""
+    """Return the release notes of a plan: shared changes by cause, presets with their own changes, then their dependents."""
     alone = plan.releases[0] if len(plan.releases) == 1 and not plan.store else None
     title = plan.store.tag if plan.store else f"{alone.name} {alone.number}" if alone else "Released presets"
     out = [f"# {title}\n"]
@@ -73,10 +73,10 @@ def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
 
 
 def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now: Mapping[str, str], names: Container[str]) -> str:
-    """Return what the tags of versions say of them, by preset, the newest first; the whole store comes first.
+    """Return the changelog from tag messages, by preset, newest version first; the whole store comes first.
 
-    ``now`` has the current names of the presets of tags, where they had other names: there they go on. ``names`` are the presets
-    that there are.
+    ``now`` maps former names of presets in tags to current ones, under which they are listed. ``names`` are the existing
+    presets.
     """
     named: dict[str, list[Version]] = {}
     for version in sorted(versions, key=lambda version: (version.name, version.text.order, version.tag_name)):
@@ -102,7 +102,7 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
 
 
 def _read_body(version: Version) -> str:
-    """Return what a tag says for people, without its first line, the record and a signature."""
+    """Return the body of a tag message, without record and signature."""
     body = version.message.partition("\n")[2].partition("\n-----BEGIN ")[0]
     record = _RECORD.search(body)
     return (body[: record.start()] if record else body).strip("\n").expandtabs()

@@ -1,4 +1,4 @@
-"""The plan of a release of many presets: which, in which order, under which numbers, before anything is tagged."""
+"""The plan of a release of several presets: names, order and version numbers, before anything is tagged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
 class PlannedRelease(Record):
-    """A version to make of a preset. ``follows`` are the planned ones through which it changes, where its own text did not."""
+    """A planned version of a preset. ``follows`` are the planned versions that change it, if its own text is unchanged."""
 
     name: str
     number: VersionText
@@ -45,9 +45,9 @@ class PlannedRelease(Record):
 
 
 class StoreRelease(Record):
-    """A version to make of the whole store, and its digest; ``removed`` are presets that its last version had.
+    """A planned version of the whole store, and its digest; ``removed`` are presets of its last version that are gone.
 
-    ``renamed`` are those that it had under other names: old and new.
+    ``renamed`` maps old names to new ones.
     """
 
     number: VersionText
@@ -64,9 +64,9 @@ class StoreRelease(Record):
 
 
 class ReleasePlan(Record):
-    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released.
+    """The tags to create at a commit, parents first; ``unreleased`` are omitted presets that were never released.
 
-    ``removed`` are presets that were released and are gone, where no version of the store has said so, or is going to.
+    ``removed`` are released presets that are gone, if no version of the store, existing or planned, records it.
     """
 
     commit: str
@@ -77,11 +77,11 @@ class ReleasePlan(Record):
 
     @property
     def tags(self) -> list[str]:
-        """The names of all tags to make, in their order."""
+        """The names of all tags to create, in order."""
         return [planned.tag for planned in self.releases] + ([self.store.tag] if self.store else [])
 
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
-        """Return those that follow others, by the labels of what they follow."""
+        """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
         followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
         for planned in self.releases:
@@ -93,11 +93,11 @@ class ReleasePlan(Record):
 def plan_releases(
     workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None, uncompared: bool = False
 ) -> ReleasePlan:
-    """Return what to release at a commit: presets that changed since they were released, parents first.
+    """Return what to release at a commit: presets that changed since their last release, parents first.
 
-    With ``everything`` those that never were too, and the whole store, under a ``number`` if one is given. A version that
-    is planned counts for all that come after it: a range in them takes it. A last version that cannot be read prevents it,
-    unless it may count as a major step (``uncompared``). Raises NpuprofError with all that speaks against it.
+    With ``everything``, also presets that were never released, and the whole store, under ``number`` if given. Planned
+    versions count for all later presets: ranges may select them. An unreadable last version is an error, unless it may
+    count as a major step (``uncompared``). Raises NpuprofError with all problems.
     """
     planner = _Planner(workspace, head, everything, uncompared)
     releases, unreleased = planner.plan_presets()
@@ -111,7 +111,7 @@ def plan_releases(
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
-    """Return names in groups, each after the groups of its parents; where versions refer to each other in a circle, by name."""
+    """Return names in groups, each after the groups of its parents; cycles of versions are sorted by name."""
     waiting_for = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
     groups: list[list[str]] = []
     while waiting_for:
@@ -125,13 +125,13 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
 
 
 class _Planner:
-    """Goes through the presets of a commit, parents first. Errors are collected in ``problems``, so that all are reported at once."""
+    """Plans the presets of a commit, parents first. Errors are collected in ``problems`` and reported together."""
 
     def __init__(self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool) -> None:
         self.problems: list[Finding] = []
         self._everything = everything
         self._uncompared = uncompared
-        self._same: dict[str, str] = {}  # presets with the digests of a version that cannot be read, and its commit
+        self._same: dict[str, str] = {}  # presets whose digests match an unreadable version, with its commit
         self._head = head
         self._workspace = workspace
         self._repository: Repository = revisions.find_repository(workspace.store)
@@ -189,7 +189,7 @@ class _Planner:
         return PlannedRelease(name, VersionText(proposal.number), was, config, proposal, pair, record, follows)
 
     def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
-        """Let ranges take versions that are planned, as they will once those are tagged; who was read before them is read anew."""
+        """Let ranges select planned versions, as if they were tagged; affected presets are resolved again."""
         for release in planned:
             self._repository.propose_version(release.name, release.number, self._head, format_tag_message(release))
         self._repository.revisions.clear()
@@ -199,14 +199,14 @@ class _Planner:
         self._committed = revisions.load_revision(fresh.store, self._head)
 
     def find_edited_copies(self) -> list[Finding]:
-        """Return which copies of sources are not what the lock says, at the commit."""
+        """Return findings for vendored copies that differ from the lock at the commit."""
         try:
             return find_edited_copies(self._committed)
         except NpuprofError as error:
             return list(error.findings)
 
     def plan_store(self, planned: Sequence[PlannedRelease], number: VersionText | None) -> StoreRelease | None:
-        """Return the next version of the whole store, None where nothing is new in it."""
+        """Return the next version of the whole store, None if it has no changes."""
         reached = [version for version in self._repository.load_store_versions(self._head) if not version.pre]
         last = reached[-1] if reached else None
         known = self._repository.load_store_versions()
@@ -241,7 +241,7 @@ class _Planner:
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:
-    """Return which planned presets brought a change about, where the preset's own text is as it was; none where it is not."""
+    """Return the planned presets that cause a change, if the preset's own text is unchanged; else none."""
     if pair.before is None or pair.after is None:
         return ()
     texts = {member.name: member.document.text for member in pair.before.lineage}
@@ -252,7 +252,7 @@ def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, .
 
 
 def format_tag_message(planned: PlannedRelease) -> str:
-    """Return the message of the tag of a version: what changed, and the record."""
+    """Return the tag message of a version: its changes, and the record."""
     changes = format_pair_text(planned.pair) if planned.pair else ""
     body = changes or "".join(f"{reason}\n" for reason in planned.proposal.reasons)
     former = f"was {planned.proposal.former}\n" if planned.proposal.former else ""
@@ -260,7 +260,7 @@ def format_tag_message(planned: PlannedRelease) -> str:
 
 
 def format_plan(plan: ReleasePlan) -> str:
-    """Return a plan as text: what changes by itself, what follows, the whole store."""
+    """Return a plan as text: presets with their own changes, dependents, the whole store."""
     rows = [(planned.label, _describe_step(planned.was, planned.proposal)) for planned in plan.releases if not planned.follows]
     if plan.store:
         rows.append((plan.store.tag, f"the whole store, {_describe_step(plan.store.was, plan.store.proposal)}"))
@@ -274,7 +274,7 @@ def format_plan(plan: ReleasePlan) -> str:
 
 
 def format_store_message(plan: ReleasePlan) -> str:
-    """Return the message of the tag of the whole store: why its number, and all that is released with it."""
+    """Return the tag message of the whole store: the reason for its number, and the presets released with it."""
     assert plan.store is not None, "there is a version to describe"
     reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
     changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"

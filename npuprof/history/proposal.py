@@ -1,4 +1,4 @@
-"""The number of the next version of a preset, proposed from what changed in any context since the last one."""
+"""The next version number of a preset, proposed from its changes in all contexts since the last version."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _STEPS = ("first", "major", "minor", "patch", "none")
 
 
 class Proposal(Record):
-    """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why.
+    """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and the reasons.
 
-    ``former`` is the name that the preset had until the last version, with its number, where it has another one now; ``untold``
-    is why nobody can tell what changed since then, where that is so.
+    ``former`` is the name and number of the last version if the preset was renamed since; ``untold`` is why the changes
+    since then are unknown, if they are.
     """
 
     number: VersionNumber
@@ -39,7 +39,7 @@ class Proposal(Record):
 
 
 class Reason(NamedTuple):
-    """Why a step is as big as it is."""
+    """A reason for the size of a step."""
 
     step: str
     text: str
@@ -53,10 +53,10 @@ def propose_version(
     is_asked: bool = True,
     uncompared: bool = False,
 ) -> tuple[Pair | None, Proposal]:
-    """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out.
+    """Return the changes since the last version, and the resulting number, skipping ``taken`` numbers.
 
-    Raises NpuprofError if the last version cannot be read here, unless the number is not needed (``is_asked``), or it may
-    count as what breaks everything (``uncompared``).
+    Raises NpuprofError if the last version cannot be read here, unless the number is not needed (``is_asked``), or the
+    version may count as a breaking change (``uncompared``).
     """
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
@@ -79,9 +79,9 @@ def propose_version(
 
 
 def require_readable(error: NpuprofError, what: str, words: str) -> None:
-    """Raise NpuprofError where an error says that something is not to be read here, and nothing of what it is.
+    """Raise NpuprofError if an error means that something is unreadable on this machine.
 
-    A preset that was broken changes for its users once it is fixed; if it is only absent here, its changes are unknown.
+    Fixing a broken preset is a change for its users; if it is only missing here, its changes are unknown.
     """
     findings = [
         advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in find_unreadable(error)
@@ -92,12 +92,12 @@ def require_readable(error: NpuprofError, what: str, words: str) -> None:
 
 
 def find_unreadable(error: NpuprofError) -> list[Finding]:
-    """Return what of an error says that something is not to be read here, and nothing of what it is."""
+    """Return the findings of an error that mean something is unreadable on this machine."""
     return [finding for finding in error.findings if finding.code in UNREADABLE]
 
 
 def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after a version that cannot be read: the same if its tag records the current digest, else a major step."""
+    """Return the number after an unreadable version: the same if its tag has the current digest, else a major step."""
     record = last.record
     if last.name == config.name and record.form == FORM and record.preset_digest == config.preset_digest:
         return _build_proposal("none", last.number, [f"the preset digest is that of {last.number_text}"], taken)
@@ -105,21 +105,21 @@ def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionN
 
 
 def explain_changes(before: Config, after: Config) -> list[Reason]:
-    """Return what asks for a step from one state of a preset to another, text too; nothing where there is no difference."""
+    """Return the reasons for a step between two states of a preset, texts included; empty without differences."""
     if _collect_texts(before.lineage) == _collect_texts(after.lineage):
         return []
     return list(_explain_changes(before, after)) or [Reason("patch", "only the text changed, no resolved value")]
 
 
 def choose_step(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the biggest step that is asked for, and who asks for it."""
+    """Return the largest required step, with its reasons."""
     step = min((reason.step for reason in reasons), key=_STEPS.index)
     texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
     return _build_proposal(step, last, texts, taken)
 
 
 def _build_proposal(step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after the last one, or the next that is free: another line of releases may have taken it."""
+    """Return the number after the last one, or the next free one: another branch may have used it."""
     place = 0 if step in ("first", "major") else 1 if step == "minor" else 2
     number = _raise_number(last, place)
     while number in taken:
@@ -134,7 +134,7 @@ def _raise_number(number: VersionNumber, place: int) -> VersionNumber:
 
 
 def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
-    """Yield what asks for a step, in the order of contexts; what is the same in all of them once."""
+    """Yield the reasons for a step, in context order; reasons common to all contexts once."""
     yield from _explain_purpose(before, after)
     for change in compare_with_scopes(before, after, trace=False):
         if not change.setting.startswith("profile."):
@@ -150,7 +150,7 @@ def _explain_change(change: Change) -> Reason:
 
 
 def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
-    """Yield changes of what a preset is for, and of what its dependents may change."""
+    """Yield changes of a preset's claims, and of the keys that its dependents may change."""
     was, now = before.scenario, after.scenario
     if was != now:
         yield _explain_reach("scenario", was, now, now is None)
@@ -175,7 +175,7 @@ def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> 
 
 
 def _list_covered(config: Config) -> set[str]:
-    """Return the products that a preset is meant for, families and their lines."""
+    """Return the products that a preset supports, families and lines."""
     known = {name for name in products.product_names() if any(products.is_product_covered(pattern, name) for pattern in config.products)}
     return known | {name for name in config.products if products.find_product(name) is None}
 

@@ -1,4 +1,4 @@
-"""The tree that a commit of some files would have, written by git itself outside the index and the objects of the repository."""
+"""The tree of a proposed commit, written by git outside the repository's index and objects."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from npuprof.system.tree import Tree
 
 
 def load_last_commit(repository: Repository) -> Revision:
-    """Return the store at the last commit: one without files where there is none yet."""
+    """Return the store at the last commit; empty if there is none yet."""
     head = repository.git.read_objects(["HEAD"])[0]
     return Revision(repository, head.oid, find_pin=find_pin) if head else Revision(repository, "", {})
 
 
 @contextmanager
 def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> Iterator[ProposedRevision]:
-    """Hand out the store as a commit after ``head`` would hold it that takes these paths from the work tree, and nothing else.
+    """Yield the store as a commit after ``head`` would contain it, with these paths taken from the work tree.
 
-    Filters and line endings are git's: the files are added to a copy of the index, which is as the last commit but for
-    them. The repository is left as it is. Raises NpuprofError with git's reason.
+    Filters and line endings are git's: the files are added to a copy of the index of the last commit. The repository is not
+    modified. Raises NpuprofError with git's reason.
     """
     with _open_beside(repository, _find_git_path(repository, "index")) as scratch:
         scratch.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
@@ -35,9 +35,9 @@ def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> I
 
 @contextmanager
 def propose_index(repository: Repository) -> Iterator[ProposedRevision]:
-    """Hand out the store as the next commit would hold it: what is staged, in a hook what git is about to commit.
+    """Yield the store as the next commit would contain it: the staged content; in a hook, what git is about to commit.
 
-    The repository is left as it is. Raises NpuprofError with git's reason, as for an index with conflicts.
+    The repository is not modified. Raises NpuprofError with git's reason, as for an index with conflicts.
     """
     with _open_beside(repository, _find_index(repository)) as scratch:
         yield _write_tree(repository, scratch, staged=True)
@@ -50,13 +50,13 @@ def _write_tree(repository: Repository, scratch: Git, staged: bool) -> ProposedR
 
 @contextmanager
 def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
-    """Hand out git for a repository, with a copy of an index, and a place of its own for new objects."""
+    """Yield git for a repository, with a copy of an index and a separate object folder."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         copy, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
         tree = Tree(folder)
         tree.make_folder("objects")
         with suppress(FileNotFoundError):
-            # What git knows of the files' times spares reading them again; it has to know how old that is.
+            # git's cached file times avoid rehashing; they are valid relative to the index's own time.
             tree.copy_in(index, "index")
         scratch = repository.git.beside(
             {
@@ -70,20 +70,20 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
 
 
 def _find_index(repository: Repository) -> str:
-    """Return the index of a repository: the one that git passes to a hook, if it is this repository's."""
+    """Return the index of a repository: the one that git passes to a hook, if it belongs to this repository."""
     own = _find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
     return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
 
 
 def _find_git_path(repository: Repository, name: str) -> str:
-    """Return where git keeps something of a repository."""
+    """Return the path of a file in the git folder."""
     path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
     return os.path.join(repository.top, path)
 
 
 def _quote_alternate(path: str) -> str:
-    """Return a path as git reads it among others: quoted, as it may contain the separator."""
+    """Return a path quoted for git's list of alternates, as it may contain the separator."""
     shown = path.replace("\\", "\\\\").replace('"', '\\"')
     more = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")
     return f'"{shown}"' + (os.pathsep + more if more else "")

@@ -1,4 +1,4 @@
-"""Push the tags of versions to the remote of the branch, and explain why it rejects them."""
+"""Push version tags to the remote of the branch, and explain rejections."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from npuprof.report import Forms
 
 
-#: A rejected ref in git's output: the kind of refusal, the name, why.
+#: A rejected ref in git's output: kind, name, reason.
 _REFUSED = lazy_pattern(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
-#: How many tags a message names.
+#: The maximum number of tags in a message.
 _SHOWN = 4
 
 
 def find_remote(repository: Repository) -> str:
-    """Return where a push goes: what the branch, or the repository, says; else origin. Raises NpuprofError where there is no remote."""
+    """Return the push remote of the branch or repository, else origin. Raises NpuprofError if there is no remote."""
     output = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
     known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(output).split("\0") if entry)
     branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
@@ -42,7 +42,7 @@ def find_remote(repository: Repository) -> str:
 
 
 def push_new_tags(repository: Repository, forms: Forms | str, tags: Sequence[str]) -> Answer:
-    """Push tags to where the branch is pushed; return an answer that says so, or with exit code 2 why that failed."""
+    """Push tags to the remote of the branch; return the answer, with exit code 2 and the reason if that fails."""
     try:
         remote = find_remote(repository)
         fault = push_tags(repository, remote, tags)
@@ -52,7 +52,7 @@ def push_new_tags(repository: Repository, forms: Forms | str, tags: Sequence[str
 
 
 def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
-    """Return the command that pushes tags to where the branch is pushed."""
+    """Return the command that pushes tags to the remote of the branch."""
     try:
         return format_push_command(find_remote(repository), tags)
     except NpuprofError:
@@ -60,14 +60,14 @@ def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
 
 
 def advise_other_tags(tags: Sequence[str]) -> str:
-    """Return what to do with versions that somebody else has released under the same numbers, and pushed first."""
+    """Return what to do if somebody else has already pushed versions with the same numbers."""
     is_single = len(tags) == 1
     word = "it is another" if is_single else "they are others"
     return f"{word} there: take yours away (git tag -d {' '.join(tags)}), then git fetch --tags, and release again"
 
 
 def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Finding | None:
-    """Push these tags and nothing else, all or none; return why that failed, None where it did not. The tags stay here anyway."""
+    """Push exactly these tags, all or none; return the failure, None on success. The local tags stay in any case."""
     refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
     try:
         _push_refs(repository, remote, refs)
@@ -83,7 +83,7 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
 
 
 def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None:
-    """Push refs. Raises NpuprofError with the reason if the remote does not take them all."""
+    """Push refs. Raises NpuprofError with the reason unless the remote accepts all."""
     timeout = read_timeout(remote)
     git_folder = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
     try:
@@ -100,12 +100,12 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
 
 
 def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:
-    """Return what pushes tags, to type."""
+    """Return the command that pushes tags."""
     return f"git push {'--atomic ' if atomic and len(tags) > 1 else ''}{remote} {' '.join(tags)}"
 
 
 def _explain_refusal(output: bytes, folder: str) -> Finding:
-    """Return why a push failed: what the remote says in its own words, then each reason once with its tags."""
+    """Return why a push failed: the remote's message, then each reason once with its tags."""
     lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
     words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
     reasons: dict[str, list[str]] = {}
@@ -116,7 +116,7 @@ def _explain_refusal(output: bytes, folder: str) -> Finding:
         finding = build_refusal_finding(output, folder)
         why = "; ".join(words) or finding.message.removeprefix("git could not answer: ")
         return finding._replace(why=why, hint="")
-    own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the rest only follows from these
+    own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the others only follow from these
     why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items())])
     taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
     return Finding("NP022", "git could not answer: the push was refused", why, advise_other_tags(taken) if taken else "")

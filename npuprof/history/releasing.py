@@ -1,4 +1,4 @@
-"""What a release is measured by and records: the versions of a preset before it, and what its parents are."""
+"""The data of a release: the earlier versions of a preset, and its parents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
 
 def list_earlier_versions(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
-    """Return the versions of presets that a commit comes after, oldest number first; those under former names count.
+    """Return the versions of presets that are ancestors of a commit, oldest first, including those under former names.
 
     The history is read once. Raises NpuprofError.
     """
@@ -30,25 +30,25 @@ def list_earlier_versions(repository: Repository, names: set[str], head: str) ->
 
 
 def find_last_release(versions: list[Version]) -> Version | None:
-    """Return the newest of some versions, oldest first, that is no pre-release; None where there is none."""
+    """Return the newest version that is not a pre-release, from versions sorted oldest first; None if there is none."""
     return next((version for version in reversed(versions) if not version.pre), None)
 
 
 def build_release_record(config: Config) -> ReleaseRecord:
-    """Return what the tag of a preset, resolved at the commit to release, has to record. Raises NpuprofError."""
+    """Return the record for the tag of a preset, resolved at the commit to release. Raises NpuprofError."""
     parents = tuple(dict.fromkeys(list_pinned_parents(config)))
     return ReleaseRecord(config.digest, config.preset_digest, FORM, parents)
 
 
 def digest_store(committed: Revision) -> str:
-    """Return the digest of the presets in a store's folder at a commit, as a lock has it, without its prefix. Raises NpuprofError."""
+    """Return the digest of a store's presets at a commit, in the form of the lock, without prefix. Raises NpuprofError."""
     names = [name for name, file in committed.files.items() if not file.outside]
     committed.load_texts(names)
     return digest_texts({name: committed.read_profile_text(name) for name in names}).partition(":")[2]
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
-    """Yield what each parent with an @, and each of a source, is, for a preset that was resolved at a commit. Raises NpuprofError."""
+    """Yield what each pinned parent, and each parent from a source, resolves to at the preset's commit. Raises NpuprofError."""
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
     seen: set[tuple[str, int, str]] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""The store along the commits behind a tip: its profiles as they were at the commit that is looked at."""
+"""The store at successive commits behind a tip."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PROFILES = 400  # kept for the next commits
 
 
 class Snapshots:
-    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at, ``layout`` says where they are.
+    """The store at one commit after another. ``files`` are those of the current ``commit``, ``layout`` locates the presets.
 
-    ``view`` is that of the tip, where that was asked for as a release.
+    ``view`` is the tip's view, if it was requested as a release.
     """
 
     view = ""
@@ -41,17 +41,17 @@ class Snapshots:
 
     @property
     def seen_from(self) -> str:
-        """The commit whose tags count for ranges."""
+        """The commit whose tags ranges select from."""
         return self.commit
 
     @property
     def release(self) -> Version | None:
-        """The release that the commit which is looked at was asked for as."""
+        """The release as which the current commit was requested."""
         return self._release if self.commit == self._tip else None
 
     @property
     def sources(self) -> Sources:
-        """The sources that the commit which is looked at takes presets from. Raises NpuprofError."""
+        """The sources of the current commit. Raises NpuprofError."""
         files = self._find_project_files(self.commit)
         if files not in self._sources:
             from npuprof.store.sources.reading import read_sources_at
@@ -60,14 +60,14 @@ class Snapshots:
         return self._sources[files]
 
     def _find_project_files(self, commit: str) -> tuple[str, ...]:
-        """Return the ids of the files that say where presets come from, and at which commits."""
+        """Return the ids of npuprof.toml and npuprof.lock at a commit."""
         if commit not in self._project_files:
             read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)])
             self._project_files[commit] = tuple(file.oid if file else "" for file in read)
         return self._project_files[commit]
 
     def sees_same_versions(self, first: str, second: str) -> bool:
-        """Return whether every range, and every source, means the same at two commits. Raises NpuprofError."""
+        """Return whether every range and source resolves the same at two commits. Raises NpuprofError."""
         if self._find_project_files(first) != self._find_project_files(second):
             return False
         if self._release and self._tip in (first, second):
@@ -75,7 +75,7 @@ class Snapshots:
         return self.repository.sees_same_versions(first, second)
 
     def profile(self, name: str, referrer: Origin | None = None) -> Profile:
-        """Return one profile as it was at the commit that is looked at. Raises NpuprofError."""
+        """Return a profile at the current commit. Raises NpuprofError."""
         if name not in self.files:
             assert referrer is not None, "the preset itself has been looked for"
             what = f"{referrer.profile} extends {name!r}, which was not there"
@@ -91,7 +91,7 @@ class Snapshots:
         return read_once(self._profiles, (path, name, oid), lambda: self._read_profile(name, path, oid))
 
     def find_policy(self, name: str) -> None:
-        """Return None: presets of a history are not checked."""
+        """Return None: presets in history are not checked."""
 
     def _read_profile(self, name: str, path: str, oid: str) -> Profile:
         return Profile(document.parse_document(name, path, self.repository.git.read_contents([oid])[oid]), key=f"{path}@{oid}", home=self)

@@ -1,4 +1,4 @@
-"""What a preset was at a commit: resolved, unresolvable, or not there; and what lies between two of these."""
+"""The state of a preset at a commit (resolved, unresolvable, missing), and differences between states."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from npuprof.store.versions import parse_version_request
 
 
 class SettingPath(NamedTuple):
-    """What a history is asked for: a setting, or what lies below it; everything where the key is empty.
+    """The subject of a history: a setting, or a path below it; everything if the key is empty.
 
-    ``everywhere`` includes what only an override sets, each for the products, releases or targets it names.
+    ``everywhere`` includes values that only an override sets, each for the products, releases or targets it matches.
     """
 
     key: str = ""
@@ -31,12 +31,12 @@ PresetState = Config | NpuprofError | None
 
 
 def is_untold_state(state: PresetState) -> bool:
-    """Return whether the state of a preset is unknown, as one of its sources is not on this machine."""
+    """Return whether the state of a preset is unknown because a source is missing on this machine."""
     return isinstance(state, NpuprofError) and is_untold(state.findings)
 
 
 def find_member_names(config: Config) -> frozenset[str]:
-    """Return the names of the profiles that take part and that a commit can change: not those that are pinned to a revision."""
+    """Return the names of a config's profiles that a commit can change: all except pinned ones."""
     if "members" not in config.memo:
         config.memo["members"] = frozenset(profile.name for profile in config.lineage if profile.document.revision is None)
     members: frozenset[str] = config.memo["members"]
@@ -44,7 +44,7 @@ def find_member_names(config: Config) -> frozenset[str]:
 
 
 def is_moving_reference(reference: str) -> bool:
-    """Return whether a parent may be another one from commit to commit: the newest version in some range, or a source's preset."""
+    """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
     if is_source_reference(reference):
         return True
     request = parse_version_request(reference.partition("@")[2].strip("\"'"))
@@ -52,7 +52,7 @@ def is_moving_reference(reference: str) -> bool:
 
 
 def find_moving_references(config: Config) -> frozenset[str]:
-    """Return what the profiles of a config refer to that any commit may move; those that are pinned to a revision do not count."""
+    """Return the references of a config's profiles that any commit may change, without those of pinned profiles."""
     if "ranges" not in config.memo:
         own = [profile for profile in config.lineage if profile.document.revision is None]
         config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_moving_reference(reference))
@@ -61,7 +61,7 @@ def find_moving_references(config: Config) -> frozenset[str]:
 
 
 def compare_states(then: Config, now: Config, path: SettingPath, trace: bool = True) -> list[Change]:
-    """Return the changes between two states: all of them, or those at a place, inside it, or of what contains it."""
+    """Return the changes between two states: all, or those at a path, inside it, or of a value that contains it."""
     if path.everywhere and not path.key:
         return compare_with_scopes(then, now, trace)
     changes = _compare_asked_settings(then, now, path, trace)
@@ -85,7 +85,7 @@ def _compare_asked_settings(then: Config, now: Config, path: SettingPath, trace:
 
 
 def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
-    """Return the settings of a config as what came with it, and those that only an override sets, with their scope."""
+    """Return the settings of a config as added, and those that only an override sets, with their scope."""
     scopes = ((scope, _build_asked_changes(there, path)) for there, scope in _resolve_scopes(config, path))
     return add_scoped_changes(_build_asked_changes(config, path), scopes)
 
@@ -96,14 +96,14 @@ def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
 
 
 def _resolve_scopes(config: Config, path: SettingPath) -> Iterator[tuple[Config, str]]:
-    """Yield a config as it is in each context that its overrides name, with the words for that."""
+    """Yield a config in each context that its overrides match, with a description of the context."""
     for context, scope in list_override_scopes((config,), path.key).items() if path.everywhere else ():
         if there := resolve_elsewhere(config, context):
             yield there, scope
 
 
 def has_setting(state: PresetState, path: SettingPath) -> bool:
-    """Return whether a preset has a value at a place, in some context."""
+    """Return whether a preset has a value at a path in some context."""
     if not isinstance(state, Config):
         return False
     return _has_value(state, path) or any(_has_value(there, path) for there, _ in _resolve_scopes(state, path))
@@ -124,6 +124,6 @@ def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
 
 
 def _restrict_config(config: Config, key: str) -> Config:
-    """Return a config that has one setting only."""
+    """Return a config reduced to one setting."""
     settings = {key: config.settings[key]} if key in config.settings else {}
     return Config(config.name, config.context, (), settings, lambda key: (config.traced_value(key), config.history(key)), config.resolver)

@@ -1,4 +1,4 @@
-"""Why the next version of a whole store is a major, minor or patch step: changes of its presets, its team rules, the npuprof it needs."""
+"""Reasons for the step of a store's next version: changes of presets, team rules, and the required npuprof."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
 from npuprof.store.sources.reading import find_sources
 
-#: How many presets a reason names; the notes name all.
+#: The maximum number of presets in a reason; the notes list all.
 _SHOWN = 8
 
 
 class StoreSteps(NamedTuple):
-    """Why presets ask for a step, equal reasons once; ``removed`` are gone, ``renamed`` are old and new names."""
+    """The reasons of presets for a step, without duplicates; ``removed`` presets are gone, ``renamed`` are old and new names."""
 
     reasons: list[Reason]
     removed: tuple[str, ...]
@@ -34,11 +34,11 @@ class StoreSteps(NamedTuple):
 def explain_presets(
     resolver: Resolver, before: Revision, after: Revision, configs: Mapping[str, Config], uncompared: Collection[str] | None = None
 ) -> StoreSteps:
-    """Return what the presets of a store ask for from one revision to another; ``configs`` are those that can be resolved now.
+    """Return the reasons of a store's presets between two revisions; ``configs`` are the presets that resolve now.
 
-    A rename is detected by content, as on the page of a pull request. It is a major step, like a removal: the old name is gone.
-    Raises NpuprofError where a preset of then is not to be read here; with ``uncompared``, the names of those that are known to be the
-    same, it counts as what breaks its users instead.
+    Renames are detected by content, as in pull request reviews. A rename is a major step, like a removal, as the old name
+    is gone. Raises NpuprofError if an old preset is unreadable here; with ``uncompared``, the names of presets known to be
+    unchanged, all other unreadable presets count as breaking instead.
     """
     then, now = set(before.names()), set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
@@ -51,7 +51,7 @@ def explain_presets(
     presets_of: dict[Reason, list[str]] = {}
     for name in sorted(now - set(came)):
         if name not in configs:
-            continue  # it cannot be resolved, which is reported
+            continue  # unresolvable presets are reported elsewhere
         former = renamed.get(name, name)
         try:
             was = resolver.resolve_profile(before.profile(former), former)
@@ -69,7 +69,7 @@ def explain_presets(
 
 
 def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
-    """Return the released presets that are gone at a commit, with their last versions; not those that the store's last version lacks."""
+    """Return the released presets that are gone at a commit, with their last versions, unless the store's last version lacks them."""
     repository = committed.repository
     released = {ref.name: ref for ref in repository.list_annotated_refs(committed.commit) if not ref.text.pre}
     names = set(committed.names())
@@ -85,12 +85,12 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
-    """Return a reason with the presets that it applies to."""
+    """Return a reason with its presets."""
     return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
 
 
 def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
-    """Return which step each change of npuprof.toml and of its lock asks for. Raises NpuprofError where they are not understood now."""
+    """Return the step for each change of npuprof.toml and the lock. Raises NpuprofError if they are invalid now."""
     names = list_project_paths(after.repository.prefix)
     texts = [_read_texts(home, names) for home in (before, after)]
     changed = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
@@ -118,7 +118,7 @@ def _read_rules(home: Revision) -> dict[str, TeamRule]:
 
 
 def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> Iterator[Reason]:
-    """Yield a reason a rule: what may be an error now and was none is major, as in a consumer that takes over the rules."""
+    """Yield a reason per rule: a new possible error is major, as in a consumer that adopts the rules."""
     for code in sorted({*before, *after}):
         was, now = before.get(code), after.get(code)
         if was == now:

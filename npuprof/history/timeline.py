@@ -1,4 +1,4 @@
-"""The history of one resolved preset: which commits changed what it resolves to, through any parent."""
+"""The history of one resolved preset: the commits that changed it, through any parent."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _FOLDS = 400  # kept for the next commits
 class HistoryStep(Record):
     """One commit that changed the resolved preset. ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
 
-    ``untold`` is a commit whose changes are unknown, as a source is not on this machine. ``name`` is what
-    the preset was called after it, ``findings`` why it could not be resolved.
+    ``untold`` is a commit with unknown changes, as a source is missing on this machine. ``name`` is the preset's name after
+    it, ``findings`` are the resolution errors.
     """
 
     commit: Commit
@@ -45,7 +45,7 @@ class HistoryStep(Record):
 
 
 class StoreState(Record):
-    """The files of the store at a commit, what the preset is called there, what it is, and the commit's id."""
+    """The store's files at a commit, the preset's name and state there, and the commit's id."""
 
     files: dict[str, TreeFile]
     name: str
@@ -54,13 +54,13 @@ class StoreState(Record):
 
 
 class _MovingParentMetError(Exception):
-    """A preset is made of what any commit may move, by a tag or in the lock, and only commits of the store are walked."""
+    """Raised if a preset depends on references that any commit may change, by a tag or the lock, while only store commits are walked."""
 
 
 class Timeline:
     """One preset along the commits behind a tip, newest first; renames are followed.
 
-    Where the tip was asked for as a ``release``, the preset is there what the tag records.
+    If the tip was requested as a ``release``, the preset there is the tagged one.
     """
 
     def __init__(self, repository: Repository, tip: str, name: str, context: Context, release: Version | None = None) -> None:
@@ -69,16 +69,16 @@ class Timeline:
         self._name = name
         self._path = SettingPath()
         self._untold: list[Finding] = []
-        self._everything = False  # whether commits are walked that do not touch the store as well
+        self._everything = False  # whether commits outside the store are walked too
         self._snapshots = Snapshots(repository, tip, release)
         self._resolver = Resolver(self._find_extended_profile, context)
 
     def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it.
 
-        With ``everywhere`` also what they changed only for the products, releases and targets that an override names, and on
-        branches that a merge took nothing from.
-        Raises NpuprofError, after the last one, if some are unknown as a source is not on this machine.
+        With ``everywhere``, also changes limited to the products, releases and targets of an override, and changes on branches
+        from which a merge took nothing. Raises NpuprofError after the last commit if some changes are unknown because a source
+        is missing.
         """
         self._path = SettingPath(key, tail, everywhere)
         yielded: set[str] = set()
@@ -100,7 +100,7 @@ class Timeline:
                 states = {commit.id: self._load_tip_state(commit.id)}
             state = states.pop(commit.id, None)
             if state is None:
-                continue  # nothing that is asked for leads here
+                continue  # not reachable from the requested commits
             before = self._find_earlier_presets(commit, state._replace(commit=commit.id), states)
             step = build_history_step(commit, state.name, before, state.preset, self._path)
             if step is not None:
@@ -111,7 +111,7 @@ class Timeline:
         return StoreState(files, self._name, self._resolve_preset(files, self._name, self._tip), commit)
 
     def _find_earlier_presets(self, commit: Commit, state: StoreState, states: dict[str, StoreState]) -> list[PresetState]:
-        """Return what the preset was at each parent of a commit; ``states`` keeps what is known of the parents."""
+        """Return the preset at each parent of a commit; ``states`` caches the parents' states."""
         before: list[PresetState] = []
         parents = commit.parents or ("",)
         for place, parent in enumerate(parents):
@@ -125,13 +125,13 @@ class Timeline:
         return before
 
     def _find_earlier_state(self, commit: Commit, state: StoreState, files: dict[str, TreeFile], parent: str) -> StoreState:
-        """Return the state at a parent of a commit; ``files`` are as they are after the commit, and become what they were before."""
+        """Return the state at a parent commit; ``files`` is changed from the state after the commit to the state before it."""
         changed = commit.changes[parent]
         name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
         undo_changes(files, changed)
         if commit.former_prefix is not None:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
-            return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # from here on its files have other paths
+            return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # renamed: earlier files have other paths
         preset = state.preset
         if changed or self._everything:
             preset = self._find_earlier_preset(changed, state, files, name, parent)
@@ -140,7 +140,7 @@ class Timeline:
     def _find_earlier_preset(
         self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str, commit: str
     ) -> PresetState:
-        """Return what the preset was before some changes: resolved again only where they can have changed it."""
+        """Return the preset before some changes: resolved again only if they can affect it."""
         preset = state.preset
         if preset is None:
             there = any(state.name in (change.was, change.now) for change in changed)
@@ -149,7 +149,7 @@ class Timeline:
             return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
         touched = any(change.was in members or change.now in members for change in changed)
-        linked = any(member in files and files[member].is_link for member in members)  # where a link leads may have changed
+        linked = any(member in files and files[member].is_link for member in members)  # the target of a link may have changed
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
@@ -164,7 +164,7 @@ class Timeline:
             return self._resolver.resolve_profile(self._snapshots.profile(name), name)
         except NpuprofError as error:
             if error.findings[0].code == "NP022":
-                raise  # the repository lacks objects, so nothing is known of its presets
+                raise  # objects are missing: nothing is known of the presets
             self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
             return error
 
@@ -176,7 +176,7 @@ class Timeline:
 
 
 def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> None:
-    """Make of the files after some changes those before them."""
+    """Change ``files`` from the state after some changes to the state before them."""
     for change in changed:
         if change.now and change.now != change.was:
             files.pop(change.now, None)
@@ -186,7 +186,7 @@ def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> N
 
 
 def build_history_step(commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath) -> HistoryStep | None:
-    """Return what a commit did to a preset, None where it is as it was in one of the parents."""
+    """Return what a commit did to a preset, None if it equals one of the parents."""
     if any(then is now for then in before):
         return None
     if any(map(is_untold_state, (now, *before))):
@@ -205,7 +205,7 @@ def build_history_step(commit: Commit, name: str, before: list[PresetState], now
 
 
 def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now: PresetState) -> HistoryStep | None:
-    """Return a step for a commit whose changes are unknown; None if a step before it says so already."""
+    """Return a step for a commit with unknown changes; None if the previous step already reports that."""
     if is_untold_state(now) and any(map(is_untold_state, before)):
         return None
     findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
@@ -221,7 +221,7 @@ def _build_untold_finding(name: str, finding: Finding) -> Finding:
 def _build_loss_step(
     commit: Commit, name: str, before: list[PresetState], now: NpuprofError | None, path: SettingPath
 ) -> HistoryStep | None:
-    """Return that a preset is gone, or cannot be resolved any more; None where that was so before."""
+    """Return a step for a preset that was removed or cannot be resolved any more; None if that is not new."""
     if any(type(then) is type(now) for then in before):
         return None
     if now is not None:
@@ -230,9 +230,9 @@ def _build_loss_step(
 
 
 def _select_common_changes(before: list[Config], now: Config, path: SettingPath) -> list[Change]:
-    """Return what is as in none of the parents. A merge is described by what differs from all of them.
+    """Return the changes relative to all parents. A merge is described by its differences from all of them.
 
-    It may differ from each only in what it took from the others: then it is compared with the first.
+    If it differs from each parent only by changes of the others, it is compared with the first.
     """
     changes = compare_states(before[0], now, path)
     if len(before) == 1 or not changes:
@@ -245,5 +245,5 @@ def _select_common_changes(before: list[Config], now: Config, path: SettingPath)
 
 
 def _was_told(before: list[PresetState], path: SettingPath) -> bool:
-    """Return whether the history has shown a key before: its value, or that it is unknown."""
+    """Return whether the history has already shown a key: its value, or that it is unknown."""
     return any(isinstance(then, NpuprofError) or has_setting(then, path) for then in before)

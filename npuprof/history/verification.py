@@ -1,4 +1,4 @@
-"""Released versions resolved again and compared with what their tags record, and the signatures of tags."""
+"""Verification of released versions: resolved again and compared with the records in their tags, and tag signatures."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
 
 
-#: The name in versions of the whole store.
+#: The name of the whole store in versions.
 WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
 
-#: What says that something is not on this machine, and nothing of what it is.
+#: Codes that mean something is missing on this machine.
 _UNTOLD = UNTOLD | {"NP022", "NP029"}
 
 
 class VerifiedVersion(Record):
-    """A version and its faults; ``status`` is ``holds``, ``fails``, or ``unknown`` if it cannot be decided.
+    """A version and its faults; ``status`` is ``holds``, ``fails``, or ``unknown``.
 
-    ``yanked`` is the reason of a yank: a yanked version is verified all the same.
+    ``yanked`` is the reason of a yank; yanked versions are verified too.
     """
 
     name: str
@@ -44,13 +44,13 @@ class VerifiedVersion(Record):
 
     @property
     def status(self) -> str:
-        """Whether the version is what its tag says."""
+        """Whether the version matches its tag."""
         codes = {finding.code for finding in self.findings if finding.severity == "error"}
         return "holds" if not codes else "unknown" if codes <= _UNTOLD else "fails"
 
 
 class Verifier:
-    """Compares released versions of a store with their tags, and the ``signatures`` of those where they are asked for."""
+    """Compares the released versions of a store with their tags, and checks ``signatures`` if requested."""
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
@@ -59,7 +59,7 @@ class Verifier:
         self.signatures = signatures
 
     def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
-        """Yield the versions of presets, of all where none is wanted, each with what speaks against it. Raises NpuprofError."""
+        """Yield the wanted versions of presets, by default all, each with its faults. Raises NpuprofError."""
         refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
         for ref, tag_object in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
             tag, number = ref.tag, str(ref.text)
@@ -80,7 +80,7 @@ class Verifier:
             yield from self._verify_store_versions()
 
     def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
-        """Yield the versions of the whole store; a tag without a digest is a version of something else, or an older npuprof made it."""
+        """Yield the versions of the whole store; tags without a digest belong to something else or to an older npuprof."""
         for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
                 findings = tuple(self._verify_store_version(version))
@@ -108,11 +108,11 @@ class Verifier:
             yield finding._replace(code="NP028", message=f"what {tag} takes from sources: {finding.message}", hint=hint)
 
     def find_edits_here(self) -> list[Finding]:
-        """Return the edits by hand in the lock and the copies of sources of the current store."""
+        """Return manual edits in the lock and vendored copies of the current store."""
         return _find_edits(self._workspace.store)
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
-        """Return whether a tag is about a preset, now or where it was made: other things have versions too."""
+        """Return whether a tag is about a preset, now or at its commit: other things have versions too."""
         if ref.name in self._names:
             return True
         try:
@@ -144,7 +144,7 @@ class Verifier:
                 yield finding._replace(code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint)
 
     def _verify_form(self, version: Version) -> Iterator[Finding]:
-        """Yield what is wrong with a tag in itself."""
+        """Yield the faults of a tag itself."""
         if self.signatures and (fault := find_signature_fault(self.repository, version)):
             yield fault
         for fault_text in version.faults:
@@ -158,7 +158,7 @@ class Verifier:
         return absent._replace(code="NP029", message=f"the commit of {tag}: {absent.message}")
 
     def _compare_parents(self, version: Version, config: Config, tag: str) -> Iterator[Finding]:
-        """Yield what is recorded of parents and is not so, or is not recorded; an older form records none."""
+        """Yield the recorded parents that differ, and unrecorded ones; older forms record none."""
         if version.record.form is None:
             return
         used = {(parent.view, parent.reference) for parent in list_pinned_parents(config)}
@@ -169,7 +169,7 @@ class Verifier:
                 what = f"the tag {tag} does not record what {reference} was{f' for {view}' if view else ''}"
             yield Finding("NP028", what, "A version is made of the parents that its tag records.", _ADVICE.format(tag))
         for parent in recorded.values():
-            if parent.version and not is_source_reference(parent.reference):  # (what a source was, the lock at the commit says)
+            if parent.version and not is_source_reference(parent.reference):  # (a source's commit is in the lock at that commit)
                 yield from self._compare_parent(parent, tag)
 
     def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
@@ -186,7 +186,7 @@ class Verifier:
 
 
 def _find_edits(home: ProfileSource) -> list[Finding]:
-    """Return the edits by hand in a store's lock and its copies of sources; an unreadable lock is one."""
+    """Return manual edits of a store's lock and vendored copies; an unreadable lock counts as one."""
     try:
         return find_edited_copies(home)
     except NpuprofError as error:
@@ -194,7 +194,7 @@ def _find_edits(home: ProfileSource) -> list[Finding]:
 
 
 def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
-    """Yield the digests that differ from those of the tag; a tag without a form may be in any form of that time."""
+    """Yield the digests that differ from the tag's; a tag without a form number may use any old form."""
     record = version.record
     if record.form is not None and record.form > FORM:
         what = f"the digests of {tag} are in form {record.form}, which this npuprof does not know"
@@ -210,19 +210,19 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
 
 
 _TRUE = ("", "true", "yes", "on", "1")
-#: Messages of a signing program that cannot decide: a program or a key is missing.
+#: Messages of a signature program that cannot decide: a program or key is missing.
 _UNABLE = ("cannot run", "no public key", "needs to be configured", "no such file", "can't check signature", "not found", "unable to")
 
 
 def asks_for_signatures(repository: Repository) -> bool:
-    """Return whether tags are to be signed: ``tag.gpgSign``, or any ``gpg.*`` unless that says no. Raises NpuprofError."""
+    """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that is false. Raises NpuprofError."""
     listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag\.gpgsign|gpg\..*)$").output.decode(errors="replace")
     configured = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
     return configured["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in configured else bool(configured)
 
 
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
-    """Return what is wrong with the signature of a tag, None if it is good; runs the signing program."""
+    """Return the fault of a tag's signature, None if it is good; runs the signature program."""
     tag = f"{version.name}/v{version.number_text}"
     result = repository.git.writing().try_command("verify-tag", version.tag)
     if not result.code:

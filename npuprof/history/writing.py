@@ -1,4 +1,4 @@
-"""What npuprof writes to a repository: commits of profile files, and annotated tags. Nothing is ever moved or rewritten."""
+"""Writes commits of preset files and annotated tags. Existing commits and tags are never changed."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
 
 
-#: What git says while another one works in the repository, and for how many seconds to wait before each new try.
+#: git's messages while another git works in the repository, and the delays before retries, in seconds.
 _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
-#: What it says where the name is taken: to wait would change nothing.
+#: git's message for an existing name, for which a retry is pointless.
 _TAKEN = "reference already exists"
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
 class ExpectedCommit(NamedTuple):
-    """What a commit is made of: the commit it comes after, an empty text where it is the first, and its tree."""
+    """The expected commit: its parent, an empty string for the first commit, and its tree."""
 
     parent: str
     tree: str
 
 
 def require_no_pending_merge(repository: Repository) -> None:
-    """Raise NpuprofError where git would commit everything or nothing: a merge or a cherry-pick is under way."""
+    """Raise NpuprofError during a merge or cherry-pick, in which git would commit everything or nothing."""
     for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
         if repository.git.read_objects([name])[0] is not None:
             raise NpuprofError([build_refusal_finding(f"cannot do a partial commit during {deed}.".encode(), repository.folder)])
 
 
 def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
-    """Return which of some paths git ignores, and the line that says so: ``.gitignore:3``."""
+    """Return the ignored paths, each with the ignore rule: ``.gitignore:3``."""
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     result = repository.git.try_command("check-ignore", "--verbose", "-z", "--stdin", stdin=listed)
     words = os.fsdecode(result.output).split("\0")
@@ -55,10 +55,10 @@ def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str
 
 
 def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str, expected: ExpectedCommit) -> str:
-    """Commit these paths as they are in the work tree, and nothing else, staged or not; return the new commit's id.
+    """Commit exactly these paths as they are in the work tree, staged or not; return the new commit's id.
 
-    Raises NpuprofError with git's reason (a hook, no identity, a merge under way), or where the commit would be another
-    than the expected one; nothing is staged then.
+    Raises NpuprofError with git's reason (a hook, no identity, a merge in progress), or if the commit would differ from the
+    expected one; nothing is staged then.
     """
     commands = open_git_commands(repository)
     with (
@@ -89,10 +89,10 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
 
 
 def _write_editor(seen: str, expected: ExpectedCommit) -> str:
-    """Return a command for git to start as the editor of the message: it agrees only to the expected commit.
+    """Return a command that git starts as the message editor: it fails unless the commit is the expected one.
 
-    That is after the hook that may change what is committed, and the last that git asks before the message is final. What
-    it finds goes to the file ``seen``.
+    The editor runs after the hook that may change the commit, as the last step before the message is final. The observed
+    commit is written to the file ``seen``.
     """
     actual = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
     file = shlex.quote(seen)
@@ -101,10 +101,10 @@ def _write_editor(seen: str, expected: ExpectedCommit) -> str:
 
 
 def create_tags(repository: Repository, target: str, messages: Mapping[str, str]) -> None:
-    """Make annotated tags of a commit, all or none, by their names and messages. Raises NpuprofError where git refuses any.
+    """Create annotated tags of a commit, all or none, by name and message. Raises NpuprofError if git rejects any.
 
-    ``target`` is the id of the commit. git writes and signs the tags as it would any other, but in an empty repository of their own
-    that shares the objects; then one transaction gives all of them their names.
+    ``target`` is the id of the commit. git creates and signs the tags in an empty repository that shares the objects; then
+    one transaction creates all refs.
     """
     for name in messages:
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
@@ -117,13 +117,13 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
                 run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={message_file}", "--", name, target)
         scratch = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
         listed = scratch.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
-    # What begins with start and ends before commit changes nothing: being killed leaves none of the tags.
+    # A transaction from start to commit is atomic: a killed process leaves no tags.
     _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
     repository.clear_versions()
 
 
 def _create_refs(repository: Repository, transaction: bytes) -> None:
-    """Give tags their names. Raises NpuprofError with git's reason."""
+    """Create the refs of tags. Raises NpuprofError with git's reason."""
 
     def update_refs() -> tuple[str, str | None]:
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
@@ -133,7 +133,7 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
 
 
 def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
-    """Return git in a new, empty repository that has the objects of another, and who writes and signs there."""
+    """Return git in a new, empty repository that shares another one's objects, identity and signing settings."""
     kind = ["--object-format=sha256"] if length == 64 else []
     repository.git.run_command("init", "--quiet", "--bare", "--template=", *kind, folder)
     person = repository.git.run_command("var", "GIT_COMMITTER_IDENT").decode(errors="surrogateescape")
@@ -156,16 +156,16 @@ def _find_objects(repository: Repository) -> str:
 
 
 def open_git_commands(repository: Repository) -> git.Git:
-    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
+    """Return git at the top of the repository, as its user would run it: with hooks, filters and signing.
 
-    Raises NpuprofError (NP941) where it would write through links out of its folder.
+    Raises NpuprofError (NP941) if it would write through links out of its folder.
     """
     require_no_links_out(repository.git.bare or repository.top)
     return processes.open_git_writer(repository.top)
 
 
 def run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> str:
-    """Run a command and return what it printed. Raises NpuprofError with git's reason."""
+    """Run a command and return its output. Raises NpuprofError with git's reason."""
     import git
 
     def run() -> tuple[str, str | None]:
@@ -183,9 +183,9 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
 
 
 def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str, str | None]]) -> str:
-    """Return the output of a git command, repeated for a few seconds while another git holds a lock.
+    """Return the output of a git command, repeated for a few seconds while another git has a lock.
 
-    ``attempt`` returns the output, and what git complained of if it failed. Raises NpuprofError with that.
+    ``attempt`` returns the output, and git's error if it failed. Raises NpuprofError with that error.
     """
     for wait in (*_WAITS, None):
         output, complaint = attempt()
@@ -198,12 +198,12 @@ def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str
 
 
 def _explain_refusal(output: str, folder: str) -> Finding:
-    """Return what git complains of, and all else that it and its hooks said on one line."""
+    """Return git's error message, with all other output of git and its hooks on one line."""
     return build_refusal_finding(output.encode(), folder)._replace(why=" ".join(output.split()) if "\n" in output.strip() else "")
 
 
 def _explain_taken_name(output: str, folder: str) -> Finding:
-    """Return why tags could not be made; a name that another release took meanwhile has its own message."""
+    """Return why tags could not be created; a name that another release took meanwhile has its own message."""
     taken = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output)
     if taken is None:
         return _explain_refusal(output, folder)
@@ -212,13 +212,13 @@ def _explain_taken_name(output: str, folder: str) -> Finding:
 
 
 def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
-    """Make a temporary file that lists paths, each ended by NUL."""
+    """Create a temporary file that lists paths, each terminated by NUL."""
     return _hold_in_temporary_file(b"".join(os.fsencode(path) + b"\0" for path in paths))
 
 
 @contextmanager
 def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
-    """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
+    """Create a temporary file, as command lines limit the number of paths and the length of a message."""
     with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
         file.write(content)
         file.flush()

@@ -1,4 +1,4 @@
-"""The services that hold pull requests: what a job there is asked to look at, and the one comment it keeps."""
+"""Services that host pull requests: the CI job's task, and its single comment."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a service.
+    """A CI job of a service.
 
-    ``number`` is that of the pull request, 0 where it is for none; then only the presets are checked. ``base`` and ``head`` are its
-    commits, ``pages`` the address for links to lines, ``summary`` the file for what is shown beside the job's log (empty where the log
-    itself is the place), ``target`` the branch that it is for, ``depth`` what to write so that the checkout is whole. ``comments`` is
-    None without a token, which ``token_hint`` says how to give.
+    ``number`` is that of the pull request, 0 for other jobs, which only check presets. ``base`` and ``head`` are its
+    commits, ``pages`` the URL for links to lines, ``summary`` the file of the job summary (empty if the log is used),
+    ``target`` the target branch, ``depth`` how to configure a complete checkout. ``comments`` is None without a token;
+    ``token_hint`` describes how to set one.
     """
 
     service: str
@@ -40,7 +40,7 @@ class Job:
 
 
 def read_job(environ: Mapping[str, str]) -> Job:
-    """Return what the service says of the job that runs here. Raises NpuprofError (NP060) where none does, or it says nonsense."""
+    """Return the job that runs here. Raises NpuprofError (NP060) outside a CI job, and for invalid variables."""
     if environ.get("GITHUB_ACTIONS") == "true":
         from npuprof.hosting import github
 
@@ -55,7 +55,7 @@ def read_job(environ: Mapping[str, str]) -> Job:
 
 
 def require_variable(name: str, value: object, pattern: str) -> str:
-    """Return what the service says as a text that is as it should be. Raises NpuprofError (NP060)."""
+    """Return a variable of the service as validated text. Raises NpuprofError (NP060)."""
     text = str(value) if isinstance(value, (str, int)) else ""
     if not re.fullmatch(pattern, text):
         what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
@@ -69,5 +69,5 @@ def require_commit(name: str, value: object) -> str:
 
 
 def require_address(name: str, value: object) -> str:
-    """Return the address of a service or of its pages, without a slash at its end. Raises NpuprofError (NP060)."""
+    """Return the URL of a service or its pages, without a trailing slash. Raises NpuprofError (NP060)."""
     return require_variable(name, value, r"https?://[A-Za-z0-9.:\[\]_-]+(/[^\s\"'<>`|()\\]*)?").rstrip("/")

@@ -1,4 +1,4 @@
-"""The checkout that a job is given: often the last commit only, where a comparison needs the one that the branch left."""
+"""The checkout of a job: often only the last commit, while a comparison needs the merge base."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from npuprof.store.sources.transport import UPLOAD, build_program_variables
 from npuprof.system.processes import NETWORK
 
 _PATIENCE = 60  # seconds
-#: A job fetches as its checkout did, which may have been over http. git ends what comes too slowly.
+#: Fetching must work as for the job's checkout, possibly over http. git aborts slow transfers.
 _FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": f"{_PATIENCE}"}
 _FLAGS = ("--progress", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", UPLOAD)
 
 
 def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
-    """Fetch what a comparison of two commits lacks. Raises NpuprofError (NP061) where it cannot be had; ``hint`` says what to do then."""
+    """Fetch the commits that a comparison needs. Raises NpuprofError (NP061) with ``hint`` if that fails."""
     if _has_both(folder, base, head):
         return
     shallow = Repository(folder).is_shallow()
@@ -32,7 +32,7 @@ def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
 
 
 def _has_both(folder: str, base: str, head: str) -> bool:
-    """Return whether both commits are there, and the one that both come from. Read anew: a git that is open knows nothing of a fetch."""
+    """Return whether both commits and their merge base exist. Opened anew: an open git does not see a fetch."""
     repository = Repository(folder)
     if not (repository.has_commit(base) and repository.has_commit(head)):
         return False
@@ -40,12 +40,12 @@ def _has_both(folder: str, base: str, head: str) -> bool:
 
 
 def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
-    """Fetch from where the checkout came; return what git complains of, empty where it does not."""
+    """Fetch from the checkout's remote; return git's error, empty on success."""
     require_no_links_out(Git(folder).top)
     git = Git(folder, {**build_program_variables(Git(folder), _PATIENCE), **_FETCHING}, profile=NETWORK)
     deeper = ["--unshallow"] if shallow else []
     complaint = ""
-    for wanted in ([] if base.startswith("refs/") else [base, head], []):  # not every server hands out commits by their ids
+    for wanted in ([] if base.startswith("refs/") else [base, head], []):  # some servers do not serve commits by id
         done = git.try_command("fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
         if not done.code and _has_both(folder, base, head):
             return ""
@@ -53,9 +53,9 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
         lines = done.complaint.decode(errors="replace").strip().splitlines()
         complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
     reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
-    return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may hold its token
+    return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may contain its token
 
 
 def _shorten(name: str) -> str:
-    """Return a commit's id as people read it; the name of a branch whole."""
+    """Return a commit's id shortened for display; branch names unchanged."""
     return shorten_commit(name) if re.fullmatch(r"[0-9a-f]{40,64}", name) else name

@@ -1,4 +1,4 @@
-"""One comment on a pull request, made once and then kept up to date."""
+"""One comment on a pull request, created once and then updated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from npuprof.hosting.service import Service, ServiceError, require_list
 
-#: Seconds between one try and the next.
+#: Seconds between attempts.
 PAUSES = (1.0, 3.0, 9.0)
 _MOST_PAGES = 100
 
@@ -22,10 +22,11 @@ class Comment(NamedTuple):
 
 
 def keep_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
-    """Let the comment say a page; return in a word what was done.
+    """Set the text of npuprof's comment; return what was done, in a word.
 
-    It is ours where we wrote it and it begins with the marker. Where there is none, one is made only if it is ``wanted``. After a
-    fault that passes we look again before we write again: the service may have taken what it did not confirm. Raises ServiceError.
+    npuprof's comment has its author and begins with the marker. A new one is created only if ``wanted``. After a temporary
+    failure, the comments are read again before another write: the service may have accepted an unconfirmed write. Raises
+    ServiceError.
     """
     body = f"{marker}\n{page}"
     for pause in (*PAUSES, None):
@@ -52,7 +53,7 @@ def _write_comment(comments: ServiceComments, marker: str, body: str, wanted: bo
 
 
 class ServiceComments(ABC):
-    """The comments of one pull request, at a path of a service; ``order`` is the query for the oldest first."""
+    """The comments of one pull request, at a path of a service; ``order`` is the query that lists the oldest first."""
 
     order = ""
 
@@ -62,7 +63,7 @@ class ServiceComments(ABC):
         self._author: object = None
 
     def find_own(self, marker: str) -> Comment | None:
-        """Return the first comment of ours that begins with a marker; no page is read after that. Raises ServiceError."""
+        """Return npuprof's first comment with a marker, without reading further pages. Raises ServiceError."""
         self._author = self._author or self._find_author()
         for page in self._read_pages():
             for comment in page:
@@ -73,7 +74,7 @@ class ServiceComments(ABC):
         return None
 
     def create(self, body: str) -> None:
-        """Write a new comment. Raises ServiceError."""
+        """Create a comment. Raises ServiceError."""
         self._service.ask("POST", self._path, {"body": body})
 
     def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
@@ -88,16 +89,16 @@ class ServiceComments(ABC):
 
     @abstractmethod
     def update(self, ident: int, body: str) -> None:
-        """Replace the text of a comment of our own. Raises ServiceError."""
+        """Replace the text of npuprof's comment. Raises ServiceError."""
 
     @abstractmethod
     def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
-        """Return the number of the page after one, an empty text if it is the last."""
+        """Return the number of the next page, an empty string after the last."""
 
     @abstractmethod
     def _find_author(self) -> object:
-        """Return what identifies the owner of the token as an author. Raises ServiceError."""
+        """Return the identity of the token's owner as an author. Raises ServiceError."""
 
     @abstractmethod
     def _is_ours(self, comment: dict[str, Any]) -> bool:
-        """Return whether the owner of the token wrote a comment."""
+        """Return whether the token's owner wrote a comment."""

@@ -1,4 +1,4 @@
-"""The drivers in git's configuration, and the attributes that call them."""
+"""The git configuration of the drivers, and the attributes that enable them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from npuprof.system import expand_home, find_shared_folder
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
-#: What is said of the files beside a store: they are no presets, and git's own diffs show them well.
+#: The attribute of other files next to a store: they are not presets, and git's own diffs suit them.
 MERGE = "merge=npuprof"
 _BESIDE = ("npuprof.toml", "npuprof.lock")
 
 
-#: A table's header, for the line above each hunk of a diff; an element of a list in brackets has a comma, or is no name.
+#: A table header, for the hunk lines of a diff; a list element in brackets contains a comma or is not a name.
 _HEADER = r"""^[ \t]*(\[\[?[ \t]*["'A-Za-z_-][^]#,]*\]\]?)[ \t]*(#.*)?$"""
 
 
 def list_settings() -> dict[str, str]:
-    """Return the configuration that leaves what git prints as it is. Where npuprof is gone or dies, git merges by line."""
+    """Return the configuration that leaves git's output unchanged. If npuprof is missing or fails, git merges by line."""
     call = find_command()
     return {
         "diff.npuprof.xfuncname": _HEADER,
@@ -37,7 +37,7 @@ def list_settings() -> dict[str, str]:
 
 
 def list_diff_settings() -> dict[str, str]:
-    """Return the configuration of diffs that speak of settings; without npuprof they are what git shows without it."""
+    """Return the configuration of semantic diffs; without npuprof, git shows its own."""
     call = find_command()
     plain = 'git --no-pager diff --no-index --no-ext-diff -- "$2" "$5"'
     return {
@@ -47,7 +47,7 @@ def list_diff_settings() -> dict[str, str]:
 
 
 def find_command() -> str:
-    """Return how to call this npuprof from a shell: by its whole path, since git may run where PATH is another."""
+    """Return the shell command of this npuprof, with its full path, since git may have another PATH."""
     quote = shlex.quote
     script = os.path.join(os.path.dirname(sys.executable), "npuprof")
     if os.access(script, os.X_OK):
@@ -56,12 +56,12 @@ def find_command() -> str:
 
 
 def name_scope(everywhere: bool) -> str:
-    """Return the flag of git config for one repository or for all of this user."""
+    """Return git config's flag for one repository or the whole user."""
     return "--global" if everywhere else "--local"
 
 
 def open_git(everywhere: bool) -> Git:
-    """Return git in the top of this repository, or wherever we are. Raises NpuprofError where there is no repository."""
+    """Return git at the top of this repository, or in the current folder. Raises NpuprofError without a repository."""
     here = os.getcwd()
     if everywhere:
         return Git(here)
@@ -69,7 +69,7 @@ def open_git(everywhere: bool) -> Git:
 
 
 def open_server_git() -> Git:
-    """Return git in the bare repository around this folder. Raises NpuprofError where there is none."""
+    """Return git in the bare repository around this folder. Raises NpuprofError if there is none."""
     found = find_bare_repository("", os.environ)
     if not found:
         why = "A push to a repository with a work tree is not what a server takes."
@@ -78,13 +78,13 @@ def open_server_git() -> Git:
 
 
 def read_setting(git: Git, scope: str, name: str) -> str | None:
-    """Return a setting of git's configuration, None where it is not set."""
+    """Return a git setting, None if it is not set."""
     code, value, _ = git.try_command("config", scope, "--get", name)
     return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
 
 
 def _refuse_special_configuration() -> None:
-    """Raise NpuprofError (NP012) where the user's configuration is a device or a pipe: git would put a file in its place."""
+    """Raise NpuprofError (NP012) if the user's git configuration is a device or a pipe: git would replace it by a file."""
     path = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
     try:
         kind = name_special_file(os.stat(path).st_mode)
@@ -97,7 +97,7 @@ def _refuse_special_configuration() -> None:
 
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
-    """Write a setting, or take it away. Raises NpuprofError."""
+    """Write a git setting, or remove it. Raises NpuprofError."""
     if scope == "--global":
         _refuse_special_configuration()
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
@@ -107,7 +107,7 @@ def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
 
 
 def add_attributes(text: str, lines: list[str]) -> str:
-    """Return the text of a file of attributes with our lines, as it is where all are there."""
+    """Return the text of an attributes file with npuprof's lines, unchanged if all are there."""
     missing = [line for line in lines if line not in text.replace("\r", "").split("\n")]
     end = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text or text.endswith("\n") else end
@@ -115,7 +115,7 @@ def add_attributes(text: str, lines: list[str]) -> str:
 
 
 def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, list[str]]:
-    """Return the file of attributes, and our lines in it: for the presets, and for what lies beside them."""
+    """Return the attributes file, and npuprof's lines in it: for the presets, and for the files next to them."""
     if everywhere:
         given = read_setting(git, "--global", "core.attributesFile")
         return expand_home(given or os.path.join(find_shared_folder("config") or os.devnull, "git", "attributes")), [
@@ -129,7 +129,7 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
 
 
 def _find_store_path(git: Git, store_: str | None) -> str:
-    """Return the path of the store below the top of the repository. Raises NpuprofError where it is elsewhere."""
+    """Return the path of the store in the repository. Raises NpuprofError if it is outside."""
     try:
         root = store.find_store(store_, os.environ).root
     except NpuprofError:
@@ -144,7 +144,7 @@ def _find_store_path(git: Git, store_: str | None) -> str:
 
 
 def _build_pattern(below: str) -> str:
-    """Return the pattern of gitattributes for the presets below a folder; what it would read as more than a name is escaped."""
+    """Return the gitattributes pattern for presets below a folder, escaped."""
     return _quote_pattern(f"{_escape_pattern(below)}/**/*.toml" if below != "." else "**/*.toml")
 
 
@@ -160,6 +160,6 @@ def _quote_pattern(pattern: str) -> str:
 
 
 def name_sample_preset(git: Git, store_: str | None) -> str:
-    """Return the path of a preset as the store may hold one, to ask git for its attributes."""
+    """Return a possible preset path in the store, to query git for its attributes."""
     below = _find_store_path(git, store_)
     return f"{'' if below == '.' else below + '/'}preset.toml"

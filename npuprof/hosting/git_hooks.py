@@ -1,4 +1,4 @@
-"""The hooks that look at a store: on a server, and after a merge or a rebase, as git calls no driver for what files break together."""
+"""git hooks: on a server, and after a merge or rebase, as git calls no driver for errors across files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 #: The hooks of a clone, and that of a server.
 HOOKS = ("post-merge", "post-rewrite")
 SERVER_HOOK = "pre-receive"
-#: Each hook, with the words that call its verb, and what stands above them.
+#: Each hook, with the arguments of its verb and its comment line.
 _AFTER = "# npuprof git install --hook: what joining two sides breaks is told"
 _CALLS = {
     "post-merge": ('git after merge -- "$@" || :', _AFTER),
     "post-rewrite": ('git after rewrite -- "$@" || :', _AFTER),
     SERVER_HOOK: ("git receive || exit 1", "# npuprof git install --server: a push of presets with errors is not taken"),
 }
-#: What hands the input of a hook of somebody else to our verb, which reads all of it, and then to the rest of that hook.
+#: Passes the input of a foreign hook first to npuprof, which reads all of it, and then to the rest of that hook.
 _KEEP_INPUT = 'pushed=$(mktemp); cat > "$pushed"; exec < "$pushed"'
 _GIVE_INPUT = 'exec < "$pushed"; rm "$pushed"'
 _FOLDERS = ("git-dir", "git-common-dir")
@@ -36,22 +36,22 @@ _OWN_WORDS = (" git after ", " git receive")
 
 
 def format_call(name: str) -> str:
-    """Return the line of a hook that calls npuprof."""
+    """Return the hook line that calls npuprof."""
     return f"{find_command()} {_CALLS[name][0]}"
 
 
 def find_hook(git: Git, name: str) -> str:
-    """Return the path of a hook, wherever ``core.hooksPath`` says. Raises NpuprofError."""
+    """Return the path of a hook, respecting ``core.hooksPath``. Raises NpuprofError."""
     path = git.writing().run_command("rev-parse", "--git-path", f"hooks/{name}").decode(errors="surrogateescape").removesuffix("\n")
     return os.path.join(git.folder, expand_home(path))
 
 
 def reject_outside_hook(git: Git, path: str) -> None:
-    """Raise NpuprofError (NP941) where a repository itself has its hooks outside of it: those of a clone could be anybody's."""
+    """Raise NpuprofError (NP941) if a repository's own configuration puts its hooks outside of it: a clone may be malicious."""
     common = reject_foreign_folder(git)
     said = os.fsdecode(git.writing().try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath").output).split("\0")
     if said[:-1] and said[:-1:2][-1] not in ("local", "worktree"):
-        return  # the user's own
+        return  # the user's own setting
     if not any(is_below(path, folder) for folder in (git.folder, common)):
         what = f"the repository {git.folder} has its hooks elsewhere: {os.path.dirname(os.path.realpath(path))}"
         why = "Its own configuration (core.hooksPath) or a link says so, which a clone or an archive may have brought."
@@ -62,9 +62,10 @@ def reject_outside_hook(git: Git, path: str) -> None:
 
 
 def reject_foreign_folder(git: Git) -> str:
-    """Return the folder that a repository has in common with its work trees, where its configuration and its hooks are.
+    """Return the common git folder of a repository's work trees, with its configuration and hooks.
 
-    Raises NpuprofError (NP941) where that or ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it.
+    Raises NpuprofError (NP941) if it or ``.git`` leads to a folder that does not know this work tree, as in an unpacked
+    archive.
     """
     top, inside = git.bare or git.top, os.path.join(git.top, ".git")
     require_no_links_out(top)
@@ -87,7 +88,7 @@ def reject_foreign_folder(git: Git) -> str:
 
 
 def judge_hook(path: str, name: str) -> str:
-    """Return what a hook is: ``set``, ``missing``, ``by another npuprof``, or ``somebody else's``. Raises NpuprofError."""
+    """Return the state of a hook: ``set``, ``missing``, ``by another npuprof``, or ``somebody else's``. Raises NpuprofError."""
     text = _read_hook(path)
     if text is None:
         return "missing"
@@ -97,7 +98,7 @@ def judge_hook(path: str, name: str) -> str:
 
 
 def write_hook(path: str, name: str) -> None:
-    """Write a hook where none is, or renew ours; what others wrote into it stays. Raises NpuprofError."""
+    """Write a missing hook, or update npuprof's; other lines in it stay. Raises NpuprofError."""
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         _write_locked_hook(path, name)
@@ -121,7 +122,7 @@ def _write_locked_hook(path: str, name: str) -> None:
 
 
 def remove_hook(path: str, name: str) -> bool:
-    """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
+    """Remove npuprof's lines from a hook, and the hook if nothing else is left; return whether there were any."""
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (_read_hook(path) or "").splitlines()
@@ -136,7 +137,7 @@ def remove_hook(path: str, name: str) -> bool:
 
 
 def build_foreign_hook_finding(path: str, name: str) -> Finding:
-    """Return that a hook of somebody else is there, and what to add to it."""
+    """Return the finding for a foreign hook, with the line to add to it."""
     why = "A hook that is there is never changed: it may be all that stands between you and something else."
     hint = f"add this line to it: {format_call(name)}"
     if name in (SERVER_HOOK, "post-rewrite"):

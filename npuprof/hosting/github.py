@@ -1,4 +1,4 @@
-"""GitHub: what a job of its Actions says of itself, and the comments of a pull request. GitHub Enterprise is the same elsewhere."""
+"""GitHub (and GitHub Enterprise): the variables of an Actions job, and the comments of a pull request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import read_file_content
 
-#: Who writes with the token that a job is given.
+#: The author of comments written with a job's own token.
 _JOB_AUTHOR = "github-actions[bot]"
 _DEPTH = "let actions/checkout fetch all of it: with: { fetch-depth: 0 }"
 _TOKEN_HINT = "hand the token to the step: env: { GH_TOKEN: ${{ github.token }} }, with permissions: { pull-requests: write }"  # noqa: S105
 
 
 def read_github_job(environ: Mapping[str, str]) -> Job:
-    """Return what the job is asked to look at. Raises NpuprofError (NP060) where it is nothing that can be looked at."""
+    """Return the job. Raises NpuprofError (NP060) if its event is not supported."""
     event = environ.get("GITHUB_EVENT_NAME", "")
     summary = environ.get("GITHUB_STEP_SUMMARY", "")
     if event == "pull_request_target":
@@ -75,7 +75,7 @@ class GitHubComments(ServiceComments):
         return bool(_reach(comment, "user", "login") == self._author)
 
     def _find_author(self) -> str:
-        """Return as whom we write. The token of an app, as a job's own is one, has no user; it is asked by other means."""
+        """Return the author name of the token. App tokens, like a job's own, have no user and are queried differently."""
         try:
             login = _reach(self._service.ask("GET", "/user").data, "login")
         except ServiceError as error:
@@ -87,7 +87,7 @@ class GitHubComments(ServiceComments):
         return login
 
     def _find_app(self) -> str:
-        """Return as whom an app writes: as GraphQL says, which knows; where it says nothing, as a job's own token does."""
+        """Return the author name of an app: from GraphQL, else that of a job's own token."""
         address = self._service.address
         graphql = self._service.at(f"{address.removesuffix('/v3') if address.endswith('/api/v3') else address}/graphql")
         try:
@@ -100,7 +100,7 @@ class GitHubComments(ServiceComments):
 
 
 def _read_event(path: str) -> dict[str, Any]:
-    """Return the pull request that the event of the job is about. Raises NpuprofError."""
+    """Return the pull request of the job's event. Raises NpuprofError."""
     if not path:
         require_variable("GITHUB_EVENT_PATH", "", r".+")
     try:
@@ -114,7 +114,7 @@ def _read_event(path: str) -> dict[str, Any]:
 
 
 def _reach(value: Any, *names: str) -> Any:
-    """Return what lies below names in an answer, None where there is nothing."""
+    """Return the value below some names in an answer, None if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""GitLab: what a job says of the merge request that it is for, and the notes on it."""
+"""GitLab: the variables of a merge request's job, and the notes on it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TOKEN_HINT = "let NPUPROF_TOKEN be a masked variable of the project: a project 
 
 
 def read_gitlab_job(environ: Mapping[str, str]) -> Job:
-    """Return what the job is asked to look at. Raises NpuprofError (NP060) where its variables make no sense.
+    """Return the job. Raises NpuprofError (NP060) if its variables are invalid.
 
-    The merge request is the target project's, also where a fork's pipeline runs. In a merge train it is only checked: what there is to
-    say was said before.
+    The merge request belongs to the target project, even if a fork's pipeline runs. In a merge train it is only checked,
+    since its changes were reported before.
     """
     in_train = environ.get("CI_MERGE_REQUEST_EVENT_TYPE") == "merge_train"
     if not environ.get("CI_MERGE_REQUEST_IID") or in_train:
@@ -48,7 +48,7 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
 
 
 def _find_base(environ: Mapping[str, str]) -> str:
-    """Return where the merge request began: not every pipeline is told the commit, and then it is the target branch as it was fetched."""
+    """Return the merge base: some pipelines lack its id, and then it is the fetched target branch."""
     for name in ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"):
         if environ.get(name):
             return require_commit(name, environ[name])
@@ -75,7 +75,7 @@ class GitLabComments(ServiceComments):
         return isinstance(author, dict) and author.get("id") == self._author and not comment.get("system")
 
     def _find_author(self) -> int:
-        """Return as whom we write: the user that a project's token has of its own. Raises ServiceError."""
+        """Return the author id: the bot user of a project token. Raises ServiceError."""
         user = self._service.ask("GET", "/user").data
         ident = user.get("id") if isinstance(user, dict) else None
         if type(ident) is not int:

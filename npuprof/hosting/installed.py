@@ -1,4 +1,4 @@
-"""How this npuprof was installed, as far as others can do the same: an address with a commit or a hash (PEP 610)."""
+"""How this npuprof was installed, if that is reproducible: a URL with a commit or a hash (PEP 610)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from npuprof.model import Finding, NpuprofError
 from npuprof.system import lazy_pattern
 
-#: What stands in single quotes in a shell, and plainly in YAML, and is taken for nothing else by either.
+#: Characters that need no escaping in single quotes in a shell and unquoted in YAML.
 _WORD = r"[A-Za-z0-9._~/+%=-]+"
 _HOST = r"(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]{1,5})?"
 _COMMIT = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
@@ -23,7 +23,7 @@ _PINNED = lazy_pattern(
 
 
 def check_address(written: str) -> str:
-    """Return an address as a requirement of pip. Raises NpuprofError (NP063) where it is none that stays what it is."""
+    """Return a URL as a pip requirement. Raises NpuprofError (NP063) if it is not immutable."""
     address = re.sub(r"^npuprof\s*@\s*", "", written.strip())
     if _PINNED.fullmatch(address):
         return f"npuprof @ {address}"
@@ -36,7 +36,7 @@ def check_address(written: str) -> str:
 
 
 def find_requirement() -> str:
-    """Return what pip installs to get this very npuprof; an empty text where nobody else can."""
+    """Return the pip requirement of this npuprof; an empty string if it is not publicly installable."""
     from importlib import metadata
 
     try:
@@ -51,9 +51,9 @@ def find_requirement() -> str:
 
 
 def read_direct_url(text: str) -> str:
-    """Return the requirement that a record of an installation (``direct_url.json``) is for; empty where it pins nothing public.
+    """Return the requirement in an installation record (``direct_url.json``); empty if it pins nothing public.
 
-    What it holds of credentials is left out: a user, a password, the query that a signed address has.
+    Credentials are removed: user, password, and the query of a signed URL.
     """
     try:
         record: dict[str, Any] = json.loads(text)

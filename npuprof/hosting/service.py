@@ -1,4 +1,4 @@
-"""Requests to the API of a service: the token goes to that address and nowhere else, and every refusal is a sentence."""
+"""Requests to a service's API: the token is sent only to that URL, and every failure has a readable message."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from npuprof.model import __version__
 from npuprof.system import lazy_pattern
 
-_TIMEOUT = 20.0  # seconds that an answer may take
+_TIMEOUT = 20.0  # the timeout of an answer, in seconds
 _LONGEST_ANSWER = 16 * 1024 * 1024
-_LONGEST_WAIT = 60.0  # seconds that a service may ask us to wait
+_LONGEST_WAIT = 60.0  # the maximum wait that a service may request, in seconds
 _SAYABLE = lazy_pattern(r"[!-~]+")
 
 
 class ServiceError(Exception):
-    """A service did not do what it was asked.
+    """Raised if a service rejects a request.
 
-    ``passing`` says whether it may do it in a moment, after ``wait`` seconds; ``refused`` whether it may never, as things are.
+    ``passing`` is set if a retry may succeed, after ``wait`` seconds; ``refused`` if no retry can.
     """
 
     def __init__(self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False) -> None:
@@ -35,16 +35,16 @@ class ServiceError(Exception):
 
 
 class Reply(NamedTuple):
-    """What a service answered: the JSON it sent, and its headers."""
+    """A service's answer: its JSON and its headers."""
 
     data: Any
     headers: Mapping[str, str]
 
 
 class Service:
-    """An API below an address, asked with a token in one header.
+    """The API at a URL, authorised by a token in a header.
 
-    ``authority`` is a file with certificates of whoever vouches for it, besides those that the system trusts.
+    ``authority`` is a file with additional trusted certificates.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Service:
         self._authority = authority
 
     def at(self, address: str) -> Service:
-        """Return the same service, asked with the same token, at another of its addresses."""
+        """Return the same service with the same token, at another of its URLs."""
         return Service(self.name, address, self._header, self._more, self._authority)
 
     def ask(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Reply:
-        """Return the answer to one request; nothing is tried again. Raises ServiceError."""
+        """Return the answer to one request, without retries. Raises ServiceError."""
         name, token = self._header
         if not _SAYABLE.fullmatch(token.removeprefix("Bearer ")):
             raise ServiceError("the token holds characters that no token has")
@@ -69,7 +69,7 @@ class Service:
         headers = {"User-Agent": f"npuprof/{__version__}", "Accept": "application/json", **self._more}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https, as the job says
+        request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https
         request.add_unredirected_header(name, token)
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as reply:
@@ -94,7 +94,7 @@ class Service:
 
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:
-        """What follows no redirect, and trusts whom it should. Raises OSError where their certificates cannot be read."""
+        """The URL opener: follows no redirects, with the trusted certificates. Raises OSError if they cannot be read."""
         context = ssl.create_default_context()
         if self._authority:
             context.load_verify_locations(self._authority)
@@ -111,7 +111,7 @@ class Service:
         return ServiceError(message, passing, seconds if is_limit else 0.0, refused=code in (403, 404) and not is_limit)
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
-        """Return what a refusal says for itself, shortened, to stand behind its number."""
+        """Return the shortened message of a failed request, to append to its status."""
         try:
             answer = json.loads(error.read(65536))
             text = answer.get("message") or answer.get("error") or ""
@@ -120,21 +120,21 @@ class Service:
         return f": {self._clean(str(text))}" if text else ""
 
     def _clean(self, text: str) -> str:
-        """Return a text of the service on one line, short, without the token."""
+        """Return a text of the service on one line, shortened, without the token."""
         token = self._header[1].removeprefix("Bearer ")
         line = " ".join(text.replace(token, "***").split() if token else text.split())
         return line if len(line) <= 200 else f"{line[:200]}..."
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
-    """Follow nobody: the token would go along, and a write would come out as a read."""
+    """Rejects redirects: they would receive the token, and turn a write into a read."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def require_list(reply: Reply, name: str) -> list[dict[str, Any]]:
-    """Return the objects that a service lists. Raises ServiceError where it sent something else."""
+    """Return the objects in a service's list. Raises ServiceError for anything else."""
     if not isinstance(reply.data, list) or not all(isinstance(row, dict) for row in reply.data):
         raise ServiceError(f"{name} answers with something that is no list")
     return reply.data

@@ -1,6 +1,6 @@
-"""Write a config down: one module for each family of targets, each ending in its table ``TARGETS``, a row a target.
+"""Renderers: one module per group of targets, each with a table ``TARGETS`` with a row per target.
 
-What the targets share is here: the text of an option's value, sidecar files, the header, what cannot be carried.
+Shared by all targets: the text of an option's value, sidecar files, the header, unsupported options.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _SECTION_COMMANDS = {
 
 
 class Rendered(Record):
-    """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks.
+    """The result of a target: the text, its sidecar files (name to text), and notes.
 
-    ``notes`` say which options count elsewhere, ``findings`` what the place that reads the text does with it, ``left_out`` which
-    sections have no place in the target: an error for who asks for everything.
+    ``notes`` are about options that have to be set elsewhere, ``findings`` about what the reader of the text does with it,
+    ``left_out`` about sections that the target does not support: errors with ``strict``.
     """
 
     text: str
@@ -43,11 +43,11 @@ class Rendered(Record):
 class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
-    ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
-    options that it writes, if it ``takes_options``, ``sections`` what it writes beside them. ``renames`` tells
-    whether its bare lines work on a ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler,
-    which no TensorFlow process reads. All files of one that ``is_folder`` are its answer. ``write_onto`` takes a config
-    and the expression of an object that is there, and gives the lines that set the options on it and do nothing else.
+    ``place`` is its position in lists of targets. ``surface`` is the surface whose spellings it writes, if it
+    ``takes_options``; ``sections`` are its other sections. ``renames`` is set if its bare lines work on a ``config`` of
+    another name, ``offline`` if it accepts presets for the ATC compiler, which no TensorFlow process reads. All files of an
+    ``is_folder`` target are its answer. ``write_onto`` takes a config and the expression of an existing object, and returns
+    only the lines that set the options on it.
     """
 
     place: int
@@ -63,14 +63,14 @@ class Target(Record):
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
-        """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
+        """Return a rendered config. Raises NpuprofError for options that the target does not support, or for another scenario."""
         self.refuse_offline(config)
         return self.write(config, inline)._replace(
             left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
         )
 
     def render_onto(self, config: Config, onto: str) -> Rendered:
-        """Return only the lines that set the options on an object that is there. Raises NpuprofError where the target has none such."""
+        """Return only the lines that set the options on an existing object. Raises NpuprofError if the target has none."""
         self.refuse_offline(config)
         if self.write_onto is None:
             what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
@@ -80,11 +80,11 @@ class Target(Record):
         )
 
     def list_sections(self) -> list[str]:
-        """Return the sections that this target is for: not ``env``, which others write as well."""
+        """Return the target's own sections, without ``env``, which other targets write too."""
         return [section for section in (*self.sections, *["options"] * self.takes_options) if section != "env"]
 
     def refuse_offline(self, config: Config) -> None:
-        """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""
+        """Raise NpuprofError for a preset for the ATC compiler, unless the target supports it."""
         if config.scenario == "offline-inference" and not self.offline:
             what = f"{config.name} is for the ATC compiler, and {self.file} would be read by a TensorFlow process"
             why = "The adapter aborts on a session for inference offline; ATC converts the model before there is one."
@@ -94,7 +94,7 @@ class Target(Record):
 
 
 def config_section(config: Config, name: str) -> dict[str, Any]:
-    """Return one section of a config, computed once for all targets; not to be modified."""
+    """Return one section of a config, cached for all targets; not to be modified."""
     if "sections" not in config.memo:
         config.memo["sections"] = config.sections()
     section: dict[str, Any] = config.memo["sections"][name]
@@ -102,7 +102,7 @@ def config_section(config: Config, name: str) -> dict[str, Any]:
 
 
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
-    """Return a finding for each section that belongs to other targets than one that writes ``written``."""
+    """Return a finding for each section of a config that a target with the sections ``written`` omits."""
     left_out = {name: [*config_section(config, name)] for name in SECTIONS if name not in written}
     return tuple(
         Finding(
@@ -120,18 +120,18 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
 
 
 def list_fitting_targets(config: Config) -> list[str]:
-    """Return the targets that write something of a config; if it has only variables, those of options."""
+    """Return the targets that render a part of a config; if it has only variables, those of options."""
     targets = {name: load_target(name) for name in MODULES}
     fitting = [name for name, target in targets.items() if any(config_section(config, section) for section in target.list_sections())]
     return fitting or [name for name, target in targets.items() if target.takes_options]
 
 
 def _find_command(section: str) -> str:
-    """Return the command that writes the section of a framework."""
+    """Return the command that renders a framework section."""
     return f"npuprof render --to {next(name for name in MODULES if section in load_target(name).sections)}"
 
 
-@cache  # called thousands of times where many presets are written: which targets have a place for an option
+@cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
     table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS
@@ -140,9 +140,9 @@ def load_target(name: str) -> Target:
 
 
 def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
-    """Return a text below the comment lines that say where it came from; they hold nothing a preset could inject.
+    """Return a text below its header, comment lines with its origin; a preset cannot inject code into them.
 
-    ``sidecars`` are the files that the text expects beside it, name to text.
+    ``sidecars`` are the expected sidecar files, name to text.
     """
     version = config.lineage[-1].document.revision if config.lineage else None
     head = (
@@ -164,10 +164,10 @@ def finish_code(config: Config, target: str, body: str, *findings: Finding) -> R
 
 
 def encode_field_value(name: str, value: Any) -> Any:
-    """Return what is stored in the protobuf field of an option: a structured value as its documented text.
+    """Return the protobuf field value of an option: a structured value as its documented text.
 
-    For an option that names a file, a structured value stays a table: it has to become a file first. So does a
-    value with faults, which no text can hold.
+    For an option that names a file, a structured value stays a table, to be written to a file first. An invalid value
+    without a text also stays as it is.
     """
     if isinstance(value, (dict, list)):
         structure = values.find_structure(name)
@@ -178,7 +178,7 @@ def encode_field_value(name: str, value: Any) -> Any:
 
 
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
-    """Return, for each option that is a file written out in the preset, the file's name and text. Raises NpuprofError."""
+    """Return file name and text for each option whose file content is in the preset. Raises NpuprofError."""
     known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
     if known is not None:
         return known
@@ -195,12 +195,12 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
 
 
 def place_sidecars(config: Config, folder: str) -> dict[str, str]:
-    """Return, for each option that is a file written out in the preset, its path in a folder."""
+    """Return the path in a folder for each option whose file content is in the preset."""
     return {name: f"{folder}/{file}" for name, (file, _) in collect_sidecars(config).items()}
 
 
 def fits_proto_field(option: catalog.Option, value: Any) -> bool:
-    """Return whether the protobuf field of an option can hold a value (after ``encode_field_value``)."""
+    """Return whether a value (after ``encode_field_value``) fits the protobuf field of an option."""
     if option.field == "b":
         return isinstance(value, bool)
     if option.field == "i":
@@ -210,7 +210,7 @@ def fits_proto_field(option: catalog.Option, value: Any) -> bool:
 
 
 def encode_fitting_value(config: Config, option: catalog.Option, value: Any, target: str) -> Any:
-    """Return what the protobuf field of an option stores. Raises NpuprofError if it cannot hold the value."""
+    """Return the protobuf field value of an option. Raises NpuprofError if the value does not fit."""
     stored = encode_field_value(option.name, value)
     if not fits_proto_field(option, stored):
         raise NpuprofError([build_unfit_finding(config, option.name, target)])
@@ -218,7 +218,7 @@ def encode_fitting_value(config: Config, option: catalog.Option, value: Any, tar
 
 
 def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: str) -> NpuprofError:
-    """Return the error for options that a target has no place for, with the reason of each, which may be empty."""
+    """Return the error for options that a target does not support, with the reason of each, which may be empty."""
     return NpuprofError(_build_not_carried_finding(config, name, target, reason) for name, reason in reasons.items())
 
 
@@ -232,13 +232,13 @@ def _build_not_carried_finding(config: Config, name: str, target: str, reason: s
 
 @lru_cache(1024)
 def _list_carriers(name: str) -> tuple[str, ...]:
-    """Return the targets that can carry an option."""
+    """Return the targets that support an option."""
     option = catalog.find_option(name)
     return tuple(target for surface in (option.spelling if option else ()) for target in MODULES if load_target(target).surface == surface)
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
-    """Return the finding for a value of a type that its place cannot hold."""
+    """Return the finding for a value whose type does not fit its place."""
     from npuprof.checks.settings import find_setting_faults
 
     value = config.settings[name] if name in config.settings else config.options[name]  # the key is quoted if the name is not a bare one
@@ -248,11 +248,11 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
 
 
 def build_setting_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
-    """Return an error about a setting, at the place that set it."""
+    """Return an error about a setting, at its origin."""
     return Finding(code, what, why, hint, config.origin(key), key, (config.name,))
 
 
 def build_render_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
-    """Return a finding with the severity of its code, at the place that set its key if it is more than a note."""
+    """Return a finding with the severity of its code; at its key's origin unless it is a note."""
     finding = catalog.build_finding(code, what, why, hint, None, key, (config.name,))
     return finding._replace(origin=config.origin(key)) if finding.severity != "info" and key in config.settings else finding

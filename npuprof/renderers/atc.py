@@ -28,7 +28,7 @@ _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "
     "work belongs into an ini file per model, copied from the built-in lists below opp/built-in/op_impl/ai_core/tbe/impl_mode."
 )
-#: Which flags a conversion cannot do without, by --mode; by default those that the catalogue calls required.
+#: The required flags of a conversion, by --mode; by default those that the catalogue marks as required.
 _REQUIRED = {
     1: ("om", "json"),
     3: ("model", "framework", "soc_version"),
@@ -45,10 +45,10 @@ def render_atc(config: Config, inline: bool) -> Rendered:
 
 
 def write_flags_onto(config: Config, onto: str) -> Rendered:
-    """Return the flags alone, for a command line that is there: an array for ``atc "${ONTO[@]}"``, a text for ``atc $ONTO``.
+    """Return only the flags, for an existing command line: an array for ``atc "${ONTO[@]}"``, a string for ``atc $ONTO``.
 
-    bash and zsh have arrays; every other shell takes a text apart, at blanks. Raises NpuprofError (NP902) for a flag that such a text
-    cannot hold.
+    bash and zsh have arrays; other shells split a string at blanks. Raises NpuprofError (NP902) for a flag that a string
+    cannot contain.
     """
     words, findings = _format_atc_words(config)
     if not onto.startswith("$"):
@@ -63,12 +63,12 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
 
 
 def is_plain_flag(text: str) -> bool:
-    """Return whether a shell hands a flag on as it is that stands in a variable without quotes."""
+    """Return whether a shell passes a flag in an unquoted variable unchanged."""
     return not set(text) & set("*?[\\'\"") and text.split() == [text]
 
 
 def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
-    """Return the flags as words of a shell, and what is to be said of them. Raises NpuprofError for what ATC cannot be told."""
+    """Return the flags as shell words, with findings. Raises NpuprofError for options without a flag."""
     flags, keys = _collect_atc_flags(config)
     findings = _check_atc_flags(config, flags, keys)
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
@@ -80,9 +80,9 @@ def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
 
 
 def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the flags with their values in the catalogue's order, and the key that set each.
+    """Return the flags with their values in catalogue order, and the key of each.
 
-    Raises NpuprofError for options that ATC has no flag for.
+    Raises NpuprofError for options without an ATC flag.
     """
     flags: dict[str, Any] = {}
     keys: dict[str, str] = {}
@@ -116,7 +116,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def encode_flag(config: Config, option: catalog.Option, value: Any, target: str) -> tuple[bool, Any]:
-    """Return whether the flag of an option takes a value, and the value as ATC reads it. Raises NpuprofError for one of another type."""
+    """Return whether the flag of an option accepts a value, and the value as ATC reads it. Raises NpuprofError for another type."""
     carried, written = option.write_on("atc", encode_fitting_value(config, option, value, target))
     if carried and option.structure == "shapes":
         written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar

@@ -1,4 +1,4 @@
-"""A config as environment variables: its own, the documented twins of options, and every option by name."""
+"""A config as environment variables: its own, the documented equivalents of options, and every option by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
-#: What tells which preset the variables are of.
+#: The variables that identify the exported preset.
 MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")
 
 
@@ -28,12 +28,12 @@ def collect_env_variables(
     asked_later: Container[str] = (),
     allowing_unknown: bool = False,
 ) -> tuple[dict[str, str], list[str]]:
-    """Return names and values in the order of output, and remarks.
+    """Return names and values in output order, and notes.
 
-    ``tell`` returns what the launcher knows of this process; None is for files that many processes will read. What such a file
-    asks the launcher for by itself is ``asked_later``.
-    ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold, and unless it is
-    ``trusting`` for variables that need the user's trust and lack it; ``allowing_unknown`` takes those that the catalogue lacks.
+    ``tell`` returns the launcher facts of this process; None is for files read by many processes. ``asked_later`` are the
+    facts that such a file queries itself. ``folder`` contains the sidecar files. Raises NpuprofError for values that cannot
+    be environment variables, and, unless ``trusting``, for variables that need trust; ``allowing_unknown`` accepts
+    variables unknown to the catalogue.
     """
     variables: dict[str, str] = {}
     notes: list[str] = []
@@ -76,7 +76,7 @@ def collect_env_variables(
 
 
 def format_set_variable(name: str, value: Any) -> str | None:
-    """Return the text of a variable that [env] sets, None if its value is that of each process."""
+    """Return the text of a variable in [env], None if its value differs per process."""
     if isinstance(value, dict):
         pairs = find_structure(f"env.{name}")
         return pairs.format(value) if pairs else None
@@ -84,9 +84,9 @@ def format_set_variable(name: str, value: Any) -> str | None:
 
 
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
-    """Return the variables that ``unset`` removes from the environment, and those whose removal needs the user's trust.
+    """Return the variables that ``unset`` removes from the environment, and those whose removal needs trust.
 
-    Variables of npuprof itself are in neither. What the user types (``--unset``) needs no trust.
+    npuprof's own variables are in neither list. Arguments of the user (``--unset``) need no trust.
     """
     steps = [step for profile in config.lineage for step in profile.steps]
     overrides = [override for profile in config.lineage for override in profile.overrides]
@@ -104,17 +104,17 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
 
 
 def describe_kept_variables(names: Iterable[str], environ: Container[str]) -> list[str]:
-    """Return a note for each variable of an environment that ``unset`` does not remove because that needs trust."""
+    """Return a note for each variable that ``unset`` does not remove because that needs trust."""
     return [f"{name} keeps the value it has here: removing it needs --trust" for name in names if name in environ]
 
 
 def format_variable_text(value: Any) -> str:
-    """Return what an option stores as the text of a variable: 1 and 0 for a bool."""
+    """Return an option's value as the text of a variable: 1 and 0 for a bool."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def format_twin_text(twin: str, value: Any, text: str) -> str:
-    """Return what the variable that stands for an option holds for a value of it; ``text`` is how the option itself is written."""
+    """Return the value of an option's equivalent variable; ``text`` is the option's own text."""
     record = catalog.find_variable(twin)
     assert record is not None
     spelled = str(value).lower() if isinstance(value, bool) else text
@@ -140,7 +140,7 @@ def _explain_unfit_variable(name: str, text: str) -> str:
 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
-    """Return the finding on a setting with whose variable or argument no program could be started."""
+    """Return the finding for a setting whose variable or argument would prevent a program from starting."""
     return build_setting_finding(config, "NP903", key, what, "No program could be started with it.", hint)
 
 
@@ -155,7 +155,7 @@ def find_variable_key(config: Config, name: str) -> str:
 
 
 def build_export_finding(config: Config, name: str, reason: str) -> Finding:
-    """Return the finding on a variable that a shell or a format cannot take."""
+    """Return the finding for a variable that a shell or format cannot express."""
     what, why = f"{name} cannot be exported: {reason}", "A value comes back byte for byte or not at all."
     hint = "use another shell or format, or write the value without it"
     return build_setting_finding(config, "NP903", find_variable_key(config, name), what, why, hint)

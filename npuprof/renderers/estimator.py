@@ -50,7 +50,7 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 
 
 def _class_names() -> dict[str, str]:
-    """Return the class of each argument that takes an object, of the last name of the argument."""
+    """Return the class of each object argument, by the last name of the argument."""
     names: dict[str, str] = {}
     for name, config_class in catalog.load_config_classes().items():
         names.setdefault(config_class.taken_as, name)
@@ -58,7 +58,7 @@ def _class_names() -> dict[str, str]:
 
 
 def _dynamic_arguments() -> tuple[str, ...]:
-    """Return what DynamicInputConfig cannot be made without; only the last, which old releases do not take, may be 0."""
+    """Return the required arguments of DynamicInputConfig; only the last, which old releases lack, may be 0."""
     return catalog.load_config_classes()["DynamicInputConfig"].positional
 
 
@@ -88,7 +88,7 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
 
 
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
-    """Return a table of the arguments alone, for a call of NPURunConfig that is there: ``NPURunConfig(..., **onto)``."""
+    """Return only a table of the arguments, for an existing call of NPURunConfig: ``NPURunConfig(..., **onto)``."""
     paths, session_options = _collect_run_arguments(config)
     if session_options:
         raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
@@ -98,16 +98,16 @@ def write_arguments_onto(config: Config, onto: str) -> Rendered:
 
 
 def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], list[str]]:
-    """Return the options by their path below NPURunConfig, and those only session_config can hold.
+    """Return the options by their path below NPURunConfig, and those that only session_config supports.
 
-    Raises NpuprofError for options that NPUEstimator loses.
+    Raises NpuprofError for options that NPUEstimator drops.
     """
     names_by_path: dict[tuple[str, ...], str] = {}
     session_options: list[str] = []
     lost: dict[str, str] = {}
     options = config_section(config, "options")
     *profiles, hybrid = _dynamic_arguments()
-    lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object takes it without the others
+    lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object accepts it without the others
     for name, value in options.items():
         option = catalog.find_option(name)
         if option is None:
@@ -126,7 +126,7 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
 
 
 def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, Any]:
-    """Return the arguments nested as the classes are, each leaf the name of its option."""
+    """Return the arguments nested like the classes, each leaf the name of its option."""
     tree: dict[str, Any] = {}
     for path, name in arguments.items():
         at = tree
@@ -148,7 +148,7 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
 
 
 def _find_hybrid_mode_states(config: Config) -> set[str]:
-    """Return whether DynamicInputConfig has its fourth argument in the releases in question: ``Y``, ``.`` or ``?``."""
+    """Return the states of DynamicInputConfig's fourth argument in the selected releases: ``Y``, ``.`` or ``?``."""
     option = catalog.find_option(_dynamic_arguments()[-1])
     release = config.context.cann
     named = (release,) if release else releases.find_releases_in_range(config.cann) or () if config.cann else ()
@@ -160,12 +160,12 @@ def _is_hybrid_mode_absent(config: Config) -> bool:
 
 
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
-    """Return the arguments as ``python.format_call`` takes them."""
+    """Return the arguments in the form of ``python.format_call``."""
     options = config_section(config, "options")
     return [
         (f"{argument}={_class_names()[argument]}(", _build_nested_arguments(config, inner), ")")
         if isinstance(inner, dict)
-        else f"{argument}=0"  # the one argument that has to be given although the preset does not
+        else f"{argument}=0"  # the one argument that is required even if the preset does not set it
         if inner is None
         else _build_argument_leaf(config, argument, inner, options[inner])
         for argument, inner in tree.items()
@@ -188,7 +188,7 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
 
 
 def _format_estimator_section(config: Config) -> list[str]:
-    """Return the arguments that stand below [estimator]."""
+    """Return the arguments in [estimator]."""
     lines = []
     for name, value in config_section(config, "estimator").items():
         record = catalog.find_argument(name)

@@ -1,7 +1,6 @@
-"""Files that hold an environment: dotenv, docker, systemd, GitHub Actions, Kubernetes, Slurm, JSON.
+"""Files with environment variables: dotenv, docker, systemd, GitHub Actions, Kubernetes, Slurm, JSON.
 
-One row a format. Each reads a value back byte for byte by the rules of the program the format belongs to, or the
-value is refused.
+One row per format. A value that the format's program would not read back byte for byte is rejected.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ def _accept_any_variable(name: str, text: str) -> str:
 
 
 class Format(Record):
-    """How one kind of file holds variables.
+    """A file format for variables.
 
-    ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
-    returns why they cannot be written, or an empty text, ``doubt`` why not every reader takes them as they are.
-    ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine; ``holds_files``
-    where they come in what is written. ``shared`` files are read by many processes. ``largest`` is how many bytes names and
-    values may have together, 0 for any number. ``facts`` are those that the file asks the launcher for when it is used,
-    with the variables it asks. ``clears`` are scripts, which unset what the preset unsets.
+    ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` takes a name and a value and
+    returns why they cannot be written, or an empty string; ``doubt`` returns why some readers change them. ``folder`` is
+    the sidecar folder for the reader, empty for the local one; ``holds_files`` is set if the output contains the files.
+    ``shared`` files are read by many processes. ``largest`` is the maximum size of all names and values, 0 for no limit.
+    ``facts`` are the launcher facts that the file queries when it is used, with their variables. ``clears`` formats are
+    scripts, which also unset variables.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
@@ -57,7 +56,7 @@ def _build_line_writer(line: Callable[[str, str], str]) -> Callable[[Config, dic
     return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
-# -- dotenv: as python-dotenv reads it, and where that can be so that npm's dotenv and a shell's `source` read the same --------
+# -- dotenv: for python-dotenv, and if possible equal for npm's dotenv and a shell's `source` ------------------------
 
 _DOTENV = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
 
@@ -67,12 +66,12 @@ def _format_dotenv_line(name: str, text: str) -> str:
     if quote:
         return f"{name}={quote}{text}{quote}"
     if text.endswith("\\"):
-        return f"{name}={text}"  # in quotes the backslash would escape the closing one
+        return f"{name}={text}"  # in quotes, the backslash would escape the closing quote
     return f'{name}="{"".join(_DOTENV.get(char, char) for char in text)}"'
 
 
 def _find_common_quote(text: str) -> str:
-    """Return the quotes in which all readers take a text as it is, an empty text where there are none."""
+    """Return the quotes in which all readers take a text literally, an empty string if there are none."""
     if "'" not in text and not re.search(r"\r|\\\\|\\$", text):
         return "'"
     return '"' if not re.search(r'[\r\\"$`]', text) else ""
@@ -146,11 +145,11 @@ def _explain_github_refusal(name: str, text: str) -> str:
 # -- Kubernetes ----------------------------------------------------------------------------------------------------
 
 _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-#: Where the files of a ConfigMap are found in a container.
+#: The folder of a ConfigMap's files in a container.
 MOUNT = "/etc/npuprof"
-#: The most that one ConfigMap holds, in bytes.
+#: The maximum size of a ConfigMap, in bytes.
 LARGEST_MAP = 1_048_576
-#: What YAML 1.1 takes for a switch or for nothing, in any case.
+#: Words that YAML 1.1 reads as a boolean or null, in any case.
 _YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -162,18 +161,18 @@ def quote_yaml_string(text: str) -> str:
 
 
 def format_yaml_key(name: str) -> str:
-    """Return a name as a key, or a text that is a name: quoted where YAML 1.1 reads it as something else, a switch or a number."""
+    """Return a name as a YAML key or value, quoted if YAML 1.1 would read it as a boolean or number."""
     return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
 def _build_configmap_name(config: Config, *data: dict[str, str]) -> str:
-    """Return a name that another content never has: what is immutable cannot be written anew."""
+    """Return a name that is unique to the content: an immutable ConfigMap cannot be changed."""
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
     return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(data)})[:10])))
 
 
 def _format_label(text: str) -> str:
-    """Return a text as the value of a label: 63 characters at most, of few kinds."""
+    """Return a text as a label value: at most 63 characters from a small set."""
     return re.sub(r"[^A-Za-z0-9_-]+", ".", text)[:63].strip("._-")
 
 
@@ -214,7 +213,7 @@ def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dic
 
 
 def format_clear_and_export_lines(config: Config, shell: str, variables: dict[str, str]) -> str:
-    """Return the lines of a shell that unset what a config unsets and set its variables."""
+    """Return the shell lines that unset and set the variables of a config."""
     removed = [name for name in list_unset_variables(config)[0] if name not in variables]
     return format_clear_lines(SHELLS[shell], removed) + format_export_lines(SHELLS[shell], variables)
 
@@ -225,7 +224,7 @@ def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[s
     return head + format_clear_and_export_lines(config, "sh", variables)
 
 
-#: How a process asks Slurm; which variable of Ascend each of them is, no manual says.
+#: How a process queries Slurm; no manual documents Ascend's variables for these.
 SLURM_FACTS = {
     fact: next(variable for variable in variables if variable.startswith("SLURM_"))
     for fact, variables in FACTS.items()
@@ -264,7 +263,7 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
 
 
 def is_told_by_slurm(value: Any) -> bool:
-    """Return whether a variable asks the launcher for what Slurm tells each task."""
+    """Return whether Slurm sets the launcher fact of a variable for each task."""
     return isinstance(value, dict) and value.get("launcher") in SLURM_FACTS
 
 
@@ -294,14 +293,14 @@ FORMATS: dict[str, Format] = {
 }
 
 
-#: What npuprof itself obeys, or keeps for undoing an export: none of a preset.
+#: Variables that npuprof obeys, or keeps for undoing an export: none belongs to a preset.
 _LASTING = (*OBEYED_VARIABLES, "BEFORE")
 
 
 def compare_environment(
     variables: dict[str, str], environ: dict[str, str], removed: list[str]
 ) -> list[tuple[str, str, str | None, str | None]]:
-    """Return what an export would change: sign, name, old and new value.
+    """Return the changes of an export: sign, name, old and new value.
 
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
     """

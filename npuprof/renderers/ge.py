@@ -1,4 +1,4 @@
-"""The options of the graph engine by its own keys: the file that ATC reads with ``--raw_ge_options``."""
+"""The options under the graph engine's own keys: the file for ATC's ``--raw_ge_options``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
 
 
 def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> str | None:
-    """Return a value as ATC reads it, by the flag of the option if it has one; None if it has no text."""
+    """Return a value as ATC reads it, by the option's flag if it has one; None if it has no text."""
     if option.name in (files := collect_sidecars(config)):
         return files[option.name][0]
     if "atc" in option.spelling:
@@ -60,7 +60,7 @@ def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> s
 
 
 def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
-    """Return what may keep ATC from taking an option: a key that it does not know, a file that is looked up where it starts."""
+    """Return why ATC may not accept an option: an unknown key, or a file with a relative path."""
     if name in (files := collect_sidecars(config)):
         what = f"{key} names {files[name][0]} without a folder"
         why = "ATC looks for it in the folder where it is started."

@@ -51,7 +51,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
 
 
 def write_options_onto(config: Config, onto: str) -> Rendered:
-    """Return the assignments alone, for options that are there."""
+    """Return only the assignments, for an existing options object."""
     return _finish_text(config, _ONTO, *_format_all_lines(config, onto, ""))
 
 
@@ -61,7 +61,7 @@ def _finish_text(config: Config, form: str, lines: list[str], findings: list[Fin
 
 
 def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str], list[Finding]]:
-    """Return the lines that set the options on an object, and what is to be said of them. Raises NpuprofError for what it cannot carry."""
+    """Return the lines that set the options on an object, with findings. Raises NpuprofError for unsupported options."""
     files = collect_sidecars(config)
     lines: list[str] = []
     findings: list[Finding] = []
@@ -93,7 +93,7 @@ def _close_text(option: Option, value: Any) -> Any:
 
 
 def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:
-    """Return what the adapter of TF 2 makes of a value that its class lets pass."""
+    """Return how the TF 2 adapter changes a value that its class accepts."""
     known = option.engine_choices.get("global_options", (value,))
     if value in known:
         return []

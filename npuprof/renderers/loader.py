@@ -1,4 +1,4 @@
-"""The script's side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map from variables."""
+"""The script side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map from variables."""
 
 from __future__ import annotations
 

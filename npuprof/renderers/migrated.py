@@ -1,4 +1,4 @@
-"""Scripts of the migration tool, and HCCL start-up: the session's options handed to npu_bridge's own functions."""
+"""Scripts of the migration tool, and HCCL start-up: the session's options passed to npu_bridge's own functions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from npuprof.resolve.config import Config
 
 
 class Shape(Record):
-    """One target around ``session_config``: what it imports, its own functions, and the lines to paste.
+    """One target around ``session_config``: its imports, its own functions, and the lines to paste.
 
-    ``doc`` and ``result`` belong to ``session_config``. ``trains`` tells whether it is the session that trains, ``loop`` which
-    line of such a script makes the loop on the device.
+    ``doc`` and ``result`` belong to ``session_config``. ``trains`` is set if the session is the training session, ``loop``
+    is the line that makes the loop on the device.
     """
 
     bridge: tuple[str, ...]
@@ -162,12 +162,12 @@ def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
 
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
-    """Return the options that must stand in the session of initialize_system, and the others."""
+    """Return the options that must be in the session of initialize_system, and the others."""
     early: list[str] = []
     later: list[str] = []
     for name in config_section(config, "options"):
         option = catalog.find_option(name)
-        unknown = option is None or option.field is None  # reported, not passed over
+        unknown = option is None or option.field is None  # reported, not skipped
         (early if unknown or (option and (option.repeated_at_start or option.level == "init")) else later).append(name)
     return early, later
 
@@ -188,7 +188,7 @@ def _render_session_shape(
 
 
 def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
-    """Return the finding on options that init_resource or initialize_system must be given as well."""
+    """Return the finding for options that init_resource or initialize_system needs too."""
     if target in ("initialize-system", "init-resource"):
         return ()
     late = [name for name in config_section(config, "options") if (option := catalog.find_option(name)) and option.level == "init"]
@@ -243,7 +243,7 @@ TARGETS = {
     "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
     "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
     "estimator-migrated": _build_target(50, "estimator-migrated", "`npu_run_config_init(run_config=...)`", "", "session", ("estimator",)),
-    # No file is called as the package is: a script that lies beside it would import it in the package's place.
+    # No file has the name of the package: scripts next to it would import it instead.
     "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`", "keras_session.py", "session"),
     "initialize-system": _build_target(
         70, "initialize-system", "the session that runs `initialize_system`, with the options that must be there", surface=""

@@ -1,4 +1,4 @@
-"""Rendered code and the files beside it, written to a folder: what npuprof has not written itself stays as it is."""
+"""Writes rendered code and its sidecar files to a folder; files not written by npuprof are not overwritten."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from npuprof.report.writing import Wanted
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
-    """Write code and the files it needs, to a file if the path looks like one, else into a folder; return their paths.
+    """Write code and its sidecar files, to a file if the path looks like one, else into a folder; return their paths.
 
-    Raises NpuprofError, and writes nothing then: also if a file is there that npuprof has not written (NP940).
+    Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not write (NP940).
     """
     named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
@@ -34,7 +34,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
-    """Return the files to write. Raises NpuprofError with each that is not to be written over."""
+    """Return the files to write. Raises NpuprofError with each file that must not be overwritten."""
     writing.find_target(code, below)
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
@@ -51,9 +51,9 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
 ) -> tuple[list[Wanted], list[Finding]]:
-    """Return the files to write beside some code, and a finding for each that npuprof has not written as it is.
+    """Return the sidecar files to write, and a finding for each existing one that npuprof did not write.
 
-    ``listed`` is what the code that is there says of them. Raises NpuprofError where one cannot be read, or leads away.
+    ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a link out of the folder.
     """
     wanted: list[Wanted] = []
     refused: list[Finding] = []

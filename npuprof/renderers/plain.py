@@ -35,7 +35,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
 
 
 def collect_profile_head(config: Config) -> dict[str, Any]:
-    """Return what ``[profile]`` of the flattened profile holds: its description, and what is inherited."""
+    """Return ``[profile]`` of the flattened profile: its description and inherited keys."""
     head = {"description": config.description, **{name: config.find_profile_value(name) for name in INHERITED_KEYS}}
     return {name: value for name, value in head.items() if value}
 
@@ -54,7 +54,7 @@ def render_toml(config: Config, inline: bool) -> Rendered:
 
 
 def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the tables of a preset as TOML, a line for each key."""
+    """Return the tables of a preset as TOML, one key per line."""
     lines = []
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}" for key, value in table.items())]

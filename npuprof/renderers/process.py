@@ -1,4 +1,4 @@
-"""Fill a ConfigProto that the caller made, as the rendered code would."""
+"""Fills the caller's ConfigProto as the rendered code would."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
-#: What npuprof itself obeys; all other variables that start like these belong to presets.
+#: Variables that npuprof itself obeys; all others with this prefix belong to presets.
 _OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.OBEYED_VARIABLES)
 
 
 def fill_config_proto(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     """Set the options in ``config_proto.graph_options``; return it.
 
-    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options that
-    no protobuf field holds, before anything is changed.
+    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options without a protobuf
+    field, before anything is changed.
     """
     options = config.options
     records = {name: catalog.find_option(name) for name in options}
@@ -62,18 +62,18 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
 
 
 def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
-    """Return an environment without earlier exports of presets, and without variables that a preset unsets, ``removed``."""
+    """Return an environment without earlier exports of presets, and without the variables ``removed``."""
     remaining = {name: text for name, text in environ.items() if not name.startswith("NPUPROF_") or name in _OBEYED}
     return {name: text for name, text in remaining.items() if name not in removed}
 
 
 def sidecar_cache_folder(config: Config) -> str:
-    """Return the folder for the sidecar files of a config: named by the digest, so never stale."""
+    """Return the cache folder for the sidecar files of a config: named by the digest, so never stale."""
     return os.path.join(find_user_folder("cache"), config.digest)
 
 
 def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:
-    """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
+    """Return a function that returns launcher facts of this process, from variables and the rank table."""
 
     def find_known_fact(name: str) -> str | None:
         fact = find_launcher_fact(name, environ)

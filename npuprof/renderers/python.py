@@ -1,4 +1,4 @@
-"""Python source as black would write it, for the few shapes that rendered code has. Parses as Python 3.7."""
+"""Python source as black would format it, for the forms of rendered code. Compatible with Python 3.7."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from npuprof.document.keys import is_no_number, is_visible
 from npuprof.report.text import escape_code_point, measure_width
 
 WIDTH = 88
-#: The folder of the rendered file, where its sidecar files lie.
+#: The folder of the rendered file, which contains its sidecar files.
 SCRIPT_FOLDER = "os.path.dirname(os.path.abspath(__file__))"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -36,10 +36,10 @@ def _quote_python_string(text: str) -> str:
 
 
 def format_statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
-    """Return ``head + argument + tail`` as one line, or broken after ``head`` where it is too long.
+    """Return ``head + argument + tail`` on one line, or broken after ``head`` if it is too long.
 
-    ``head`` ends in an opening bracket, ``tail`` starts with the closing one. Where even the head of an
-    assignment is too long, its right side goes into brackets.
+    ``head`` ends in an opening bracket, ``tail`` starts with the closing one. If even the head of an assignment is too
+    long, its right side is put in brackets.
     """
     line = f"{indent}{head}{argument}{tail}"
     if measure_width(line) <= WIDTH:
@@ -51,7 +51,7 @@ def format_statement(head: str, argument: str, tail: str, indent: str = "") -> l
 
 
 def format_assignment(target: str, value: str, indent: str = "") -> list[str]:
-    """Return ``target = value``, the value in brackets on a line of its own where only that makes it fit."""
+    """Return ``target = value``, with the value in brackets on its own line if needed."""
     line = f"{indent}{target} = {value}"
     if measure_width(line) <= WIDTH or len(indent) + 4 + measure_width(value) > WIDTH:
         return [line]
@@ -61,9 +61,8 @@ def format_assignment(target: str, value: str, indent: str = "") -> list[str]:
 def format_call(argument: Any, indent: str = "", end: str = "") -> list[str]:
     """Return the lines of a call or an argument.
 
-    Text is an argument as it is. ``(head, body, tail)`` with a text in the middle is broken where it is too long
-    for a line; with a list of arguments in the middle, each takes a line of its own, and the comma after the
-    last keeps black from joining them.
+    A string is an argument. ``(head, body, tail)`` with a string body is broken if it is too long for a line; with a list
+    of arguments, each gets its own line, and the trailing comma keeps black from joining them.
     """
     if isinstance(argument, str):
         return [f"{indent}{argument}{end}"]

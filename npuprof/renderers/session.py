@@ -23,11 +23,11 @@ from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_state
 from npuprof.resolve.config import Config
 from npuprof.system import lazy_pattern
 
-#: The line that makes the loop on the device in a script with a session of its own.
+#: The line that makes the loop on the device in a script with its own session.
 SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
-#: Rendered lines that find the NpuOptimizer of a ``config`` or add it, and that switch off what must not rewrite it.
+#: Rendered lines that find or add the NpuOptimizer of a ``config``, and disable conflicting rewriters.
 FIND_OPTIMIZER = """\
     rewrite_options = config.graph_options.rewrite_options
     for custom_op in rewrite_options.custom_optimizers:
@@ -47,7 +47,7 @@ def session_config(config=None):
     if config is None:
         config = tf.compat.v1.ConfigProto()
 '''
-#: The entry at the beginning of a line; texts are written on one line, so none can begin like that.
+#: The entry at the start of a line; strings are written on one line, so none starts like that.
 _ENTRY = lazy_pattern(r"^custom_op\.", re.MULTILINE)
 _TAIL = "    return {result}\n"
 _INLINE_HEAD = """\
@@ -61,9 +61,9 @@ config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 
 
 def format_parameter_map(config: Config, names: Iterable[str] | None, indent: str, target: str) -> str:
-    """Return the parameter-map lines of options, of all where ``names`` is None, in the catalogue's order.
+    """Return the parameter-map lines of options (all if ``names`` is None), in catalogue order.
 
-    Raises NpuprofError for options that no protobuf field can hold.
+    Raises NpuprofError for options without a protobuf field.
     """
     options = config_section(config, "options")
     lines: list[str] = []
@@ -92,7 +92,7 @@ def _format_parameter(config: Config, option: Option, value: Any, indent: str, t
 
 
 def format_session_imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:
-    """Return the import lines of a module that builds a ConfigProto; ``bridge`` names what npu_init has."""
+    """Return the import lines of a module that builds a ConfigProto; ``bridge`` are the names from npu_init."""
     head = "".join(f"import {name}\n" for name in sorted(standard))
     middle = f"from npu_bridge.npu_init import {', '.join(bridge)}\n" if bridge else ""
     return (f"{head}\n" if head else "") + _TF + middle + _REWRITER
@@ -105,16 +105,16 @@ def format_session_function(doc: str, lines: str, remarks: Iterable[str] = (), r
 
 
 def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = False) -> str:
-    """Return the lines to paste, for a ``config`` at hand; ``files`` tells whether they look for sidecar files."""
+    """Return the lines to paste, for an existing ``config``; ``files`` is set if they locate sidecar files."""
     head = "import os\n\n" if files else ""
     return f"{head}{_REWRITER}\n" + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
 def find_companion_lines(config: Config, loop: str = "", trains: bool = True) -> tuple[list[str], tuple[Finding, ...]]:
-    """Return the remarks for the rendered code, and findings, on lines that the script has to add.
+    """Return comments and findings about lines that the script needs besides the rendered code.
 
-    ``trains`` tells whether the rendered session is the one that trains, ``loop`` which line of its script makes the loop on the
-    device, empty where no line is needed.
+    ``trains`` is set if the rendered session is the training session, ``loop`` is the line that makes the loop on the
+    device, empty if none is needed.
     """
     remarks: list[str] = []
     findings: list[Finding] = []
@@ -153,13 +153,13 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
 
 
 def write_session_onto(config: Config, onto: str) -> Rendered:
-    """Return the parameter-map lines alone, for an optimizer entry that is there."""
+    """Return only the parameter-map lines, for an existing optimizer entry."""
     lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
     return finish_code(config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``session_config(config=None)``, or the bare lines for a ``config`` at hand."""
+    """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``."""
     files = collect_sidecars(config)
     remarks, findings = find_companion_lines(config, SESSION_LOOP)
     lines = format_parameter_map(config, None, "" if inline else "    ", "session")

@@ -1,4 +1,4 @@
-"""Assignments for the shells' ``eval``. One row a shell; what a shell cannot take byte for byte is refused."""
+"""Assignments for the shells' ``eval``. One row per shell; values that a shell cannot take byte for byte are rejected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from npuprof.model import LONGEST_WORD, Record, is_utf8
 class Shell(Record):
     """How one shell sets and clears a variable.
 
-    ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty
-    text. ``use`` is the line a user types. ``endings`` are those of its scripts, ``programs`` its other names after ``#!``.
+    ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty string.
+    ``use`` is the line that a user types. ``endings`` are the suffixes of its scripts, ``programs`` its other names after
+    ``#!``.
     """
 
     assign: str
@@ -28,7 +29,7 @@ def _accept_any_text(text: str) -> str:
 
 
 def quote_posix(text: str, bare: bool = False) -> str:
-    """Return text quoted for sh; with ``bare`` only where it has to be."""
+    """Return text quoted for sh; with ``bare`` only if necessary."""
     if bare and text and all(char in _PLAIN for char in text):
         return text
     return "'" + text.replace("'", "'\\''") + "'"
@@ -38,7 +39,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 def _quote_fish(text: str) -> str:
-    # A command substitution splits at line ends, so they are written outside of the quotes.
+    # A command substitution splits at line ends, so they are written outside the quotes.
     body = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "'\\n'").replace("\r", "'\\r'")
     return f"'{body}'"
 
@@ -48,7 +49,7 @@ def _quote_tcsh(text: str) -> str:
 
 
 def _explain_tcsh_refusal(text: str) -> str:
-    # Between backquotes tcsh makes a blank of every line end, and no quoting brings it back.
+    # Between backquotes, tcsh turns every line end into a blank, whatever the quoting.
     return "tcsh cannot take a line end through eval" if "\n" in text or "\r" in text else ""
 
 
@@ -57,7 +58,7 @@ _CONTROL = {"\n": "`n", "\r": "`r", "\t": "`t", "\b": "`b", "\f": "`f", "\v": "`
 
 def _quote_pwsh(text: str) -> str:
     if any(char < " " for char in text):
-        # Curly quotes end a string in PowerShell as straight ones do.
+        # In PowerShell, curly quotes end a string like straight ones.
         body = "".join(_CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char) for char in text)
         return f'"{body}"'
     return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text) + "'"
@@ -90,7 +91,7 @@ SHELLS: dict[str, Shell] = {
 
 
 def format_export_lines(shell: Shell, variables: dict[str, str]) -> str:
-    """Return the lines that set variables; values must have been asked of ``refuses`` before."""
+    """Return the lines that set variables; ``refuses`` must have accepted the values."""
     return "".join(f"{shell.assign.format(name=name, value=shell.quote(text))}\n" for name, text in variables.items())
 
 
@@ -99,16 +100,16 @@ def format_clear_lines(shell: Shell, names: list[str]) -> str:
     return "".join(f"{shell.clear.format(name=name)}\n" for name in names)
 
 
-# -- undoing an export: the values that it overwrites are exported as well ----------------------------------------
+# -- undoing an export: it also exports the values that it overwrites ----------------------------------------------
 
-#: Holds the values that variables had before the first export, as a JSON object.
+#: Contains the values of variables before the first export, as a JSON object.
 BEFORE = "NPUPROF_BEFORE"
 
 
 def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> str:
-    """Return what ``NPUPROF_BEFORE`` has to hold where variables are exported into an environment, an empty text for nothing.
+    """Return the value of ``NPUPROF_BEFORE`` for an export into an environment, an empty string for none.
 
-    While an export is in force nobody can tell what of the values there is its own, so what it has kept stays as it is.
+    While an export is active, its own values cannot be distinguished, so the saved values stay unchanged.
     """
     if environ.get("NPUPROF_DIGEST"):
         return environ.get(BEFORE, "")
@@ -122,7 +123,7 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
 
 
 def format_undo_lines(shell: Shell, names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the lines that undo an export, and remarks: variables get the values that they had before it, as far as that is known."""
+    """Return the lines that undo an export, and notes: variables get their earlier values, if they are known."""
     known = _read_values_before(environ)
     refused = {name: reason for name, text in known.items() if (reason := shell.refuses(text)) and text}
     restored = {name: text for name, text in known.items() if name not in refused and (text or not shell.refuses(text))}
@@ -132,7 +133,7 @@ def format_undo_lines(shell: Shell, names: Iterable[str], environ: Mapping[str, 
 
 
 def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what was kept; nothing where somebody else wrote it."""
+    """Return the saved values; empty if another program wrote the variable."""
     if not environ.get(BEFORE):
         return {}
     import json

@@ -1,4 +1,4 @@
-"""torch_npu: one call or assignment a setting, in the order of the catalogue, and one ``set_option`` for the keys of its own table."""
+"""torch_npu: one call or assignment per setting, in catalogue order, and one ``set_option`` for its option keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INLINE = "import torch\nimport torch_npu\n\n{lines}\n"
 
 
 def render_torch_npu(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``configure_npu()``, or the bare lines. Raises NpuprofError for a setting that torch_npu does not have."""
+    """Return the module with ``configure_npu()``, or the bare lines. Raises NpuprofError for a setting unknown to torch_npu."""
     indent = "" if inline else "    "
     lines: list[str] = []
     pieces = [_split_call(*pair) for pair in _list_ordered_settings(config)]
@@ -43,7 +43,7 @@ def render_torch_npu(config: Config, inline: bool) -> Rendered:
 
 
 def _split_call(name: str, value: Any) -> tuple[str, str, str]:
-    """Return the code of a setting: up to its last argument, that argument, the rest; of a key of ``set_option`` only a pair."""
+    """Return the code of a setting: up to its last argument, that argument, the rest; for a ``set_option`` key only a pair."""
     setting = catalog.find_setting("torch_npu", name)
     assert setting is not None
     if not setting.call:
@@ -58,7 +58,7 @@ def _split_call(name: str, value: Any) -> tuple[str, str, str]:
 
 
 def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
-    """Return the settings by their paths, in the order of the catalogue. Raises NpuprofError for one that it lacks."""
+    """Return the settings by path, in catalogue order. Raises NpuprofError for unknown ones."""
     section = config_section(config, "torch_npu").items()
     settings = {
         ".".join((name, *path)): value for name, table in section for path, value in catalog.list_settings("torch_npu", name, table)
@@ -75,13 +75,13 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
 
 
 def _is_writable(name: str, value: Any) -> bool:
-    """Return whether code can have a value: none that is written as a name is text of a preset."""
+    """Return whether code can contain a value: names are never taken from a preset."""
     setting = catalog.find_setting("torch_npu", name)
     return setting is not None and (not setting.call.endswith(".{}") or value in setting.choices)
 
 
 def _format_option_call(pairs: list[str], indent: str) -> list[str]:
-    """Return the call of ``set_option``, a line for each key where they do not fit into one."""
+    """Return the call of ``set_option``, with one key per line if it does not fit on one."""
     line = f"{indent}torch.npu.set_option({{{', '.join(pairs)}}})"
     if len(line) <= WIDTH:
         return [line]

@@ -1,6 +1,7 @@
-"""Which variables of ``[env]`` need the user's trust before they are exported, and in which store.
+"""Trust: the variables of ``[env]`` that need the user's trust before they are exported, and their stores.
 
-Everything that exports or starts asks ``refuse_untrusted``: each shell and format, ``run``, injected blocks, ``bisect`` and ``sweep``.
+Everything that exports or starts calls ``refuse_untrusted``: each shell and format, ``run``, injected blocks,
+``bisect`` and ``sweep``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Need(Record):
-    """A variable that needs trust: its value, and how it affects what is executed (an empty text if it is unknown)."""
+    """A variable that needs trust: its value, and how it affects code execution (an empty string if unknown)."""
 
     name: str
     text: str
@@ -34,24 +35,24 @@ class Need(Record):
 
     @property
     def word(self) -> str:
-        """The argument of ``npuprof trust`` that allows exactly this."""
+        """The argument of ``npuprof trust`` that allows exactly this variable."""
         return f"{self.name}={self.text}" if self.executes else self.name
 
 
 class Author(Record):
-    """The store whose preset sets a variable: what identifies it (an empty text for a file of its own), and what users call it."""
+    """The store of the preset that sets a variable: its identity (an empty string for a file outside a store), and its name for users."""
 
     identity: str
     shown: str
 
 
 def _describe_execution(name: str, value: Any) -> str:
-    """Return how a variable with a value affects what is executed, an empty text if it is not known to."""
+    """Return how a variable with a value affects code execution, an empty string if no effect is known."""
     return find_execution(name) if isinstance(value, dict) else find_value_execution(name, format_trusted_text(name, value))
 
 
 def needs_trust(name: str, value: Any) -> bool:
-    """Return whether a variable with a value may be exported only if the user trusts its store; no environment takes an odd name."""
+    """Return whether exporting a variable with a value requires that the user trusts its store; invalid names do not count."""
     return name.isascii() and name.isidentifier() and (bool(_describe_execution(name, value)) or is_unknown_variable(name))
 
 
@@ -60,7 +61,7 @@ def _build_need(name: str, value: Any, origin: Origin) -> Need:
 
 
 def identify_store(home: object) -> str:
-    """Return what a store is trusted by: the address of a source, else the real path of the folder; an empty text if it is neither."""
+    """Return the identity of a store for trust: the URL of a source, or the real path of the folder; an empty string for neither."""
     root = getattr(home, "root", "")
     if not root or getattr(home, "is_shipped", False):
         return ""
@@ -68,7 +69,7 @@ def identify_store(home: object) -> str:
 
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
-    """Return the variables of a config that need trust: not those of the command line, of personal layers, and of shipped presets."""
+    """Return the variables of a config that need trust, without those of the command line, personal layers and shipped presets."""
     needs = []
     for name, value in config.env.items():
         if not needs_trust(name, value):
@@ -83,14 +84,14 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
 
 
 def _find_author(profile: Profile) -> Author:
-    if profile.key.startswith(("file:", "stdin:", "composed:")):  # a file outside of any store, or standard input
+    if profile.key.startswith(("file:", "stdin:", "composed:")):  # a file outside any store, or standard input
         return Author("", "")
     identity = identify_store(profile.home)
     return Author(identity, f"{profile.name.rpartition(':')[0]}:" if is_of_source(profile) else getattr(profile.home, "root", ""))
 
 
 def list_profile_needs(profile: Profile) -> list[Need]:
-    """Return what a preset itself sets that needs trust, overrides included."""
+    """Return the variables in a preset itself that need trust, overrides included."""
     needs = []
     for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
         section, name = keys.split_section_and_name(step.key)
@@ -102,9 +103,9 @@ def list_profile_needs(profile: Profile) -> list[Need]:
 
 
 def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
-    """Raise NpuprofError for variables of npuprof's own, and unless it is ``trusting`` for those that the user has not trusted.
+    """Raise NpuprofError for npuprof's own variables, and, unless ``trusting``, for untrusted ones.
 
-    ``allowing_unknown`` takes those that the catalogue does not know.
+    ``allowing_unknown`` accepts variables unknown to the catalogue.
     """
     refuse_own_variables(config)
     if trusting:
@@ -120,7 +121,7 @@ def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: b
         if not trusted.get(author.identity, Trusted()).allows(need.name, need.text, need.executes)
     ]  # fmt: skip
     if missing:
-        missing.sort(key=lambda row: row[1].shown)  # the last of each store ends in the command that allows all of them
+        missing.sort(key=lambda row: row[1].shown)  # the last finding of each store has the command that allows all of them
         last = {author: need for need, author in missing}
         together = {author: [need for need, owner in missing if owner == author] for author in last}
         in_python = config.resolver.in_python
@@ -158,24 +159,24 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
 
 
 def format_trusted_text(name: str, value: Any) -> str:
-    """Return the value of a variable as it is trusted: the text that programs read, or what is asked of the launcher."""
+    """Return the trusted form of a variable's value: the text that programs read, or its launcher fact."""
     if isinstance(value, (dict, list)):
         return keys.format_toml_value(value)
     return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
 
 
 def format_switch_variable(name: str, value: bool) -> str:
-    """Return a bool as the variable writes it: 1 and 0 where those are its choices, else true and false."""
+    """Return a bool as the variable's text: 1 and 0 if those are its choices, else true and false."""
     record = catalog.find_variable(name)
     numeric = record is not None and "1" in map(str, record.choices)
     return str(int(value)) if numeric else str(value).lower()
 
 
-# -- what the user types -------------------------------------------------------------------------------------------
+# -- arguments of the user -------------------------------------------------------------------------------------
 
 
 def trust_typed(home: object, assignments: Iterable[str]) -> None:
-    """Trust a store with the variables of ``KEY=VALUE`` that its user has typed. Raises NpuprofError if that cannot be saved."""
+    """Trust a store with the variables of the user's ``KEY=VALUE`` arguments. Raises NpuprofError if that cannot be saved."""
     from npuprof.store.one_time import parse_assigned_value
     from npuprof.store.trust import Trusted
 
@@ -194,7 +195,7 @@ def trust_typed(home: object, assignments: Iterable[str]) -> None:
 
 
 def trust_carried(home: object, profiles: Iterable[Profile]) -> list[Need]:
-    """Trust a store with the unknown variables of presets that were made of scripts; return those that affect what is executed."""
+    """Trust a store with the unknown variables of imported presets; return those that affect code execution."""
     from npuprof.store.trust import Trusted
 
     needs = [need for profile in profiles for need in list_profile_needs(profile)]

@@ -1,4 +1,4 @@
-"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with the keys of vLLM-Ascend, and the variables in ``env.sh``."""
+"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with vLLM-Ascend's keys, and ``env.sh`` with variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuprof.resolve.config import Config
 
 
 def render_vllm(config: Config, inline: bool) -> Rendered:
-    """Return ``config.yaml``, with ``env.sh`` as its sidecar; ``inline`` leaves the headers out. Raises NpuprofError for unfit values."""
+    """Return ``config.yaml`` with ``env.sh`` as its sidecar; ``inline`` omits the headers. Raises NpuprofError for unfit values."""
     arguments = config_section(config, "vllm")
     additional = config_section(config, "vllm_ascend")
     for section in ("vllm", "vllm_ascend"):
@@ -38,19 +38,19 @@ def _require_plain_value(config: Config, key: str, value: Any) -> None:
 
 
 def _format_argument(value: Any) -> str:
-    """Return a value as YAML behind its key: a list as its items, each a word of the command line."""
+    """Return a value as YAML after its key: a list as items, each an argument of the command line."""
     if isinstance(value, list) and value:
         return "".join(f"\n  - {_format_scalar(item)}" for item in value)
     return f" {_format_scalar(value)}"
 
 
 def _format_scalar(value: Any) -> str:
-    """Return a value as one that PyYAML reads back; a table is JSON text, as older releases of vLLM read no other."""
+    """Return a value as a scalar for PyYAML; a table as JSON text, as older releases of vLLM need."""
     if isinstance(value, str):
         return format_yaml_key(value)
     if isinstance(value, float):
         text = repr(value)
-        return text if "." in text else text.replace("e", ".0e")  # without a point YAML 1.1 reads text
+        return text if "." in text else text.replace("e", ".0e")  # without a point, YAML 1.1 reads a string
     return _format_json_text(value) if value and isinstance(value, (dict, list)) else json.dumps(value)
 
 
@@ -61,7 +61,7 @@ def _format_json_text(value: Any) -> str:
 
 
 def _format_exports(config: Config) -> tuple[str, list[str]]:
-    """Return the lines that export ``[env]`` and what says which preset this is, and remarks; options have no place here."""
+    """Return the lines that export ``[env]`` and the preset's identity, and notes; options are not included."""
     variables, notes = collect_env_variables(config, None, ".")
     exported = {name: text for name, text in variables.items() if name in config.env or name in MARKS}
     removed = [name for name in list_unset_variables(config)[0] if name not in exported]

@@ -1,1 +1,1 @@
-"""Runs: what a process was given and what became of it, kept as records; and which preset something that is found was made of."""
+"""Runs: records of what a process received and how it ended, and identification of the preset behind a file."""

@@ -1,4 +1,4 @@
-"""The installed adapter: its packages, the classes of TensorFlow 2, the option names in its library. It is parsed, never run."""
+"""The installed adapter: its packages, the classes of TensorFlow 2, the option names in its library; parsed, never executed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from npuprof.report.output import LARGEST_FILE, describe_os_error
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
 
 _PIECE = 1 << 20
-#: Names that compilers may keep in instructions, where no search finds them, have at most so many characters.
+#: Names of at most this length may be stored inside instructions, where no search finds them.
 _SHORT = 15
-#: The least share of what every adapter reads that has to be in a library for it to be one.
+#: The minimum share of universally read options for a library to be an adapter.
 _LEAST_SHARE = 0.6
 
 
 class Package(Record):
-    """A package that was found: its name, where, and the version its distribution says, if any does."""
+    """A found package: its name, path, and distribution version, if any."""
 
     name: str
     path: str
@@ -32,10 +32,10 @@ class Package(Record):
 
 
 class Adapter(Record):
-    """What an adapter reads, as far as its files could be read: None if there was nothing to read it from.
+    """What an adapter reads; None for parts that could not be read.
 
-    ``keys`` are the options named in its library, ``short_kept`` whether short names are there as text, ``attributes`` the paths of the
-    class of TF 2. ``unread`` are files that could not be read, with the reason.
+    ``keys`` are the option names in its library, ``short_kept`` is set if short names are stored as text, ``attributes``
+    are the attribute paths of TF 2's class. ``unread`` are unreadable files with reasons.
     """
 
     packages: tuple[Package, ...] = ()
@@ -46,7 +46,7 @@ class Adapter(Record):
     unread: tuple[tuple[str, str], ...] = ()
 
     def reads(self, option: str) -> bool | None:
-        """Return whether it reads a session option: by its library, or by the class of TF 2; None if that is not known."""
+        """Return whether it reads a session option, by its library or by TF 2's class; None if unknown."""
         answers: list[bool | None] = []
         if self.keys is not None and (option in self.keys or len(option) > _SHORT or self.short_kept):
             answers.append(option in self.keys)
@@ -54,17 +54,17 @@ class Adapter(Record):
             answers.append(is_read_by_attributes(_load_option(option), self.attributes))
         names = {package.name for package in self.packages}
         if self.keys is None and (PACKAGES[0] in names or (PACKAGES[1] in names and self.attributes is None)):
-            answers.append(None)  # a package without its library, or without its classes
+            answers.append(None)  # a package without library or classes
         return True if True in answers else None if None in answers or not answers else False
 
     def has_session_library(self) -> bool:
-        """Return whether its library reads the parameter map: it names what every such one does, and TF 2 has no attribute for."""
+        """Return whether its library reads the parameter map: it contains names that every such library has and TF 2 lacks."""
         only_there = [name for name in _list_constant() if len(name) > _SHORT and "global_options" not in _load_option(name).spelling]
         return self.keys is not None and sum(name in self.keys for name in only_there) > len(only_there) / 2
 
 
 class Likeness(Record):
-    """The releases whose adapters know what this one does best, how many names were compared, and how many disagree."""
+    """The best matching releases, the number of compared names, and the number of mismatches."""
 
     releases: tuple[str, ...]
     compared: int
@@ -72,9 +72,9 @@ class Likeness(Record):
 
 
 def read_adapter(path: str | None) -> Adapter:
-    """Return the adapter at a path (a folder, a wheel, a library), or the one of the Python that is on PATH.
+    """Return the adapter at a path (a folder, a wheel, a library), or that of the Python on PATH.
 
-    Raises NpuprofError (NP963) where there is none.
+    Raises NpuprofError (NP963) if there is none.
     """
     sources = [open_source(path)] if path is not None else list(find_installed())
     adapters = [_read_source(source) for source in sources]
@@ -120,7 +120,7 @@ def _read_source(source: Source) -> Adapter:
 
 
 def _join(adapters: Sequence[Adapter]) -> Adapter:
-    """Return several finds as one: the first that has a thing has it, as the first on the path is imported."""
+    """Return several adapters merged: the first one with a part counts, like the first import on the path."""
     packages: dict[str, Package] = {}
     for package in (package for adapter in adapters for package in adapter.packages):
         packages.setdefault(package.name, package)
@@ -154,10 +154,10 @@ def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Pa
 
 
 def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
-    """Return the names that bytes, read piece by piece, contain as zero-terminated texts.
+    """Return the names that occur in bytes as zero-terminated strings, reading piece by piece.
 
-    A linker lays a text over the end of a longer one where it can: over ``_NAME``, which the attributes of a graph are called, over
-    ``ge.NAME``, and over another of the names.
+    A linker may merge a string with the end of a longer one: of ``_NAME``, a graph attribute, of ``ge.NAME``, or of another
+    name.
     """
     wanted = {name: name.encode() + b"\0" for name in names}
     missing = dict(wanted)
@@ -173,7 +173,7 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
 
 
 def _holds_word(text: bytes, word: bytes) -> bool:
-    """Return whether bytes contain a word with at most underscores of a name before it; most words are in no piece at all."""
+    """Return whether bytes contain a word, preceded at most by the underscore of an attribute name; most words are in no piece."""
     place = text.find(word, 1)
     while place > 0:
         before = text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
@@ -184,7 +184,7 @@ def _holds_word(text: bytes, word: bytes) -> bool:
 
 
 def _list_constant() -> list[str]:
-    """Return the options that the adapter of every release reads."""
+    """Return the options that adapters of all releases read."""
     return [name for name in catalog.record_names() if set(_load_option(name).states) == {"Y"}]
 
 
@@ -203,9 +203,9 @@ def _is_library(option_names: frozenset[str]) -> bool:
 
 
 def find_likeness(adapter: Adapter) -> Likeness | None:
-    """Return the releases that an adapter looks like: those with the fewest names that disagree; None if nothing can be compared.
+    """Return the releases with the fewest mismatches to an adapter; None if nothing can be compared.
 
-    Of some releases it is not known whether they have a name.
+    For some releases it is unknown whether they have a name.
     """
     by_release: dict[str, tuple[int, list[str]]] = {}
     for release in releases.load_releases():
@@ -220,7 +220,7 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 
 
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield what can be compared with a release: a label, whether that has it (``Y``, ``.``, ``?``), whether the adapter has."""
+    """Yield the comparable traits of a release: label, whether the release has it (``Y``, ``.``, ``?``), whether the adapter has it."""
     place = releases.release_index(release)
     has_sessions = adapter.has_session_library()
     for name in catalog.record_names():
@@ -238,7 +238,7 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
 
 
 def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool | None:
-    """Return whether ``global_options()`` of TF 2 has an option, under any path; None if its group was not read."""
+    """Return whether ``global_options()`` of TF 2 has an option under any path; None if its group was not read."""
     path = option.spelling.get("global_options", option.name)
     if path in attributes or any(attribute.rpartition(".")[2] == option.name for attribute in attributes):
         return True
@@ -246,25 +246,25 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
 
 
 def _lacks_group(path: str, known: AbstractSet[str]) -> bool:
-    """Return whether the group of a path is known without any attribute: the file of its class could not be read."""
+    """Return whether the group of a path has no attributes at all: the file of its class was unreadable."""
     group = path.rpartition(".")[0]
     return group in known and not any(attribute.startswith(f"{group}.") for attribute in known)
 
 
-#: How many classes of settings hold one another.
+#: The nesting depth of settings classes.
 _DEEPEST = 4
-#: So many attributes of ``global_options()`` a class has at least to be that of them.
+#: The minimum number of attributes for a class to be that of ``global_options()``.
 _LEAST = 3
 
 
 class Classes:
-    """What the Python files that were read say together."""
+    """The classes in the Python files read so far."""
 
     def __init__(self) -> None:
-        self._attributes: dict[str, dict[str, str]] = {}  #: by class: each attribute, and the class of what it holds
+        self._attributes: dict[str, dict[str, str]] = {}  #: by class: each attribute, and the class of its value
 
     def read(self, raw: bytes) -> None:
-        """Read one file. Raises ValueError where it is no Python."""
+        """Read one file. Raises ValueError for invalid Python."""
         if b"class " not in raw:
             return
         try:
@@ -278,7 +278,7 @@ class Classes:
                     self._attributes[node.name] = dict(_list_attributes(start))
 
     def list_attributes(self) -> frozenset[str] | None:
-        """Return the paths of the options of TF 2; None where there is no class that has them."""
+        """Return the option paths of TF 2; None if no class has them."""
         known = surfaces.list_attribute_paths()
         plain = {path for path in known if "." not in path}
         best = max(self._attributes, key=lambda name: len(plain & self._attributes[name].keys()), default=None)
@@ -295,7 +295,7 @@ class Classes:
 
 
 def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Yield what a constructor gives to itself: the name, and the class that is called for it."""
+    """Yield the attributes that a constructor assigns: the name, and the called class."""
     for node in ast.walk(start):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         for target in targets:

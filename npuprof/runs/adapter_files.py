@@ -1,4 +1,4 @@
-"""Where an adapter may be: installed for the Python on PATH, a folder, a wheel, a library; which files are in it, and how one is opened."""
+"""Finds and opens the files of an adapter: installed for the Python on PATH, a folder, a wheel, a library."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from npuprof.system.processes import ask_python
 
 #: The packages of the adapter: for TF 1, and for TF 2.
 PACKAGES = ("npu_bridge", "npu_device")
-#: Prints where Python imports from; that of the user is left out where it starts apart from its environment.
+#: Prints Python's import folders; the user's is omitted in isolated mode.
 _ASK_FOLDERS = "import json, site, sys; print(json.dumps([*sys.path, site.getusersitepackages()]))"
-#: A longer file is no library of an adapter, and would be looked through for minutes.
+#: Larger files are not adapter libraries, and searching them would take minutes.
 _LARGEST = 1 << 29
 
 
 class Source(Record):
-    """Where the files of an adapter are: their names, and how each is opened."""
+    """The location of an adapter's files: their names, and how to open each."""
 
     shown: str
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Source(Record):
 
 
 def find_installed() -> Iterator[Source]:
-    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter; none in the work tree we are in."""
+    """Yield the import folders of the Python on PATH that contain an adapter package, except in the current work tree."""
     try:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:
@@ -43,10 +43,10 @@ def find_installed() -> Iterator[Source]:
 
 
 def open_source(path: str) -> Source:
-    """Return the files at a path. Raises NpuprofError where they cannot be read."""
+    """Return the files at a path. Raises NpuprofError if they are unreadable."""
     try:
         if os.path.isdir(path):
-            os.scandir(path).close()  # raises where it cannot be read
+            os.scandir(path).close()  # raises if it is unreadable
             inside = os.path.basename(os.path.abspath(path)) in PACKAGES
             return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
         _require_readable(path)
@@ -64,7 +64,7 @@ def open_source(path: str) -> Source:
 
 def _list_folder(folder: str, only_packages: bool) -> Source:
     names: list[str] = []
-    tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # no link below is followed
+    tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # links below are not followed
     if only_packages:
         tops = [os.path.join(folder, name) for name in PACKAGES]
         names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
@@ -88,7 +88,7 @@ def _open_file(path: str) -> IO[bytes]:
 
 
 def _require_readable(path: str) -> None:
-    """Raise UnfitFileError where nothing would be read of a path for long, or for ever."""
+    """Raise UnfitFileError for a path that would block, or be read for a long time."""
     status = os.stat(path)
     if name := name_special_file(status.st_mode):
         raise UnfitFileError(0, f"it is {name}, not a file")

@@ -1,7 +1,7 @@
-"""Which releases of the adapter may have written the log of a process, and what follows from a missing or empty text of theirs.
+"""The adapter releases that may have written a process's log, and the meaning of missing or empty texts in it.
 
-Early adapters share titles and differ in defaults. An option that came in another field of the map than the adapter reads is 0, false or
-an empty text there. Of a text, empty may mean either; a number or a switch has a text whatever came, and none only where nothing did.
+Early adapters share titles and differ in defaults. If an option arrives in the wrong field of the map, they log 0,
+false or an empty text. For texts, empty is ambiguous; numbers and switches always have a text if they were set.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from npuprof.runs.evidence import Epoch, Process
 
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
-    """Return the early adapters that may have written an epoch; none if it was the newest, or nothing identifies it."""
+    """Return the early adapters that may have written an epoch; empty for the newest, or if nothing identifies it."""
     generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
     if generation is None:
         is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
@@ -19,13 +19,13 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
-    if process.pid is None:  # the logger of TensorFlow names neither process nor thread
+    if process.pid is None:  # the TensorFlow logger names neither process nor thread
         return names
     return tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
 
 
 def tell_names(process: Process) -> str:
-    """Return the adapter of a process, or the oldest and the newest candidate; empty if nothing identifies it."""
+    """Return the adapter of a process, or the oldest and newest candidate; empty if nothing identifies it."""
     if not process.epochs or process.tf2:
         return process.generation
     names = sorted(find_names(process, process.epochs[-1]))
@@ -33,7 +33,7 @@ def tell_names(process: Process) -> str:
 
 
 def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
-    """Return whether no candidate adapter passes the option on: its text in the log is the same whatever was set."""
+    """Return whether no candidate adapter passes the option on: its logged text is independent of the setting."""
     names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
 
@@ -41,25 +41,26 @@ def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
 EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
 
 
-#: Forms of which every value has a text.
+#: Forms in which every value has a text.
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
 
 def shows_absence(wire: Wire, process: Process) -> bool:
     """Return whether an empty text, or a map without the key, shows that no value arrived.
 
-    Of a text, empty may be the value; what only the engine is given may have come too late; early adapters do not show the beginning.
+    For text options, empty may be the value; an engine option may have arrived too late; early adapters do not log the
+    start.
     """
     is_newest = process.pid is not None and process.generation == load_generations()[0].name
     return is_newest and wire.form in _ALWAYS_WRITTEN and not wire.key_forms and bool(wire.session or (wire.graph and not wire.init))
 
 
-#: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.
+#: Variables that make the next run log the adapter's blocks, keep the start of the log, and dump graphs.
 BLOCKS, KEEP, DUMPS = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "ASCEND_HOST_LOG_FILE_NUM=1000", "PRINT_MODEL=1"
 
 
 def explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
-    """Return why an epoch has no line of an option, empty where nothing says why."""
+    """Return why an epoch has no line of an option, empty if unknown."""
     if wire.init and epoch.late and not epoch.has("init"):
         return f"{epoch.late}; its start is not in the log"
     if (epoch.has("init") and wire.init and not wire.lines) or (epoch.has("session") and wire.session):
@@ -74,6 +75,6 @@ def find_teller(wire: Wire, process: Process) -> str:
     if any(epoch.has("init", "session") for epoch in process.epochs):
         has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
         return DUMPS if has else KEEP
-    if any(epoch.has("single init") for epoch in process.epochs):  # the start is there: an adapter that writes no blocks
+    if any(epoch.has("single init") for epoch in process.epochs):  # the start is logged: an adapter that writes no blocks
         return DUMPS if wire.node else ""
     return KEEP if process.informed else BLOCKS

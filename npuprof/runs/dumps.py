@@ -1,4 +1,4 @@
-"""What graph dumps add: what the adapter read of the parameter map, which is not always what the engine was started with."""
+"""Verdicts from graph dumps: what the adapter read from the parameter map, which may differ from the engine's start."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from npuprof.runs.log_values import (
     merge,
 )
 
-#: What shows with what the engine was started: a dump has only what this session asked for.
+#: Makes the log show the engine's start options: a dump has only those of its session.
 _BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
 _NOT_ASKED = "this session did not ask for it; only the log tells what the engine was started with"
 
 
 def judge_unknown(name: str, process: Process) -> Verdict:
-    """Judge a key that no adapter knows: a dump shows that it never arrives."""
+    """Return the verdict on a key unknown to every adapter: a dump shows that it never arrives."""
     if any(dump.whole and kind == "node" for kind, dump in process.dumps):
         return Verdict(name, ABSENT, (), "no adapter knows the key, and the graph dump has no attribute of it")
     return Verdict(name, CANNOT_TELL, (), "no adapter is known to read it", "" if process.tf2 else "PRINT_MODEL=1")
 
 
 def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
-    """Return a verdict with what the dumps of the process add to it."""
+    """Return a verdict, completed by the dumps of the process."""
     wire = wanted.wire
     dumped = _judge_dumps(wanted, process)
     if verdict.state == CHANGED and wire.init and not wire.session and dumped is not None and dumped.says == SAME:
@@ -55,7 +55,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if dumped.says == OTHER:
         if wire.init and not wire.session:
             return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
-        # nobody set it, and what then holds is the wanted value
+        # it was not set, and its default is the wanted value
         if dumped.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted, process):
             return Verdict(verdict.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(verdict.setting, CHANGED, dumped.texts, "by the graph dump")
@@ -66,7 +66,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
 
 
 def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
-    """Return what all dumps say together, None where none has an attribute of the option."""
+    """Return the joint outcome of all dumps, None if none has an attribute of the option."""
     wire = wanted.wire
     outcomes = []
     for kind, dump in process.dumps:
@@ -79,9 +79,9 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
 
 
 def _is_given_badly(wanted: Wanted, process: Process) -> bool:
-    """Return whether an empty text came in another field of the map: an option that was not set has another text.
+    """Return whether an empty text came in a wrong field of the map: an unset option has another text.
 
-    Of an option that is not read without another one, it is only where that is on.
+    An option that depends on another one is only read if that one is on.
     """
     wire = wanted.wire
     if wire.form != "text" or not wanted.unset or "" in wanted.unset:
@@ -91,7 +91,7 @@ def _is_given_badly(wanted: Wanted, process: Process) -> bool:
 
 
 def _judge(wanted: Wanted, name: str, text: Text) -> str:
-    """Judge an attribute: under its short name it may be as the user wrote it."""
+    """Return the outcome of an attribute: a short name may have the user's own text."""
     says = wanted.judge(name.removeprefix("_"), text)
     if says == OTHER and isinstance(wanted.value, str) and text.text == wanted.value:
         return SAME

@@ -1,4 +1,4 @@
-"""What in an environment would get in the way of a preset: variables with bad values, and those that win over what it sets."""
+"""Conflicts of an environment with a preset: invalid variables, and variables that override its settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FROM = "the environment"
 
 
 def find_interference(config: Config | None, environ: Mapping[str, str]) -> list[Finding]:
-    """Return what in an environment would interfere with a preset, or with any."""
+    """Return the conflicts of an environment with a preset, or with any."""
     set_here = {name: text for name in catalog.record_names("env") if (text := environ.get(name)) is not None}
     findings = [*_find_log_faults(set_here)]
     own = dict(config.env) if config is not None else {}
@@ -33,7 +33,7 @@ def find_interference(config: Config | None, environ: Mapping[str, str]) -> list
 
 
 def _check_variables(config: Config | None, others: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what the checks say of variables as if the preset set them, and do not say without them."""
+    """Yield the additional findings that variables would cause if the preset set them."""
     if not others:
         return
     document = build_command_line_document(_FROM, {"env": dict(others)})
@@ -58,7 +58,7 @@ def _check_variables(config: Config | None, others: Mapping[str, str]) -> Iterat
 
 
 def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what is wrong with variables of the log that are each fine alone."""
+    """Yield the faults of combinations of log variables."""
     screens = {name: set_here[name] for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT") if name in set_here}
     printing = next((name for name, text in screens.items() if text == "1"), "")
     if printing and "ASCEND_PROCESS_LOG_PATH" in set_here:
@@ -72,7 +72,7 @@ def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield the variables that npuprof itself gives to a run for the options of a preset: the option, the name and the text."""
+    """Yield the variables that npuprof sets for a preset's options: option, name and text."""
     twins = catalog.load_env_twins()
     for option, value in config.options.items():
         for name in twins.get(option, ()):

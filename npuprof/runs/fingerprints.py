@@ -1,4 +1,4 @@
-"""What a thing that was found says of the preset it was made of: digests and a name, in a record, a rendered file, an environment."""
+"""The preset behind a file: digests and a name, in a record, a rendered file, an environment."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_input, read_versions
 from npuprof.system import expand_home, lazy_pattern
 
-#: The least of a digest that is looked for.
+#: The minimum length of a digest prefix.
 _LEAST = 6
 _DIGEST = lazy_pattern(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
 _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 
 
 def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str]:
-    """Return where texts say one thing: in a header or a tag, in a variable of any notation, and in JSON."""
+    """Return a pattern for one fact: in a header or tag, in a variable of any notation, and in JSON."""
     ways = (
-        rf"^[ \t]*\"?(?:#|//|rem)?[ \t]*{header}:[ \t]*",  # a line of a notebook is in quotes
+        rf"^[ \t]*\"?(?:#|//|rem)?[ \t]*{header}:[ \t]*",  # a notebook line is quoted
         rf"{variable}[\"'}}]*(?:[ \t]*(?:[=:]|\n[ \t]*value:)[ \t]*|[ \t]+)[\"']?",
         rf"\"{key}\":[ \t]*\"",
     )
     return re.compile(rf"(?im)(?:{'|'.join(ways)}){value}")
 
 
-#: What texts that npuprof writes say, and where.
+#: The facts in npuprof's texts, with their patterns.
 _SAID = {
     "digest": _compile("digest", "NPUPROF_DIGEST", "digest", rf"{_WHOLE}\b"),
     "preset_digest": _compile("preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"),
@@ -49,10 +49,10 @@ _VARIABLES = {
 
 
 class Clue(Record):
-    """What is known of the preset behind a thing: its digests, whole or as they begin, its name and what it was resolved for.
+    """Clues about the preset behind a file: digests, complete or as prefixes, its name and its context.
 
-    ``found`` says where that stood; ``record`` are the fields of the record, where it is one, ``evidence`` what a log says. Where it is
-    not what was written any more, ``edited`` says so.
+    ``found`` is the place of the clue; ``record`` are the fields of a record, ``evidence`` the content of a log. ``edited``
+    is set if the file was changed since it was written.
     """
 
     found: str
@@ -66,14 +66,14 @@ class Clue(Record):
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Those digests that are known, that of what was resolved first."""
+        """The known digests, that of the resolved config first."""
         return tuple(digest for digest in (self.digest, self.preset_digest) if digest)
 
 
 def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
-    """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them.
+    """Return the clues of a user's argument: a file, a folder of records, or a digest. Raises NpuprofError for anything else.
 
-    What cannot be read of a folder, while the rest can, goes to ``unread``.
+    Unreadable files of a folder are added to ``unread`` if others can be read.
     """
     path = expand_home(argument)
     if argument == "-":
@@ -90,14 +90,14 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
         return _read_text(path, read_file_content(path))
     if match := _DIGEST.fullmatch(argument.lower()):
         return [Clue("", digest=match[1])]
-    find_kind(path)  # which says that it is not there, where it looks like the path of a log or a record
+    find_kind(path)  # raises for a missing path that looks like a log or record
     what = f"{argument!r} is no file, and no digest"
     hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
     raise NpuprofError([Finding("NP962", what, "", hint)])
 
 
 def read_process(pid: int) -> list[Clue]:
-    """Return what the environment of a live process says. Raises NpuprofError where it cannot be read, or says nothing."""
+    """Return the clues in a live process's environment. Raises NpuprofError if it is unreadable or has none."""
     path = f"/proc/{pid}/environ"
     return _read_variables(f"process {pid}", _read_environ(path))
 
@@ -113,7 +113,7 @@ def _read_environ(path: str) -> bytes:
 
 
 def _read_variables(place: str, raw: bytes) -> list[Clue]:
-    """Return what variables that are separated as the kernel does it say."""
+    """Return the clues in NUL-separated variables."""
     by_name = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
     fields: dict[str, Any] = {name: by_name.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
     if not fields["digest"] and not fields["preset_digest"]:
@@ -146,7 +146,7 @@ def _read_evidence(path: str) -> Clue:
 
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:
-    """Return what a file says, each preset once. Raises NpuprofError where it says nothing."""
+    """Return the clues in a file, each preset once. Raises NpuprofError if there are none."""
     if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA_BEGINNING.encode() in raw[:200]):
         return [_read_fields(path, parse_record(path, raw))]
     if b"\0" in raw and b"NPUPROF_" in raw:
@@ -163,7 +163,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
 
 
 def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
-    """Return what the fields of a record say."""
+    """Return the clue in the fields of a record."""
     preset = fields["preset"]
     digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
     edited = "its settings do not give its digest: somebody edited it" if _is_record_edited(fields) else ""
@@ -180,7 +180,7 @@ def _is_record_edited(fields: dict[str, Any]) -> bool:
 
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:
-    """Yield what each part of a text says; a part begins where one of the digests is said again."""
+    """Yield the clue of each part of a text; a part starts where a digest is repeated."""
     matches = sorted(((match.start(), kind, match[1].strip()) for kind, pattern in _SAID.items() for match in pattern.finditer(text)))
     part: dict[str, Any] = {}
     line = 0

@@ -1,4 +1,4 @@
-"""Which presets evidence fits: those against which it speaks nowhere, and of which it proves the most."""
+"""Finds the presets that fit a run's logs: no contradictions, and the most proven settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuprof.runs.verdicts import judge_process
 
 
 class Fit(Record):
-    """A preset that evidence fits: how many of its settings were in force in all processes, and how many are undecided."""
+    """A fitting preset: the numbers of its settings that were effective in all processes, and of undecided ones."""
 
     name: str
     config: Config
@@ -26,7 +26,7 @@ class Fit(Record):
 
 
 def _judge_preset(name: str, config: Config, judge: Callable[[str, Any], set[str]]) -> Fit | None:
-    """Return how a preset fits; None if the logs contradict it, or prove nothing of it."""
+    """Return how a preset fits; None if the logs contradict it, or prove none of its settings."""
     states = [judge(option, value) for option, value in config.options.items()]
     if any(not seen.isdisjoint(NOT_IN_FORCE) for seen in states):
         return None
@@ -38,14 +38,14 @@ def _judge_preset(name: str, config: Config, judge: Callable[[str, Any], set[str
 def find_fits(
     evidence: Evidence, current: Iterator[tuple[str, Config]], index: Index | None, load: Callable[[str, str], Config]
 ) -> list[Fit]:
-    """Return the presets of which evidence proves the most: those of now, and where there is an index those of all commits.
+    """Return the best fitting presets: the current ones and, with an index, those of all commits.
 
     ``load`` returns a preset at a commit, or raises NpuprofError.
     """
     known: dict[str, set[str]] = {}
 
     def judge(option: str, value: Any) -> set[str]:
-        """Return the verdicts on a setting, of all processes together; each value of a setting is judged once."""
+        """Return the verdicts on a setting of all processes; cached by value."""
         key = json.dumps([option, value], default=str, sort_keys=True)
         if key not in known:
             known[key] = {verdict.state for process in evidence.processes for verdict in judge_process({option: value}, process)}

@@ -1,4 +1,4 @@
-"""Which preset a digest was, at which commits and versions; every answer is looked up at the commit before it is given."""
+"""Identifies the preset of a digest, with its commits and versions; every match is verified at its commit."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from npuprof.store.versions import Version
 
 
 class Match(Record):
-    """A preset that had a digest, or that evidence fits (``fit``).
+    """A preset with a digest, or one that fits the logs (``fit``).
 
-    ``newest`` and ``oldest`` are commits with it, None where only the work tree has it. ``kind`` says which digest: ``resolved`` or
-    ``preset``, or that it ``fits``; ``config`` is the preset with it; ``now`` is what differs from that to the preset as it is, None where
-    there is none of that name or it cannot be resolved; ``asked`` is what was laid over it. ``renamed`` is what it is called now, empty
-    where that is the same.
+    ``newest`` and ``oldest`` are its commits, None for a match in the work tree only. ``kind`` is the matching digest,
+    ``resolved`` or ``preset``, or ``fits``; ``config`` is the matching preset; ``now`` are its differences from the current
+    preset, None if that is missing or cannot be resolved; ``asked`` are the mix-ins and changes. ``renamed`` is its current
+    name, empty if unchanged.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Match(Record):
 
 
 class Identified(Record):
-    """What was found of one clue; ``notes`` say what could not be looked at."""
+    """The matches of one clue; ``notes`` are about places that could not be searched."""
 
     clue: Clue
     matches: tuple[Match, ...]
@@ -76,13 +76,13 @@ class Identifier:
 
     @property
     def index(self) -> Index | None:
-        """The index of the repository around the store; None where there is none."""
+        """The index of the store's repository; None if there is none."""
         if self._index is None and self._repository is not None:
             self._index = load_index(self._repository, self._order)
         return self._index
 
     def identify(self, clue: Clue) -> Identified:
-        """Return which presets a clue leads to, those that it names first. Raises NpuprofError where git cannot be read."""
+        """Return the presets that match a clue, named ones first. Raises NpuprofError if git fails."""
         matches: dict[tuple[str, str], Match] = {}
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
@@ -94,7 +94,7 @@ class Identifier:
                 known = matches.get((match.name, match.config.digest))
                 matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
             if matches:
-                break  # the digest of what was resolved says more than that of the layers
+                break  # the digest of the resolved config is more specific than the preset digest
         if clue.record and (over := list_asked(clue.record)):
             for key, match in matches.items():
                 if match.kind == "preset" and match.name == clue.name:
@@ -171,7 +171,7 @@ class Identifier:
             return ()
 
     def _confirm(self, repository: Repository, name: str, commit: str, wanted: str) -> Config | None:
-        """Return a preset at a commit with a digest, None where it has not: what is kept in the cache proves nothing."""
+        """Return a preset at a commit if it has a digest, else None: the cache alone is not trusted."""
         try:
             resolved = self._load_past(repository, name, commit)
         except NpuprofError:
@@ -179,11 +179,11 @@ class Identifier:
         return next((config for config in list_configs(resolved) if _match(config, wanted)), None)
 
     def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
-        """Return a preset as it was at a commit. Raises NpuprofError."""
+        """Return a preset at a commit. Raises NpuprofError."""
         return Resolver(find_parent).resolve_profile(load_repository_revision(repository, commit).profile(name), f"{name}@{commit[:7]}")
 
     def _search_composed(self, name: str, wanted: str) -> list[Match]:
-        """Return presets laid over one another by their name, ``A+B``, with the commits at which they had a digest."""
+        """Return composed presets by name, ``A+B``, with the commits at which they had a digest."""
         parts = self._workspace.split_spec(name) if "+" in name else []
         if len(parts) < 2:
             return []
@@ -205,7 +205,7 @@ class Identifier:
     # -- evidence ------------------------------------------------------------------------------------------------------
 
     def _search_fits(self, evidence: Evidence) -> list[Match]:
-        """Return the presets of which evidence proves the most, with the commits that had what fits."""
+        """Return the best fitting presets, with the commits that contain them."""
 
         def load(name: str, commit: str) -> Config:
             assert self._repository is not None, "the commit is one of it"
@@ -224,7 +224,7 @@ class Identifier:
     # -- records -------------------------------------------------------------------------------------------------------
 
     def _repeat(self, clue: Clue) -> Match | None:
-        """Return what a record asked for, asked for again at the commit that it names; None where that gives something else."""
+        """Return a record's request resolved again at its commit; None if the result differs."""
         request, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
         own = [file for file in files if isinstance(file, dict) and file.get("layer") == "preset"]
         commits = {str(file.get("commit")) for file in own}
@@ -257,7 +257,7 @@ class Identifier:
     # -- now -----------------------------------------------------------------------------------------------------------
 
     def _compare(self, match: Match) -> Match:
-        """Return a match with what differs from it to the preset as it is, in the same context."""
+        """Return a match with its differences from the current preset, in the same context."""
         if match.in_work_tree:
             return match
         name = match.name.partition("@")[0] if "+" not in match.name else match.name
@@ -274,7 +274,7 @@ class Identifier:
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)
 
     def _find_new_name(self, name: str) -> str:
-        """Return what a preset is called now, which had a name before; empty where none of now had it."""
+        """Return the current name of a preset; empty if it has no successor."""
         repository = self._repository
         if self._new_names is None and repository is not None:
             self._new_names = {}
@@ -286,18 +286,18 @@ class Identifier:
 
 
 def _load_ends(repository: Repository, commits: Sequence[str]) -> tuple[Commit, Commit]:
-    """Return the newest and the oldest of some commits, with their headers."""
+    """Return the newest and oldest of some commits, with their headers."""
     known = load_commits(repository, dict.fromkeys((commits[0], commits[-1])))
     return known[commits[0]], known[commits[-1]]
 
 
 def _is_fixed(part: str) -> bool:
-    """Return whether a part of a spec means the same at every commit of the repository."""
+    """Return whether a part of a spec resolves the same at every commit of the repository."""
     return "@" in part or ":" in part or part.endswith(".toml")
 
 
 def _match(config: Config, wanted: str) -> str:
-    """Return which digest of a config begins like one that is wanted: ``resolved``, ``preset``, or none."""
+    """Return the digest of a config that starts with a prefix: ``resolved``, ``preset``, or empty."""
     if config.digest.startswith(wanted):
         return "resolved"
     if config.preset_digest.startswith(wanted):
@@ -306,7 +306,7 @@ def _match(config: Config, wanted: str) -> str:
 
 
 def _join(match: Match, other_match: Match) -> Match:
-    """Return what two matches of the same preset and digest say together."""
+    """Return two matches of the same preset and digest, merged."""
     if other_match.in_work_tree or (match.newest is not None and other_match.newest is None):
         match, other_match = other_match, match
     if other_match.newest is None:

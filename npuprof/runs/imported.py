@@ -1,4 +1,4 @@
-"""``import LOG``: the preset of a run, of the settings that its logs and graph dumps prove for all its processes."""
+"""``import LOG``: the preset of a run, from settings that its logs and graph dumps prove for all processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from npuprof.report import Forms
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
-#: The values of the texts of forms that have few.
+#: The values of texts, for forms with few texts.
 _VALUES: dict[str, dict[str, Any]] = {
     "flag": _FLAGS,
     "word": _FLAGS,
@@ -38,9 +38,9 @@ _CLOSING = lazy_pattern(r";?forbidden_close_pass:on$")
 
 
 class ImportedRun(NamedTuple):
-    """What a run used: ``settings`` that all its processes have, ``differing`` ones with what was found of them, ``unknown`` ones with why.
+    """The settings of a run: ``settings`` common to all processes, ``differing`` ones with their texts, ``unknown`` ones with reasons.
 
-    What is in neither was a default, or not set.
+    All others are unset or have their defaults.
     """
 
     settings: dict[str, Any]
@@ -50,7 +50,7 @@ class ImportedRun(NamedTuple):
 
 
 def import_evidence(evidence: Evidence) -> ImportedRun:
-    """Return what a run used, as far as its evidence goes: only what would be called in force, if it were verified."""
+    """Return the settings of a run that its logs prove: those that a verification would call effective."""
     settings: dict[str, Any] = {}
     differing: dict[str, str] = {}
     unknown: dict[str, str] = {}
@@ -66,7 +66,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
             settings[name] = candidates[proven[0]]
         elif partly := [shown for shown, seen in states.items() if IN_FORCE in seen]:
             differing[name] = "not the same everywhere: " + ", ".join(partly)
-            if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
+            if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # undecided for the other processes
                 differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(wire, evidence.processes):
             unknown[name] = _explain(wire, candidates, evidence.processes)
@@ -91,7 +91,7 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
         return
     for epoch in process.epochs:
         for stage in STAGES:
-            read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters gave it to the session
+            read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters passed it to the session
             for block in epoch.maps.get(stage, ()):
                 yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
@@ -130,7 +130,7 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
 
 
 def _may_be_cut(value: str, wire: Wire) -> bool:
-    """Return whether a value is none of the known ones of its option, but one of them begins with it."""
+    """Return whether an unknown value is a prefix of a known value of its option."""
     option = catalog.find_option(wire.name)
     known = [str(choice) for choice in option.choices] if option is not None else []
     return value not in known and any(choice.startswith(value) for choice in known)
@@ -141,7 +141,7 @@ def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
 
 
 def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
-    """Return whether the evidence has texts of an option, all of them those of an option that was not set."""
+    """Return whether the logs have texts of an option, all of them those of an unset option."""
     if processes and all(process.tf2 for process in processes) and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT}):
         return True
     has_texts = False
@@ -171,7 +171,7 @@ def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process
 
 
 def _guess(wire: Wire) -> Any:
-    """Return any value that the option can be written with, to ask for what would show it."""
+    """Return any value of the option, to find out which variable would log it."""
     option = catalog.find_option(wire.name)
     if option is not None and option.choices:
         return option.choices[0]
@@ -179,7 +179,7 @@ def _guess(wire: Wire) -> Any:
 
 
 def format_preset(run: ImportedRun, label: str) -> str:
-    """Return the preset of a run as TOML, with what is not known as comments."""
+    """Return the preset of a run as TOML, with unknown settings as comments."""
     lines = ["[profile]", f"description = {keys.format_toml_value(f'what was in force by {label}')}"]
     if run.scenario:
         lines.append(f"scenario = {keys.format_toml_value(run.scenario)}")
@@ -202,7 +202,7 @@ def _comment(text: str) -> str:
 
 
 class _EvidenceParts(ComposedParts):
-    """What a run used has no parts; the evidence of it is kept: what came in a pipe cannot be read again."""
+    """Keeps the evidence of a run, without further parts: a pipe cannot be read again."""
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__({})
@@ -210,7 +210,7 @@ class _EvidenceParts(ComposedParts):
 
 
 def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
-    """Return what a run used as a profile that evidence set."""
+    """Return the settings of a run as a profile."""
     head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
     if run.scenario:
         head["scenario"] = run.scenario
@@ -219,14 +219,14 @@ def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
 
 
 def find_evidence(profile: Profile) -> Evidence | None:
-    """Return the evidence that a profile was made of, None where it was made of none."""
+    """Return the evidence of a profile, None if it was not created from logs."""
     return profile.home.evidence if isinstance(profile.home, _EvidenceParts) else None
 
 
 def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
-    """Return the options of a preset against which nothing speaks in a run, each with whether the run is known to have it.
+    """Return the options of a preset that a run does not contradict, each with whether the run certainly has it.
 
-    It has what it has by default, too.
+    Default values count as well.
     """
     agreeing = {}
     for name, value in options.items():
@@ -240,7 +240,7 @@ SCHEMA = "npuprof.imported-run/1"
 
 
 def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
-    """Return whether what is to be imported is evidence. Raises NpuprofError where only some of it is, or with flags for scripts."""
+    """Return whether all inputs of an import are logs. Raises NpuprofError for a mix, and for flags of scripts."""
     logs = [path for path in paths if _is_evidence(path)]
     if not logs:
         return False
@@ -258,7 +258,7 @@ def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
 
 def _is_evidence(path: str) -> bool:
     if path == "-":
-        return True  # scripts are read by their paths, which their presets name
+        return True  # scripts are read by path, as presets name them
     if os.path.isdir(path):
         return is_evidence(path, None)
     try:
@@ -269,9 +269,9 @@ def _is_evidence(path: str) -> bool:
 
 
 def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[str, str]], None] | None, strict: bool) -> Answer:
-    """Return the preset of a run; ``write``, where there is one, is called with it if it goes to a file. Raises NpuprofError.
+    """Return the preset of a run; ``write``, if given, is called with it for output to a file. Raises NpuprofError.
 
-    Exit 1 where ``strict`` and something was not the same everywhere, or is not known.
+    Exit 1 with ``strict`` if a setting differs between processes or is unknown.
     """
     evidence = read_told_evidence(paths)
     run = import_evidence(evidence)

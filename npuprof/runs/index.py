@@ -1,8 +1,8 @@
-"""An index of the digests that the presets of a repository had at all commits that git has.
+"""An index of the digests of a repository's presets at all commits.
 
-A state is what one or more commits have in common: the tree of the store, npuprof.toml and npuprof.lock. If a preset is made of what a
-tag may move, every commit is a state of its own. States are stored as differences from the one before, so that a commit costs what it
-changed.
+A state is the common content of one or more commits: the tree of the store, npuprof.toml and npuprof.lock. If a preset
+depends on references that a tag may move, every commit is its own state. States are stored as differences from the
+previous one, so that a commit costs as much as its changes.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from npuprof.store.versions import parse_version_text
 
 
 class Digests(NamedTuple):
-    """The digests of a preset: of its layers, and of what it resolves to, context by context."""
+    """The digests of a preset: of its layers, and of its resolved values in each context."""
 
     preset: str
     resolved: tuple[str, ...]
 
     def match(self, wanted: str) -> bool:
-        """Return whether one of them begins like this."""
+        """Return whether one of them starts with a prefix."""
         return self.preset.startswith(wanted) or any(digest.startswith(wanted) for digest in self.resolved)
 
 
 class State(NamedTuple):
-    """Commits that have the same presets, and how those differ from the state before: None is a preset that is gone."""
+    """Commits with equal presets, and the differences from the previous state: None is a removed preset."""
 
     commits: list[str]
     changed: dict[str, Digests | None]
 
 
 class Holding(Record):
-    """A preset at commits that have a digest, newest first."""
+    """A preset at the commits with a digest, newest first."""
 
     name: str
     commits: tuple[str, ...]
@@ -59,11 +59,11 @@ class Index:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.states: list[State] = []
-        self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
-        self.lacking: Finding | None = None  #: what git lacks of some preset, where that is so: a partial clone may get it yet
+        self.untold = False  #: whether some preset could not be resolved because a source is missing on this machine
+        self.lacking: Finding | None = None  #: objects missing in a partial clone, which may be fetched later
 
     def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
-        """Return the presets that had a digest which begins like this, each with its commits in an order."""
+        """Return the presets that had a digest with a prefix, each with its commits in a given order."""
         holding: set[str] = set()
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
@@ -78,7 +78,7 @@ class Index:
 
 
 def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -> list[list[str]]:
-    """Return the commits that have all of some presets, in groups with the same digests of each; every group newest first."""
+    """Return the commits that contain some presets, grouped by their digests; each group newest first."""
     present: dict[str, Digests] = {}
     groups: dict[tuple[Digests, ...], list[str]] = {}
     for state in index.states:
@@ -92,19 +92,19 @@ def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -
     return [sorted(commits, key=order.__getitem__) for commits in groups.values() if commits]
 
 
-#: How often a store may have been moved to another folder.
+#: How many times a store may have moved to another folder.
 _MOST_MOVES = 8
 
 
 class _Place(NamedTuple):
-    """Where the presets of a commit are: the folder of the store, and what identifies all that they are made of."""
+    """The location of a commit's presets: the store folder, and the ids of everything they depend on."""
 
     prefix: str
     key: str
 
 
 def list_commits(repository: Repository) -> dict[str, int]:
-    """Return all commits that a branch, a tag or HEAD leads to, newest first, with their places."""
+    """Return all commits reachable from a branch, a tag or HEAD, newest first, with their indexes."""
     head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
     return {oid: place for place, oid in enumerate(out.decode().split())}
@@ -113,7 +113,7 @@ def list_commits(repository: Repository) -> dict[str, int]:
 def load_index(repository: Repository, order: dict[str, int]) -> Index:
     """Return the index of some commits of a repository. Raises NpuprofError."""
     index = Index(repository)
-    _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is like the one before
+    _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is similar to the previous one
     return index
 
 
@@ -124,15 +124,15 @@ class _Builder:
         self._index = index
         self._repository = index.repository
         self._files: dict[str, TreeFile] = {}
-        self._members: dict[str, frozenset[str] | None] = {}  #: what each preset is made of; None: it could not be resolved
+        self._members: dict[str, frozenset[str] | None] = {}  #: the members of each preset; None: it could not be resolved
         self._moving: set[str] = set()
         self._digests: dict[str, Digests] = {}
         self._outside: dict[str, bool] = {}
 
     def add_commits(self, commits: list[str]) -> None:
-        """Add commits, showing progress on a terminal. Raises NpuprofError."""
+        """Add commits, with progress on a terminal. Raises NpuprofError."""
         states: dict[str, State] = {}
-        has_moved = False  # whether some preset was made of what a tag may move, also if no later commit has it
+        has_moved = False  # whether some preset depended on a reference that a tag may move, also if no later commit has it
         for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
             key = place.key
             if key in states and not has_moved:
@@ -144,7 +144,7 @@ class _Builder:
             states[key] = state
 
     def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
-        """Yield commits with where their presets are; of the last, the store may have been in another folder then."""
+        """Yield commits with the locations of their presets; the store may have had another folder."""
         prefix = self._repository.prefix
         places: dict[str, _Place] = {}
         missing = commits
@@ -162,7 +162,7 @@ class _Builder:
         yield from ((commit, places[commit]) for commit in commits if commit in places)
 
     def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
-        """Return where the presets of commits are that have a store in a folder, or globs that lead elsewhere: one process for all."""
+        """Return the locations of presets of commits with a store in a folder, or with globs; one process for all."""
         base = prefix.rstrip("/").rpartition("/")[0]
         folder = f"{base}/" if base else ""
         names = (prefix.rstrip("/"), f"{folder}npuprof.toml", f"{folder}npuprof.lock", "")
@@ -185,7 +185,7 @@ class _Builder:
         return self._outside[project]
 
     def _compare(self, commit: str, place: _Place) -> dict[str, Digests | None]:
-        """Return how the presets at a commit differ from those of the state before."""
+        """Return the changes of a commit's presets relative to the previous state."""
         repository = self._repository
         if place.prefix != repository.prefix:
             repository = repository.with_store_prefix(place.prefix)
@@ -203,7 +203,7 @@ class _Builder:
                 or (members := self._members.get(name)) is None
                 or not members.isdisjoint(touched)
             )
-            and is_profile_name(name)  # which looks at every character
+            and is_profile_name(name)  # last, as it checks every character
         ]
         changed: dict[str, Digests | None] = {name: None for name in self._digests if name not in files}
         for name in changed:
@@ -223,7 +223,7 @@ class _Builder:
             else:
                 self._digests[name] = digests
         self._files = dict(files)
-        repository.make_room()  # where references with an @ have led
+        repository.make_room()  # room for @ references
         return changed
 
     def _resolve(self, store: Revision, resolver: Resolver, name: str) -> Digests | None:
@@ -235,7 +235,7 @@ class _Builder:
             self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
             lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
             self._index.lacking = self._index.lacking or lacking
-            self._moving.add(name)  # a tag that comes later may mend it
+            self._moving.add(name)  # a later tag may make it resolvable
             return None
         except RecursionError:
             return None
@@ -249,7 +249,7 @@ class _Builder:
 
 
 def _is_moving(reference: str) -> bool:
-    """Return whether what a reference names may move though no file does: by a tag, or by what a mirror has."""
+    """Return whether a reference may resolve differently without a file change: by a tag, or a mirror's update."""
     _, at, version = reference.partition("@")
     return is_source_reference(reference) or (bool(at) and parse_version_text(version.strip("\"'")) is None)
 

@@ -1,7 +1,7 @@
-"""What is no preset and can be read as one: a row of ``KINDS`` for each kind of file that a run leaves behind.
+"""Files of runs that can be read as presets: a row of ``KINDS`` for each kind of file.
 
-A spec that is no preset's name, and a path that begins with ``./``, ``../``, ``/`` or ``~/`` in any case, is offered to the rows in
-their order. A row says by the path, and by the first bytes of a file (None for a folder), whether it is of its kind.
+A spec that is not a preset's name, and a path that begins with ``./``, ``../``, ``/`` or ``~/``, is passed to the rows
+in order. A row recognises its kind by the path, and by the first bytes of a file (None for a folder).
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from npuprof.report.text import count_rest
 from npuprof.runs import records
 from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
 
-#: What logs and graph dumps are called.
+#: The name of logs and graph dumps in messages.
 EVIDENCE = "evidence of a run"
-#: How many bytes of a file the rows get to see.
+#: The number of first bytes passed to the rows.
 _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 
 
 class Kind(NamedTuple):
-    """One kind: what it is called, how it is recognised, and how it is read as a profile (which may raise NpuprofError).
+    """One kind: its name, how it is recognised, and how it is read as a profile (may raise NpuprofError).
 
-    What cannot be read of it goes to the list that ``read`` is given, and is raised where there is none.
-
-    A path that ends in one of ``suffixes`` was meant for one, whether or not something is there.
+    ``read`` adds unreadable parts to the given list, and raises without one. A path with one of ``suffixes`` is of this
+    kind even if it does not exist.
     """
 
     noun: str
@@ -59,7 +58,7 @@ def _is_record_folder(path: str, head: bytes | None) -> bool:
 
 
 def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
-    """Return what all processes of a folder were given. Raises NpuprofError (NP960) where they were not given the same."""
+    """Return the settings of all processes with records in a folder. Raises NpuprofError (NP960) if they differ."""
     from npuprof.runs import ranks
 
     read, damaged = records.read_folder(path)
@@ -99,7 +98,7 @@ KINDS = (
 
 
 def find_kind(path: str) -> Kind | None:
-    """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read, or is not there."""
+    """Return the kind of a path, None if it has none. Raises NpuprofError for an unreadable or missing path."""
     if path == "-" or is_handed_over(path):
         return _find_kind_of_pipe(path)
     if not os.path.lexists(path):
@@ -110,7 +109,7 @@ def find_kind(path: str) -> Kind | None:
     head: bytes | None = None
     try:
         if os.path.isdir(path):
-            os.scandir(path).close()  # raises where nobody knows what is in it
+            os.scandir(path).close()  # raises if it is unreadable
         else:
             head = read_plain_file(path, _HEAD, whole=False)
     except OSError as error:
@@ -121,9 +120,9 @@ def find_kind(path: str) -> Kind | None:
 
 
 def _find_kind_of_pipe(path: str) -> Kind | None:
-    """Return the kind of the content of a pipe, by its beginning, which can still be read afterwards. Raises NpuprofError.
+    """Return the kind of a pipe by its first bytes, which stay readable. Raises NpuprofError.
 
-    Standard input may be a preset, and then is of none; a pipe that the shell opens is a log where it is no record.
+    Standard input may be a preset, which has no kind; a pipe opened by the shell is a log unless it is a record.
     """
     try:
         head = peek_standard_input(_HEAD_OF_PIPE) if path == "-" else peek_handed_over(path, _HEAD_OF_PIPE)
@@ -137,16 +136,16 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
 
 
 def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile | None:
-    """Return what is at a path as a profile, None where it is of no kind; what cannot be read of it goes to ``unread``.
+    """Return a run's file or folder as a profile, None if it has no kind; unreadable parts are added to ``unread``.
 
-    Raises NpuprofError, also for that where there is no list for it.
+    Raises NpuprofError, also for unreadable parts without that list.
     """
     kind = find_kind(path)
     return kind.read(path, unread) if kind is not None else None
 
 
 def reject_run_file(path: str) -> Profile | None:
-    """Raise NpuprofError (NP961) where something at a path is what only verbs that read take; None where it is of no kind."""
+    """Raise NpuprofError (NP961) for a path that only reading verbs accept; None if it has no kind."""
     kind = find_kind(path)
     if kind is None:
         return None

@@ -1,4 +1,4 @@
-"""What the texts of an option in a log say of a wanted value (the same, another, unsure), and the verdicts made of that."""
+"""Compares logged texts of an option with a wanted value (same, other, unsure), and derives verdicts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Text, Values
 from npuprof.system import lazy_pattern
 
-#: What a text says of a wanted one.
+#: The result of comparing a text with the wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
 
 _LARGEST_FUSION = 33554432
 _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
-#: Forms of which a line without a head behind it can be no part.
+#: Forms whose lines cannot continue on a line without a head.
 _ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
 _CLOSING = "forbidden_close_pass:on"
-#: Bytes that no value has that somebody wrote.
+#: Bytes that no intended value contains.
 _UNREADABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
-#: What stands for a part of a text that was left out or could not be written.
+#: Marks of an omitted or unwritable part of a text.
 _HOLE = lazy_pattern(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
 
 
 class Wanted:
-    """A value of a preset as the texts that a log has for it; ``plain`` is None if there is none, and ``why`` is the reason."""
+    """A preset's value as logged texts; ``plain`` is None if it has none, and ``why`` is the reason."""
 
     def __init__(self, wire: Wire, value: Any, tf2: bool = False) -> None:
         self.wire = wire
@@ -61,7 +61,7 @@ class Wanted:
         return write_text(self.wire.form, encoded)
 
     def judge(self, key: str, text: Text) -> str:
-        """Return what the text of a key says of it."""
+        """Return the result of comparing a key's text with the value."""
         form = self.wire.key_forms.get(key, self.wire.form)
         wanted = self._spell(form)
         return self._judge_text(key, text, form, wanted) if wanted else UNSURE
@@ -69,7 +69,7 @@ class Wanted:
     def _judge_text(self, key: str, shown: Text, form: str, wanted: tuple[str, ...]) -> str:
         text = _read_text(form, shown.text, wanted)
         if shown.text and not text and self.is_default(()):
-            return UNSURE  # nobody gave it, which is no other value than the default
+            return UNSURE  # unset, which may equal the default
         is_word = form in _ONE_WORD
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
         is_open = shown.cut or (shown.followed and not is_word)
@@ -84,21 +84,21 @@ class Wanted:
         return UNSURE if may_be or self._may_lead_there(form, text) or (hole is not None and not is_open) else OTHER
 
     def _is_choice(self, text: str) -> bool:
-        """Return whether a text is a documented value of the option: it is complete, though another one begins with it."""
+        """Return whether a text is a documented value of the option: it is complete even if another value begins with it."""
         option = catalog.find_option(self.wire.name)
         return option is not None and text in map(str, option.choices)
 
     def _may_lead_there(self, form: str, text: str) -> bool:
-        """Return whether a text is the real path of a folder: that has another name where a link leads to it."""
+        """Return whether a text may be the real path of a folder, which differs if the wanted path contains a link."""
         return form == "folder" and text not in self.unset and bool(text)
 
     def is_unset(self, key: str, text: str) -> bool:
-        """Return whether a text is that of an option that was not set."""
+        """Return whether a text is that of an unset option."""
         texts = {self.wire.tf2.get("unset")} if self.tf2 else {self.wire.keys(stage).get(key) for stage in STAGES}
         return text in texts or text in ("", "None") or (key not in texts and text in self.unset)
 
     def is_default(self, generation: tuple[str, ...]) -> bool:
-        """Return whether a candidate adapter writes the value as it writes an option that was not set."""
+        """Return whether a candidate adapter logs the value like an unset option."""
         if self.plain is None:
             return False
         old = [self.wire.unset_in[name] for name in generation if name in self.wire.unset_in]
@@ -134,7 +134,7 @@ class Wanted:
 
 
 def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
-    """Return a text as the adapter for sessions writes it: init_resource hands on what Python makes of a value."""
+    """Return a text in the session adapter's format: init_resource passes Python's text of a value."""
     if text == "None" and "None" not in wanted:
         return ""
     if form in ("flag", "inverted"):
@@ -143,38 +143,38 @@ def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
 
 
 def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
-    """Return the texts that a map has of an option: by the keys of its stage, of a graph by those of all stages."""
+    """Return the texts of an option in a map: by the keys of its stage; for a graph, by those of all stages."""
     stages = STAGES if stage == "graph" else (stage,)
     keys = dict.fromkeys(key for name in stages for key in wire.keys(name))
     return {key: texts[key] for key in keys if key in texts}
 
 
 def _begins(wanted: str, text: str) -> bool:
-    """Return whether a wanted text begins with another one, up to a character that is half there, or that many programs cannot write."""
+    """Return whether a wanted text starts with another one, up to an incomplete or hard-to-encode character."""
     if wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape")):
         return True
     return not wanted.isascii() and text.startswith(re.split(r"[^\x00-\x7f]", wanted, maxsplit=1)[0])
 
 
 def is_unreadable(text: str) -> bool:
-    """Return whether a text has bytes that no value has that somebody wrote."""
+    """Return whether a text contains bytes that no intended value has."""
     return _UNREADABLE.search(text) is not None
 
 
 def _is_unclosed(text: str) -> bool:
-    """Return whether a text opens a bracket that it does not close: its other lines, which have no heads, may be lost."""
+    """Return whether a text has an unclosed bracket: its continuation lines, which have no heads, may be lost."""
     return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
 
 
 IN_FORCE, CHANGED, TOO_LATE, ABSENT = "in force", "changed", "too late", "absent"
 DEFAULT_OR_SET, CANNOT_TELL = "default or set", "cannot tell"
-#: All of them, worst first.
+#: All states, worst first.
 STATES = (CHANGED, TOO_LATE, ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE)
 NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
 
 
 class Verdict(NamedTuple):
-    """A verdict on a setting: its state, the texts ``found`` in place of the wanted one, why, and which variable would log it."""
+    """A verdict on a setting: its state, the texts ``found`` instead of the wanted one, the reason, and the variable that would log it."""
 
     setting: str
     state: str
@@ -184,7 +184,7 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one place says of a wanted text: ``unset`` if that is the text of an option that was not set."""
+    """The outcome for a wanted text at one place: ``unset`` if the text is that of an unset option."""
 
     says: str
     texts: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class Outcome(NamedTuple):
 
 
 def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
-    """Return what the text of a key says of a wanted value."""
+    """Return the outcome of a key's text for a wanted value."""
     says = wanted.judge(key, text)
     note = ""
     if says == UNSURE:
@@ -205,7 +205,7 @@ def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
 
 
 def join_outcomes(known: list[Outcome]) -> Outcome:
-    """Return what several places say together: they are unsure if they do not all say the same."""
+    """Return the joint outcome of several places: unsure unless all are equal."""
     says = {outcome.says for outcome in known}
     texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
     note = next((outcome.note for outcome in known if outcome.note), "")
@@ -213,7 +213,7 @@ def join_outcomes(known: list[Outcome]) -> Outcome:
 
 
 def merge(outcomes: list[Outcome], of: Map) -> Outcome | None:
-    """Return what the lines of one block say together of an option, None where there is none; one that is unsure decides nothing."""
+    """Return the joint outcome of an option's lines in a block, None if it has none; unsure lines do not count."""
     if not outcomes:
         return None
     joined = join_outcomes([outcome for outcome in outcomes if outcome.says != UNSURE] or outcomes)

@@ -1,4 +1,4 @@
-"""``verify SPEC LOG...``: what a run used, compared with its preset."""
+"""``verify SPEC LOG...``: the logged settings of a run, compared with its preset."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _HINTS = {
 
 
 def require_options(config: Config) -> None:
-    """Raise NpuprofError for a preset of which no run leaves anything in a log."""
+    """Raise NpuprofError for a preset whose settings no run logs."""
     if not config.options and not (config.env and is_for_torch_npu(config)):
         why = "Only session options, and variables of torch_npu, leave something in the log of a run."
         raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
 
 
 def _list_judged(config: Config, evidence: Evidence) -> dict[str, Any]:
-    """Return the settings that are judged, by key: options, and variables if the preset is for torch_npu or the logs have any."""
+    """Return the settings to verify, by key: options, and variables if the preset is for torch_npu or the logs have any."""
     has_variables = is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
     variables = {keys.format_full_key("env", name): value for name, value in config.env.items()} if has_variables else {}
     return {**config.options, **variables}
@@ -54,7 +54,7 @@ def _judge_run(config: Config, judged: Mapping[str, Any], process: Process) -> J
 def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
     """Return the verdicts on a preset. Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
 
-    Raises NpuprofError as ``read`` does, and for a preset of which nothing is ever written down, before anything is read.
+    Raises NpuprofError as ``read`` does, and, before reading, for a preset whose settings no run logs.
     """
     require_options(config)
     evidence = read()
@@ -71,7 +71,7 @@ def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
 
 
 def name_process(process: Process) -> str:
-    """Return what a process is called: its rank where that is known, its number, the file where it has none."""
+    """Return the name of a process: its rank if known, its number, else its file."""
     name = f"pid {process.pid}" if process.pid is not None else os.path.basename(process.place)
     if process.pid is None and process.number > 1:
         name = f"{name} ({process.number})"
@@ -111,7 +111,7 @@ def _build_table(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> Table:
 
 
 def name_processes(processes: Sequence[Process], most: int = 4) -> str:
-    """Return what some processes are called; of many only the first."""
+    """Return the names of processes; of many, only the first."""
     names = [name_process(process) for process in processes]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -147,20 +147,20 @@ def _tell_summary(config: Config, judged: Mapping[str, Any], evidence: Evidence,
 
 
 def _find_disagreeing(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the settings on which what is proven of one process is not what is proven of another."""
+    """Return the settings whose proven verdicts differ between processes."""
     names = []
     for number, name in enumerate(judged):
         verdicts = [run.verdicts[number] for run in runs if run.verdicts[number].state != CANNOT_TELL]
         proven = {
             (IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in verdicts
-        }  # of either it is the value
+        }  # the value itself for both
         if len(proven) > 1:
             names.append(name)
     return names
 
 
 def _list_others(config: Config, judged: Mapping[str, Any]) -> list[str]:
-    """Return the keys of settings that no adapter writes down."""
+    """Return the keys of settings that no adapter logs."""
     return [key for key in config.settings if key not in judged and keys.split_section_and_name(key)[0] != "options"]
 
 
@@ -196,7 +196,7 @@ def _build_fields(config: Config, judged: Mapping[str, Any], evidence: Evidence,
 
 
 def build_findings(config: Config, judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[Finding]:
-    """Return a finding for each setting that was not in force (NP971), and for each that could not be told (NP972)."""
+    """Return a finding for each setting that was not effective (NP971), and for each undecided one (NP972)."""
     findings = []
     for number, (name, value) in enumerate(judged.items()):
         for verdict, processes in _group(runs, number):

@@ -1,8 +1,8 @@
-"""The records of the processes of a launch: which ranks got the same settings, and in what the others differ.
+"""The records of a launch: ranks with equal settings, and the differences of the others.
 
-A launch is what one launcher started: its records have the same writer, job and size. Of each preset the newest launch counts, of each
-rank the newest record. Presets share a launch if each was given to ranks of its own. Records of processes without a rank are runs of
-their own.
+A launch is a job started by one launcher: its records share writer, job and size. For each preset the newest launch
+counts, for each rank the newest record. Presets share a launch if they have different ranks. Records without a rank are
+separate runs.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from npuprof.resolve.config import Config
 from npuprof.runs.records import list_record_names, read_folder
 from npuprof.store.spec import Workspace
 
-#: What stands before the number of a process that has no rank.
+#: The prefix of a process number without a rank.
 RUN = "run "
-#: A size that no launch has: missing ranks are not listed up to it.
+#: An impossible launch size: missing ranks are not listed beyond it.
 _LARGEST = 100_000
 
 
 class Launch(Record):
-    """The records of one launch: how its preset is called, the newest path of each label, and how many older records there are.
+    """The records of one launch: the preset's name, the newest path of each label, and the number of older records.
 
-    ``size`` is how many processes the launcher started, None if that is not known or no rank is.
+    ``size`` is the number of started processes, None if unknown or without ranks.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Launch(Record):
 
 
 def find_launches(read: Mapping[str, dict[str, Any]]) -> list[Launch]:
-    """Return the newest launch of each preset whose records were read from paths, by preset and by who wrote the records."""
+    """Return the newest launch of each preset, from records read from paths, by preset and by writer of the records."""
     groups: dict[tuple[Any, ...], dict[str, dict[str, dict[str, Any]]]] = {}
     for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
         fields = read[path]
@@ -64,14 +64,14 @@ def find_launches(read: Mapping[str, dict[str, Any]]) -> list[Launch]:
 
 
 def sort_label(label: str) -> tuple[int, str]:
-    """Return by what labels are sorted: ranks by number, before what has none."""
+    """Return the sort key of a label: ranks by number, then others."""
     if label.startswith(RUN):
         return (1 << 61) + int(label.removeprefix(RUN)), ""
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
 
 
 def _select_newest(name: str, size: int | None, records: Mapping[str, dict[str, Any]]) -> Launch:
-    """Return the launch of records of one preset, which are in the order in which they began."""
+    """Return the newest launch among records of one preset, which are sorted by start."""
     runs = _number_runs(records)
     newest = {runs.get(path) or str(_find_number(fields, "rank") or 0): path for path, fields in records.items()}
     known_size = None if runs or size is None or size > _LARGEST else size
@@ -79,7 +79,7 @@ def _select_newest(name: str, size: int | None, records: Mapping[str, dict[str, 
 
 
 def _join_presets(launches: list[Launch]) -> list[Launch]:
-    """Return launches, as one if each preset was given to ranks of its own: the most common names it."""
+    """Return launches, merged if their presets have different ranks: the most common preset names the result."""
     labels = [label for launch in launches for label in launch.paths]
     if len(launches) < 2 or len(set(labels)) < len(labels) or any(label.startswith(RUN) for label in labels):
         return launches
@@ -89,9 +89,9 @@ def _join_presets(launches: list[Launch]) -> list[Launch]:
 
 
 def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """Return labels of the processes that no launcher gave a rank, in the order in which they began: each is a run of its own.
+    """Return labels for processes without a rank, in start order: each is a separate run.
 
-    One that is alone is rank 0, as in the name of its record.
+    A single one is rank 0, as in the name of its record.
     """
     if len(records) < 2:
         return {}
@@ -100,26 +100,26 @@ def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _find_number(fields: Mapping[str, Any], name: str) -> int | None:
-    """Return a number that the launcher set for a process, None if its record has none."""
+    """Return a number set by the launcher, None if the record has none."""
     value = _find_fact(fields, name)
     return value if type(value) is int and value >= 0 else None
 
 
 def _find_fact(fields: Mapping[str, Any], name: str) -> Any:
-    """Return what a record says of its process, None where it does not."""
+    """Return a fact about a record's process, None if it is missing."""
     process = fields.get("process")
     return process.get(name) if isinstance(process, dict) else None
 
 
-#: Variables of npuprof's own say again what the settings say, but for these.
+#: npuprof's own variables repeat the settings, except these.
 _OWN = "NPUPROF_"
 
 
 class Ranks(Record):
-    """Processes that were given the same: their records by path, the labels of their ranks, and what one of them resolves to.
+    """Processes with equal settings: their record paths, their rank labels, and their resolved config.
 
-    ``pair`` is what differs from most of the processes, None for those themselves; ``environment`` has the variables that do,
-    with both values (None: not set), ``told`` what else differs: the preset, the npuprof that started it.
+    ``pair`` are the differences from the majority, None for the majority itself; ``environment`` are the differing
+    variables with both values (None: unset), ``told`` the other differences: the preset, npuprof's version.
     """
 
     paths: tuple[str, ...]
@@ -132,12 +132,12 @@ class Ranks(Record):
 
     @property
     def title(self) -> str:
-        """The ranks as people read them: ``ranks 0-2, 4``."""
+        """The ranks as text: ``ranks 0-2, 4``."""
         return name_ranks(self.labels)
 
 
 class Processes(Record):
-    """All processes of one launch, most of them first; how many older records were left out, and the ranks that have none."""
+    """All processes of one launch, largest group first; the number of omitted older records, and the ranks without one."""
 
     name: str
     groups: tuple[Ranks, ...]
@@ -147,7 +147,7 @@ class Processes(Record):
 
     @property
     def count(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return sum(len(group.paths) for group in self.groups)
 
 
@@ -157,7 +157,7 @@ def holds_records(folder: str) -> bool:
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
-    """Return the processes whose records a folder contains, by preset and writer, and findings about unreadable records.
+    """Return the processes with records in a folder, by preset and writer, and findings about unreadable records.
 
     Raises NpuprofError.
     """
@@ -189,14 +189,14 @@ def _compare_processes(launch: Launch, records: dict[str, dict[str, Any]], works
 
 
 def name_ranks(labels: Sequence[str], one: str = "") -> str:
-    """Return who processes are: ``ranks 0-2, 4``, or ``run 2`` where they have no rank; ``one`` is the word however many there are."""
+    """Return the names of processes: ``ranks 0-2, 4``, or ``run 2`` without ranks; ``one`` is a fixed noun instead."""
     if all(label.startswith(RUN) for label in labels):
         return ", ".join(labels)
     return f"{one or ('ranks' if len(labels) > 1 else 'rank')} {join_ranks(labels)}"
 
 
 def join_ranks(labels: Sequence[str]) -> str:
-    """Return ranks as people write them, neighbours as a span: ``0-2, 4``."""
+    """Return ranks as text, consecutive ones as a span: ``0-2, 4``."""
     spans: list[list[str]] = []
     for label in labels:
         if spans and label.isdecimal() and spans[-1][-1].isdecimal() and int(spans[-1][-1]) + 1 == int(label):
@@ -207,20 +207,20 @@ def join_ranks(labels: Sequence[str]) -> str:
 
 
 def identify_record(fields: dict[str, Any]) -> str:
-    """Return what records of processes have in common that were given the same."""
+    """Return the identity of the settings in a record."""
     settings = {setting["key"]: setting["value"] for setting in fields["settings"]}
     return json.dumps([settings, _select_shared(fields), _select_origins(fields)], sort_keys=True)
 
 
 def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
-    """Return who gave a process its settings: the preset, the npuprof that read it, and what it read it for."""
+    """Return the origin of a process's settings: the preset, npuprof's version, and the context."""
     return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
         "context" if name == "text" else name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
     }
 
 
 def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
-    """Return where presets, versions of npuprof, releases and products differ between two records, with both; None where one has none."""
+    """Return the differing presets, npuprof versions, releases and products of two records, with both values; None if one lacks it."""
     return _pair_differing(_select_origins(before), _select_origins(after))
 
 
@@ -229,11 +229,11 @@ def _pair_differing(old: dict[str, str], new: dict[str, str]) -> dict[str, tuple
 
 
 def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
-    """Return the variables of a process that should be the same for all, and that do not say again what the settings say."""
+    """Return the variables that should be equal for all processes and do not repeat the settings."""
     repeated: set[str] = set()
     for section, name in (keys.split_section_and_name(setting["key"]) for setting in fields["settings"]):
         repeated.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
-    log = (fields.get("proof") or {}).get("log")  # a folder of its own, where npuprof has switched the log on
+    log = (fields.get("proof") or {}).get("log")  # a separate folder if npuprof enabled the log
     variables = (fields.get("environment") or {}).items()
     return {name: str(text) for name, text in variables if name not in repeated and text != log and _is_shared(name)}
 
@@ -246,12 +246,12 @@ def _is_shared(name: str) -> bool:
 
 
 def compare_environments(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
-    """Return the variables that differ between two records, with both values; what is a process's own does not count."""
+    """Return the differing variables of two records, with both values, without per-process variables."""
     return dict(sorted(_pair_differing(_select_shared(before), _select_shared(after)).items()))
 
 
 def describe_ending(fields: dict[str, Any]) -> str:
-    """Return how a process ended, in words."""
+    """Return how a process ended, as text."""
     ending = fields.get("exit") or {}
     if ending.get("signal"):
         return f"died of {ending['signal']}"
@@ -261,7 +261,7 @@ def describe_ending(fields: dict[str, Any]) -> str:
 
 
 def list_endings(groups: Iterable[Ranks]) -> list[str]:
-    """Return how many processes ended in which way, where not all did in the same; the rarest with their ranks."""
+    """Return the numbers of processes by ending, if they differ; the rarest with their ranks."""
     by_ending: dict[str, list[str]] = {}
     for group in groups:
         for label, ending in zip(group.labels, group.endings, strict=True):
@@ -273,7 +273,7 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
 
 
 def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: str) -> list[str]:
-    """Return what differs as lines that end in a word for it: ``~ NAME a → b  (environment)``."""
+    """Return differences as lines with a kind: ``~ NAME a → b  (environment)``."""
     lines = []
     for name, (old, new) in changed.items():
         sign = "+" if old is None else "-" if new is None else "~"
@@ -283,7 +283,7 @@ def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: 
 
 
 def describe_count(processes: Processes) -> str:
-    """Return how many processes are alike, and which are not."""
+    """Return the number of equal processes, and the names of the others."""
     first, *others = processes.groups
     count = f"{format_count(processes.count, 'record')} of {processes.name}"
     if not others:

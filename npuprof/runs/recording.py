@@ -1,7 +1,8 @@
-"""Writing records: what is known when a command starts, and what became of it; each file whole at any time.
+"""Writes run records: facts known at the start of a command, and its result; each file is complete at any time.
 
-No lock is taken: hundreds of ranks start in one folder at once, and none of them waits for another. A name is taken by making
-the file, which only one can; what is in it is replaced in one step. A process that is killed leaves what it wrote at its start.
+No lock is used: hundreds of ranks start in one folder at once without waiting for each other. Creating a file, which
+only one process can do, claims a name; its content is replaced atomically. A killed process leaves the record of its
+start.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
 
 
-#: What the system says of a disk without room: the command runs all the same.
+#: Errors of a full or failing disk: the command runs anyway.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
-#: How many runs of one preset and rank one folder keeps.
+#: The maximum number of records of one preset and rank in a folder.
 _MOST = 100_000
 
 
@@ -54,7 +55,7 @@ class Recorder:
         self.path = ""
 
     def start(self) -> None:
-        """Write the record before the command runs; a full disk is only a note. Raises NpuprofError for another reason."""
+        """Write the record before the command runs; a full disk causes only a note. Raises NpuprofError for other errors."""
         created: list[str] = []
         try:
             created = output.make_folder(self.folder)
@@ -67,11 +68,11 @@ class Recorder:
         output.tell_made_folders(created)
 
     def tell_started(self, pid: int) -> None:
-        """Write which process the command is."""
+        """Write the process id of the command."""
         self.finish(process={**self.fields["process"], "pid": pid})
 
     def finish(self, **more: Any) -> None:
-        """Write how the command ended; if that fails, the earlier record stays, with a note."""
+        """Write how the command ended; on failure, print a note and keep the earlier record."""
         self.fields |= more
         if not self.path:
             return
@@ -82,7 +83,7 @@ class Recorder:
             self.path = ""
 
     def _claim_name(self) -> str:
-        """Return the path of a new file with the record, created under a name that no other process has. Raises OSError."""
+        """Return the path of a new record file with a unique name. Raises OSError."""
         rank = self.fields["process"]["rank"]
         stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
         tree = Tree(self.folder)
@@ -116,7 +117,7 @@ class Recorder:
             raise
 
     def _write_beside(self, tree: Tree) -> str:
-        """Return the name of a file with the record, which has no name of a record yet. Raises OSError."""
+        """Return the name of a temporary file with the record. Raises OSError."""
         text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str) + "\n"
         name = f".{os.uname().nodename[:60]}-{os.getpid()}.new"
         handle = tree.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -133,7 +134,7 @@ class Recorder:
 
 
 def name_file(preset: str) -> str:
-    """Return the name of the files of a preset: its own, with dashes between folders and composed presets."""
+    """Return the base name of a preset's records: with dashes between folders and composed presets."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
 
 
@@ -150,9 +151,9 @@ def build_fields(
     environment: Mapping[str, str],
     with_arguments: bool = False,
 ) -> dict[str, Any]:
-    """Return what is known of a run before it starts: ``given`` are the variables of the preset, ``environment`` all of them.
+    """Return the facts known before a run: ``given`` are the variables of the preset, ``environment`` all variables.
 
-    ``with_arguments`` keeps the arguments of the command, redacted by their names.
+    ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
     hidden: list[str] = []
     fields: dict[str, Any] = {
@@ -191,18 +192,18 @@ def build_fields(
 
 
 def describe_profiles(config: Config) -> list[dict[str, Any]]:
-    """Return which files took part, lowest first: of which commit, and whether they were what that has."""
+    """Return the preset files, lowest first, with their commits and whether they differ from them."""
     profiles = []
     for member in config.lineage:
         if not member.document.text:
-            continue  # what only joins others
+            continue  # composed specs have no file
         layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
         profiles.append({"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)})
     return profiles
 
 
 def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return where this is: host, and what the launcher says of this process."""
+    """Return host and launcher facts of this process."""
     facts = {name: find_launcher_fact(name, environment) for name in FACTS}
     numbers = {
         name.replace("-", "_"): int(facts[name] or 0) if facts[name] is not None else None for name in ("rank", "local-rank", "world-size")
@@ -219,7 +220,7 @@ def _describe_command(command: Sequence[str], with_arguments: bool) -> dict[str,
 
 
 def _select_variables(variables: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
-    """Return those variables that the preset or the catalogue names, as they are for the command; what may log in is hidden."""
+    """Return the variables named by the preset or the catalogue, as the command gets them; credentials are redacted."""
     named = {*variables, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
     selected: dict[str, str] = {}
     for name in sorted(named & environment.keys()):
@@ -239,7 +240,7 @@ def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
 
 
 def name_signal(number: int) -> str | None:
-    """Return how a signal is called, None for no signal."""
+    """Return the name of a signal, None for no signal."""
     try:
         return signal.Signals(number).name if number else None
     except ValueError:
@@ -247,14 +248,14 @@ def name_signal(number: int) -> str | None:
 
 
 def require_folder(path: str) -> None:
-    """Raise NpuprofError where records are to go to what is there and no folder."""
+    """Raise NpuprofError if the path for records exists and is not a folder."""
     if os.path.lexists(path) and not os.path.isdir(path):
         what = f"cannot write records to {path}: it is no folder"
         raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])
 
 
 def find_place(member: Profile) -> dict[str, Any]:
-    """Return what is known of where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, as far as there is any."""
+    """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, if known."""
     home = member.home
     if member.document.revision:
         return {"commit": member.document.revision, "dirty": False, **_describe_source(home)}
@@ -274,7 +275,7 @@ def find_place(member: Profile) -> dict[str, Any]:
 
 
 def _read_plainly(text: bytes) -> bytes:
-    """Return a text without what a checkout may change of it: a mark at its beginning, and the ends of its lines."""
+    """Return a text without what a checkout may change: byte order mark and line endings."""
     return text.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
 
 
@@ -283,7 +284,7 @@ def _find_repository(home: Folder) -> Repository | None:
         return None
     try:
         return revisions.find_repository(home)
-    except NpuprofError:  # git is missing, or refuses the folder: what runs does not depend on it
+    except NpuprofError:  # git is missing or rejects the folder: the run does not depend on it
         return None
 
 
@@ -306,26 +307,27 @@ _SECRET_NAME = lazy_pattern(
     re.IGNORECASE,
 )
 
-#: What an argument contains that is more than a name and a value.
+#: Characters of an argument that is more than a name and a value.
 _SIGNS = " \t\n\"'{"
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a name is that of something that logs somebody in; names of the catalogue are not."""
+    """Return whether a name suggests a credential; names of the catalogue do not count."""
     return _SECRET_NAME.search(name) is not None and not is_known_variable(name) and find_option(name) is None
 
 
 def hide_text(name: str, text: str) -> str:
-    """Return the value of a variable or a setting as a record may contain it."""
+    """Return the value of a variable or setting, redacted for a record."""
     if is_secret_name(name) or (text.lstrip().startswith("{") and is_secret_name(text)):
         return HIDDEN
     return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return arguments of a command as a record may contain them: without what is behind a name of something secret.
+    """Return the arguments of a command, redacted for a record: without values after secret names.
 
-    An argument with blanks, quotes or braces, such as a script for ``sh -c`` or JSON, is left out whole if it contains such a name.
+    An argument with blanks, quotes or braces, such as a script for ``sh -c`` or JSON, is omitted if it contains a secret
+    name.
     """
     return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
 

@@ -1,7 +1,7 @@
-"""A record of a run: what was asked for, what was given to the command, and how it ended; as JSON, read back as a preset.
+"""Run records: the request, the settings passed to the command, and its result; JSON that can be read back as a preset.
 
-The values of a record are what TOML holds. What JSON has no form for (dates, infinite numbers) is an object with the key
-``$toml``, so that a record read back has the digest of what it was made of.
+Values have TOML's types. Values without a JSON form (dates, infinite numbers) are objects with the key ``$toml``, so
+that a record has the same digest when read back.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store.parents import ComposedParts
 
 SCHEMA = "npuprof.run/2"
-#: The schema before: it has the arguments of the command, in which passwords may be.
+#: The previous schema: it includes the command's arguments, which may contain passwords.
 _OLD_SCHEMA = "npuprof.run/1"
-#: What both begin with.
+#: The common prefix of both schemas.
 SCHEMA_BEGINNING = "npuprof.run/"
-#: How the names of records end.
+#: The suffix of records.
 SUFFIX = ".run.json"
-#: Stands for a value that may log somebody in.
+#: Replaces a credential.
 HIDDEN = "***"
 _MARK = "$toml"
 _WHY = "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
 
 
 class _RecordedDocument(Document):
-    """A file as a record cites it: what it set that was in force, and on which lines. Its text is not known."""
+    """A preset file as cited in a record: its effective settings and their lines, without its text."""
 
     __slots__ = ("places",)
 
@@ -48,17 +48,17 @@ class _RecordedDocument(Document):
         return _rebuild_document, (self.name, self.source, self.revision, self.data, self.places)
 
     def locate_path(self, path: Path) -> tuple[int, int]:
-        """Return line and column of a setting as they were recorded; (0, 0) where nothing was."""
+        """Return the recorded line and column of a setting; (0, 0) if there are none."""
         return self.places.get(path[:2], (0, 0))
 
     def add_setting(self, section: str, name: str, value: Any, place: tuple[int, int]) -> None:
-        """Let the file have set a value at a place."""
+        """Add a setting of the file, with its place."""
         self.data.setdefault(section, {})[name] = value
         self.places[section, name] = place
 
 
 class _RecordedParts(ComposedParts):
-    """What a record was made of, and all its fields: what came in a pipe cannot be read again."""
+    """The parts of a record with all its fields: a pipe cannot be read again."""
 
     def __init__(self, parts: dict[str, Profile], fields: dict[str, Any]) -> None:
         super().__init__(parts)
@@ -66,7 +66,7 @@ class _RecordedParts(ComposedParts):
 
 
 def find_fields(profile: Profile) -> dict[str, Any] | None:
-    """Return the fields of the record that a profile was made of, None where it was made of none."""
+    """Return the record fields of a profile, None if it was not created from a record."""
     return profile.home.fields if isinstance(profile.home, _RecordedParts) else None
 
 
@@ -77,7 +77,7 @@ def _rebuild_document(name: str, source: str, revision: str | None, data: dict[s
 
 
 def list_record_names(folder: str) -> list[str]:
-    """Return the names of the records in a folder, sorted; none where it cannot be read."""
+    """Return the names of the records in a folder, sorted; empty if it is unreadable."""
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX) and not name.startswith("."))
     except OSError:
@@ -85,7 +85,7 @@ def list_record_names(folder: str) -> list[str]:
 
 
 def encode_value(value: Any) -> Any:
-    """Return a value of TOML in its JSON form."""
+    """Return a TOML value in its JSON form."""
     if isinstance(value, Mapping):
         if _MARK in value:
             return {_MARK: keys.format_toml_value(dict(value))}
@@ -98,7 +98,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(value: Any) -> Any:
-    """Return what ``encode_value`` was given. Raises ValueError for what it never makes."""
+    """Reverse ``encode_value``. Raises ValueError for invalid input."""
     if isinstance(value, dict):
         if value.keys() == {_MARK} and isinstance(value[_MARK], str):
             read = tomllib.loads(f"value = {value[_MARK]}\n")
@@ -129,9 +129,9 @@ def read_input() -> bytes:
 
 
 def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
-    """Return the fields of the records in a folder that can be read, by path, and what is wrong with the others. Raises NpuprofError.
+    """Return the fields of the readable records in a folder, by path, and findings for the others.
 
-    It is raised where there is none that can be read.
+    Raises NpuprofError if none is readable.
     """
     read: dict[str, dict[str, Any]] = {}
     unread: list[Finding] = []
@@ -147,7 +147,7 @@ def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
 
 
 def parse_record(path: str, raw: bytes) -> dict[str, Any]:
-    """Return the fields of a record. Raises NpuprofError (NP960) with the place where it is none, or none that can be read."""
+    """Return the fields of a record. Raises NpuprofError (NP960), with the place, for an invalid or unsupported one."""
     where = Place(path)
     try:
         fields = json.loads(raw.decode())
@@ -167,14 +167,14 @@ def parse_record(path: str, raw: bytes) -> dict[str, Any]:
 
 @cache
 def _report_arguments(place: str) -> None:
-    """Report once that records of an older npuprof contain more than those of this one."""
+    """Report once that records of an older npuprof contain more than new ones."""
     tell_remark(f"{place}: records of an older npuprof contain the arguments of commands, in which passwords may be")
 
 
 class Command(Record):
-    """The command of a run: its program, its script (an empty text if there is none) and a digest of its arguments.
+    """The command of a run: its program, its script (an empty string if there is none) and a digest of its arguments.
 
-    ``arguments`` are what the record contains of them: nothing unless that was asked for.
+    ``arguments`` are the recorded arguments: empty unless requested.
     """
 
     program: str
@@ -183,7 +183,7 @@ class Command(Record):
     arguments: tuple[str, ...] = ()
 
     def is_other(self, other: Command) -> bool:
-        """Return whether another command differs, False if that cannot be told: older records lack parts of their arguments."""
+        """Return whether another command differs, False if unknown: older records lack parts of their arguments."""
         if self.program != other.program:
             return True
         is_cut = any(HIDDEN in word for command in (self, other) if not command.script for word in command.arguments)
@@ -196,7 +196,7 @@ class Command(Record):
 
 
 def digest_arguments(words: Sequence[str]) -> str:
-    """Return the SHA-256 of arguments: equal commands have equal digests."""
+    """Return the SHA-256 of arguments."""
     digest: str = load_sha256()(json.dumps(list(words)).encode(errors="surrogateescape")).hexdigest()
     return digest
 
@@ -217,7 +217,7 @@ def read_command(fields: Mapping[str, Any]) -> Command | None:
 
 
 def _find_fault(fields: dict[str, Any]) -> str:
-    """Return what is wrong with the parts of a record that are read, an empty text where nothing is."""
+    """Return the fault of a record's relevant fields, an empty string if there is none."""
     schema = fields.get("schema")
     if schema not in (SCHEMA, _OLD_SCHEMA):
         fault = f"its schema is {schema!r}" if schema is not None else "it has no schema"
@@ -246,14 +246,14 @@ def _is_setting(setting: Any) -> bool:
 
 @cache
 def load_record_schema() -> dict[str, Any]:
-    """Return the published schema of a record: what programs that read records, or write them, can rely on."""
+    """Return the published schema of a record, for programs that read or write records."""
     text = resources.files("npuprof").joinpath("catalog", "run-record.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 
 
 def build_profile(path: str, fields: dict[str, Any]) -> Profile:
-    """Return a record as a profile that sets what was in force, each value where it was set then."""
+    """Return a record as a profile with the effective settings, each at its original place."""
     parts: dict[str, _RecordedDocument] = {}
     for setting in fields["settings"]:
         origin = (setting.get("origins") or [{}])[0]
@@ -278,17 +278,17 @@ def _read_text(fields: dict[str, Any], name: str) -> str:
 
 
 def list_texts(value: Any) -> list[str]:
-    """Return the texts of a list in a record, which somebody may have edited."""
+    """Return the strings of a record's list, which may have been edited."""
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def read_versions(context: Mapping[str, Any]) -> dict[str, str]:
-    """Return the releases of frameworks in the context of a record, which somebody may have edited."""
+    """Return the framework releases in a record's context, which may have been edited."""
     value = context.get("versions")
     return {name: text for name, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
 
 
 def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a record says was laid over its preset, as it was typed."""
+    """Return the mix-ins of a record's request, as typed."""
     request = fields.get("asked") or {}
     return tuple(f"--{flag} {text}" for flag in ("with", "set", "unset") for text in list_texts(request.get(flag)))

@@ -1,7 +1,7 @@
-"""The log of a run with ``--prove``: which variables switch it on, the copy of standard error, and its verification at the end.
+"""The log of ``run --prove``: the variables that enable it, the copy of standard error, and its verification.
 
-The adapter for TensorFlow 2 writes its options to standard error only. ``tee`` copies it in a session of its own, so that no signal for
-the command ends the copy, and goes on as long as any process can write.
+The adapter for TensorFlow 2 logs its options only to standard error. ``tee`` copies it in a separate session, so that
+signals for the command do not end the copy, and continues until all writers have closed it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
 
 _STDERR = 2
-#: How long tee may take to show what was written, in seconds, before a process that still has the pipe is assumed.
+#: The time in seconds for tee to finish before another process is assumed to have the pipe open.
 _PATIENCE = 2.0
 
 
 class StderrCopy:
-    """What a command writes to ``stream`` is shown on our standard error and appended to the file at ``path``.
+    """A copy of a command's ``stream``: shown on standard error and appended to the file at ``path``.
 
-    After ``settle``, ``is_complete`` is whether nothing is missing from the file, and ``is_open`` whether a process may still write to it.
-    Raises OSError if the file or tee cannot be used, or this process has no standard error.
+    After ``settle``, ``is_complete`` is set if the file is complete, and ``is_open`` if a process may still write to it.
+    Raises OSError if the file or tee fails, or this process has no standard error.
     """
 
     def __init__(self, path: str) -> None:
@@ -52,7 +52,7 @@ class StderrCopy:
             os.close(copy)
 
     def settle(self) -> None:
-        """Wait until all that the command has written is shown and copied."""
+        """Wait until the command's output is shown and copied."""
         os.close(self.stream)
         until = time.monotonic() + _PATIENCE
         while self._tee.poll() is None and time.monotonic() < until:
@@ -63,14 +63,14 @@ class StderrCopy:
 
 _LEVELS = "ASCEND_MODULE_LOG_LEVEL"
 _FOLDER = "ASCEND_PROCESS_LOG_PATH"
-#: The modules whose lines prove something, the adapter and the engine, at the least detail at which they are written.
+#: The logged modules with proof, adapter and engine, with their minimum log levels.
 _WANTED = {"FMK": "FMK=1", "GE": "GE=1"}
 
 
 def plan_log(environment: Mapping[str, str], folder: str, name: str, config: Config | None = None) -> dict[str, str]:
-    """Return the variables that switch the log of a run on: into a folder, or into NAME below the one that its environment has for logs.
+    """Return the variables that enable the log of a run: into a folder, or into NAME below the environment's log folder.
 
-    Levels that the environment sets stay. Where torch_npu reads the config, it is to write its variables to standard error.
+    Log levels in the environment stay. If torch_npu reads the config, it logs its variables to standard error.
     """
     levels = environment.get(_LEVELS) or ""
     known = {item.partition("=")[0] for item in levels.split(":")}
@@ -85,9 +85,10 @@ _ERRORS = "stderr.log"
 
 
 class RunLog:
-    """The log of a run: ``variables`` switch it on, ``folder`` is the run's own. Standard error is copied there as well.
+    """The log of a run: ``variables`` enable it, ``folder`` is the run's own, with a copy of standard error.
 
-    ``top`` is the folder of such logs unless ASCEND_PROCESS_LOG_PATH names one. Raises NpuprofError if the folder cannot be created.
+    ``top`` is the parent of log folders unless ASCEND_PROCESS_LOG_PATH is set. Raises NpuprofError if the folder cannot be
+    created.
     """
 
     def __init__(self, config: Config, environment: dict[str, str], top: str) -> None:
@@ -101,7 +102,7 @@ class RunLog:
 
     @property
     def errors(self) -> int | None:
-        """The descriptor that the command gets as its standard error; None if that is not copied."""
+        """The descriptor for the command's standard error; None if it is not copied."""
         return self._stderr.stream if self._stderr else None
 
     def _copy_stderr(self) -> StderrCopy | None:
@@ -139,7 +140,7 @@ class RunLog:
         return answer.code
 
     def _read(self) -> Evidence:
-        """Return what the logs of the run contain. Raises NpuprofError if they contain nothing of an adapter or the engine."""
+        """Return the content of the run's logs. Raises NpuprofError if they contain nothing of an adapter or the engine."""
         logs = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
         evidence = read_with_progress(logs) if logs else None
         if evidence is None or not evidence.processes:
@@ -155,10 +156,10 @@ class RunLog:
 
 
 def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:
-    """Print a note after the command has ended; a closed stderr is no error, for the exit code of the command counts."""
+    """Print a note after the command has ended; a closed stderr is ignored, as the command's exit code counts."""
     try:
         way(text)
     except BrokenPipeError:
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 2)  # what is still to be written goes nowhere, and is no error
+        os.dup2(null, 2)  # discard further output without errors
         os.close(null)

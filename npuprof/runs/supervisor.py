@@ -1,9 +1,9 @@
-"""A transparent parent of a command: signals, the terminal, exit codes and streams are as without npuprof.
+"""Runs a command as a transparent parent: signals, terminal, exit codes and streams behave as without npuprof.
 
-The command stays in our process group, so that the terminal and the shell treat both as one job. What the kernel sends for the
-terminal (Ctrl-C, Ctrl-Z, a new size) reaches the command by itself. What another process sends may have been meant for us
-alone, and is handed on, or for the whole group, and must not arrive twice. The kernel does not say which; so a third process waits in
-the group, and whether it got the signal as well tells.
+The command stays in npuprof's process group, so that terminal and shell treat both as one job. Terminal signals
+(Ctrl-C, Ctrl-Z, resize) reach the command directly. A signal from another process may be for npuprof alone, and is
+forwarded, or for the whole group, and must not arrive twice. The kernel does not report which, so a third process in
+the group, the witness, reports whether it received the signal too.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from itertools import pairwise
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.system import processes
 
-#: Signals that no process hands on: those that cannot be caught, faults of our own, and a terminal's word to who is in the background.
+#: Signals that are not forwarded: uncatchable ones, npuprof's own faults, and terminal access from the background.
 _OURS = {
     getattr(signal, name)
     for name in ("SIGKILL", "SIGSTOP", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGTTIN", "SIGTTOU", "SIGPIPE",
                  "SIGXFSZ", "SIGXCPU")
     if hasattr(signal, name)
 }  # fmt: skip
-#: Stops that a terminal brings about; of any other, whoever sent it takes care.
+#: Stops caused by the terminal; the sender handles all others.
 _TERMINAL_STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _BY_KERNEL = 0x80  # SI_KERNEL
-#: How long the kernel may take to give a signal to all of a group, in seconds.
+#: The time in seconds for the kernel to deliver a signal to a whole group.
 _GROUP_DELAY = 0.02
 _PR_SET_PDEATHSIG = 1
 
 
 class Ending(Record):
-    """How a command ended: its exit code, or the signal that it died of; ``error`` is why it could not be started.
+    """How a command ended: its exit code, or its fatal signal; ``error`` is why it could not be started.
 
-    Signals to us are held back until ``release`` is called, so that what is kept of the end is kept whole; ``mask`` are those that were
-    held back before.
+    Signals are blocked until ``release`` is called, so that the record of the end is complete; ``mask`` are the signals
+    that were blocked before.
     """
 
     code: int = 0
@@ -48,7 +48,7 @@ class Ending(Record):
     mask: frozenset[int] = frozenset()
 
     def release(self) -> None:
-        """Let signals through again; those that came meanwhile were for the command."""
+        """Unblock signals; pending ones were for the command."""
         pending = signal.pthread_sigmask(signal.SIG_BLOCK, ()) - set(self.mask)
         while pending and signal.sigtimedwait(pending, 0) is not None:
             pass
@@ -63,13 +63,13 @@ def run_command(
 ) -> Ending:
     """Run a command as a child until it ends; ``started`` is called with its process id.
 
-    ``errors`` is a file descriptor that becomes its standard error in place of ours.
+    ``errors`` is a file descriptor that replaces its standard error.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     watched: set[int] = {number for number in signal.valid_signals() if number not in _OURS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    child_signal = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would take the exit code with it
+    child_signal = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if the caller ignores it, the exit code is lost
     witness = _Witness(watched)
     read, write = os.pipe()
     parent = os.getpid()
@@ -95,7 +95,7 @@ def run_command(
 
 
 def die_of(number: int) -> None:
-    """End this process by a signal, as the command did; without a core file, of which there is one already. May return where it cannot."""
+    """End this process by the command's signal, without a second core file. May return if that fails."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
@@ -113,12 +113,12 @@ def _become(
     parent: int,
     errors: int | None,
 ) -> None:
-    """Be the command, in a process that was made for it; never returns."""
+    """Replace a new child process with the command; never returns."""
     try:
         _die_with(parent, signal.SIGKILL)
         if errors is not None:
             os.dup2(errors, 2)
-        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these signals, and the command would inherit that
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         if child_signal is signal.SIG_IGN:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -133,7 +133,7 @@ def _become(
 
 
 def _die_with(parent: int, number: int) -> None:
-    """Have the kernel send this process a signal when its parent ends."""
+    """Make the kernel send this process a signal when its parent ends."""
     with suppress(Exception):  # another system, or a Python without ctypes
         import ctypes
 
@@ -143,7 +143,7 @@ def _die_with(parent: int, number: int) -> None:
 
 
 def _leave_streams() -> None:
-    """Let go of what the command has as well: the reader of a pipe sees its end when the command closes it, not when we end."""
+    """Close streams shared with the command, so that readers of a pipe see its end when the command closes it."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(null, stream)
@@ -151,7 +151,7 @@ def _leave_streams() -> None:
 
 
 def _wait(child: int, watched: set[int], witness: _Witness) -> int:
-    """Return the status that a child ends with; signals to us reach it meanwhile."""
+    """Return the final status of a child, forwarding signals to it."""
     suspended = False
     while True:
         info = signal.sigwaitinfo(watched)
@@ -167,17 +167,17 @@ def _wait(child: int, watched: set[int], witness: _Witness) -> int:
                 suspended = False
         elif number == signal.SIGCONT:
             suspended = False
-            _send(child, number)  # a second one does no harm
+            _send(child, number)  # a second one is harmless
         elif info.si_code == _BY_KERNEL:
             if number == signal.SIGHUP and os.getsid(0) == os.getpid():
-                _send(child, number)  # of a line that is hung up only the first process of the session hears
+                _send(child, number)  # on hangup, only the session leader gets the signal
         elif not witness.saw(number):
             suspended = suspended or number == signal.SIGTSTP
             _send(child, number)
 
 
 def _collect_states(child: int) -> int | None:
-    """Return the status that a child has now where it has ended or stopped, None where it runs."""
+    """Return the status of a child that has ended or stopped, None while it runs."""
     latest: int | None = None
     while True:
         pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
@@ -194,7 +194,7 @@ def _stop_with(child: int) -> int | None:
     pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
     if pid and (os.WIFSIGNALED(status) or os.WIFEXITED(status)):
         return status
-    # Who continued the group has reached us first, and may just be about to reach the command: to stop now would be for ever.
+    # The command may be about to get the same SIGCONT: stopping now would never end.
     if not (pid and os.WIFCONTINUED(status)) and signal.SIGCONT not in signal.sigpending():
         os.kill(os.getpid(), signal.SIGSTOP)
     _send(child, signal.SIGCONT)
@@ -215,7 +215,7 @@ def _has_terminal() -> bool:
 
 
 class _Witness:
-    """A process in our group that waits for signals and reports, if asked, which of them it got."""
+    """A process in the same group that reports which signals it received."""
 
     def __init__(self, watched: set[int]) -> None:
         questions, self._ask = os.pipe()
@@ -232,21 +232,21 @@ class _Witness:
         os.close(answers)
 
     def saw(self, number: int) -> bool:
-        """Return whether a signal that came to us went to the whole group; False if the witness has been killed."""
+        """Return whether a signal was sent to the whole group; False if the witness was killed."""
         time.sleep(_GROUP_DELAY)
         with suppress(BrokenPipeError):
             os.write(self._ask, b"?")
         return number in os.read(self._answer, 256)
 
     def close(self) -> None:
-        """End it."""
+        """End the witness."""
         os.close(self._ask)
         os.close(self._answer)
         with suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
     def _watch(self, questions: int, answers: int, watched: set[int]) -> None:
-        for before, number in pairwise((-1, *sorted((questions, answers)), 1 << 20)):  # nothing that readers wait for stays open here
+        for before, number in pairwise((-1, *sorted((questions, answers)), 1 << 20)):  # keep no pipe open that others wait for
             os.closerange(before + 1, number)
         with suppress(BrokenPipeError):
             while os.read(questions, 1):
@@ -257,7 +257,7 @@ class _Witness:
 
 
 def require_lone_thread() -> None:
-    """Raise NpuprofError if this process has another thread, of Python or of a library: with one it can neither fork nor wait safely."""
+    """Raise NpuprofError if this process has other threads, with which fork and wait are unsafe."""
     with suppress(OSError):  # not Linux
         if len(os.listdir("/proc/self/task")) > 1:
             what = "npuprof run needs a process of its own, and this one has other threads"

@@ -1,4 +1,4 @@
-"""Verdicts on a process of TensorFlow 2: one block, and warnings that show what is not in it."""
+"""Verdicts on processes of TensorFlow 2: one block, and warnings about options missing in it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from npuprof.catalog.wire import load_generations, load_wires
 from npuprof.runs.evidence import Map, Process
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted, judge_text
 
-#: What shows the lines of the adapter next time.
+#: Makes the next run log the adapter's lines.
 SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
 _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, srun -l)"
 
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
-    """Return the verdict on a setting, also where another option forces it to a value."""
+    """Return the verdict on a setting, also if another option forces its value."""
     verdict = _judge_alone(wanted, process)
     if process.spoilt and verdict.state in (ABSENT, CHANGED):
         note = "lines of this log are cut, lost, or run into each other: that may be what is left of it"
@@ -26,12 +26,12 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
         return verdict
     if wanted.plain == wire.forced:
         return verdict._replace(state=DEFAULT_OR_SET)
-    state = CANNOT_TELL if wire.lines else CHANGED  # what has a line of its own is told to each graph, whatever its session has
+    state = CANNOT_TELL if wire.lines else CHANGED  # options with their own line are passed to each graph, independent of its session
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
 
 
 def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
-    """Return the verdict on a setting: by the block, else by the warnings of what goes another way."""
+    """Return the verdict on a setting: by the block, else by the warnings."""
     wire = wanted.wire
     name = wire.name
     if not wire.tf2:
@@ -90,10 +90,10 @@ def _conclude(wanted: Wanted, key: str, block: Map, single: bool) -> Verdict:
 
 
 def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:
-    """Return whether all lines are there that the adapter always writes: of the block, and of what warns where a map lacks an option.
+    """Return whether all mandatory adapter lines are present: those of the block, and warnings about missing options.
 
-    Where one is lost, so may be others. Warnings may be left out altogether, unless they are of the ``stage`` that is asked for; and no
-    session may have been made, which is when the second map is filled.
+    If one is lost, others may be too. Warnings may be missing entirely unless they belong to the ``stage``; and without a
+    session, the second map is never filled.
     """
     rows = [wire.tf2 for wire in load_wires().values() if "unset" in wire.tf2 and ("global" in wire.tf2) != ("session" in wire.tf2)]
     warned = {level: [row["leaf"] in process.warned for row in rows if level in row] for level in ("global", "session")}

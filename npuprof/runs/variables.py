@@ -1,4 +1,4 @@
-"""Verdicts on variables, by the lines that torch_npu writes with ``TORCH_NPU_LOGS=env``: what a process read of its environment."""
+"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``: the variables that a process read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-#: What shows which variables are read next time.
+#: Makes the next run log the variables it reads.
 SHOWN = "TORCH_NPU_LOGS=env"
-#: What stands for a variable that is read and not set.
+#: The text of a variable that is read but not set.
 _UNSET = "(null)"
 
 
 def is_for_torch_npu(config: Config) -> bool:
-    """Return whether torch_npu reads a preset: its section or releases are there, or its variables and no session option."""
+    """Return whether a preset is for torch_npu: by its section or releases, or by its variables without session options."""
     if config_section(config, "torch_npu") or "torch_npu" in dict(config.versions):
         return True
     records = [find_variable(name) for name in config.env] if not config.options else []
@@ -32,7 +32,7 @@ def is_for_torch_npu(config: Config) -> bool:
 
 
 def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
-    """Return the verdict on each variable of a preset, in the order of the variables."""
+    """Return the verdict on each variable of a preset, in order."""
     verdicts = [_judge_variable(name, value, process.variables) for name, value in env.items()]
     note = "lines of this log are cut, or run into each other"
     return [
@@ -61,7 +61,7 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
 
 
 def _judge_text(name: str, wanted: str, shown: Text) -> str:
-    """Return what a text says of a wanted one; pairs are the same in any order."""
+    """Return the comparison of a text with the wanted one; the order of pairs does not matter."""
     if shown.cut:
         return UNSURE if wanted.startswith(shown.text) or shown.text.startswith(wanted) else OTHER
     if is_unreadable(shown.text):
@@ -72,7 +72,7 @@ def _judge_text(name: str, wanted: str, shown: Text) -> str:
 
 
 def choose_log_modules(environment: Mapping[str, str]) -> str:
-    """Return a value of TORCH_NPU_LOGS that shows the variables too; without one, torch reads what TORCH_LOGS has."""
+    """Return a value of TORCH_NPU_LOGS that also logs variables; without one, torch reads TORCH_LOGS."""
     modules: Iterable[str] = (environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or "").split(",")
     known = [module for module in modules if module]
     return ",".join(known if any(module.strip().lstrip("+") == "env" for module in known) else [*known, "env"])

@@ -1,8 +1,8 @@
-"""Verdicts: what the evidence of a process proves of the settings of a preset, and never more than that.
+"""Verdicts: what the logs of a process prove about the settings of a preset.
 
-A setting is ``in force``, ``changed`` (another value is), ``too late`` (the engine was running already), ``absent`` (it never arrived),
-``default or set`` (its value is in force, and would be without the preset), or evidence ``cannot tell``. Where anything is in doubt, it
-cannot: a wrong "in force" would be worse than none.
+A setting is ``in force`` (effective), ``changed`` (another value is effective), ``too late`` (the engine was already
+running), ``absent`` (it never arrived), ``default or set`` (effective, also without the preset), or ``cannot tell``.
+Any uncertainty gives ``cannot tell``: a wrong ``in force`` would be worse than no verdict.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NO
 
 
 def judge_process(options: Mapping[str, Any], process: Process) -> list[Verdict]:
-    """Return the verdict on each option of a preset, in the order of the options."""
+    """Return the verdict on each option of a preset, in order."""
     return [_judge_setting(name, value, process) for name, value in options.items()]
 
 
@@ -69,7 +69,7 @@ def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
 
 
 def _touches(wire: Wire, epoch: Epoch) -> bool:
-    """Return whether an epoch can say anything of an option: one in which no session was made says nothing of what sessions get."""
+    """Return whether an epoch can prove anything about an option: without sessions, nothing about session options."""
     if wire.init:
         return True
     return epoch.has("session", "graph", "add graph", "single session", "partition", "operator")
@@ -97,7 +97,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     if not stages:
         return Verdict(name, CANNOT_TELL, (), adapters.explain_missing(wire, epoch, process), adapters.find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
-        state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
+        state = CHANGED if process.generation else CANNOT_TELL  # the adapter of TensorFlow 2 passes both
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
         if adapters.hands_on_nothing(wire, process, epoch):
@@ -130,7 +130,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
 
 
 def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether the value would be there in any case, for another option has it that way."""
+    """Return whether another option forces the value in any case."""
     wire = wanted.wire
     if not wire.forced or wanted.plain != wire.forced:
         return False
@@ -139,9 +139,9 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
 
 
 def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
-    """Return whether complete blocks show that an option was not set: two lines of it are missing.
+    """Return whether complete blocks show that an option was not set: two of its lines are missing.
 
-    A single line may have been lost, and nothing would show that.
+    A single line may be lost without a trace.
     """
     newest = load_generations()[0]
     stages = [stage for stage in ("init", "session") if wire.keys(stage)]
@@ -155,7 +155,7 @@ def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
 
 
 def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
-    """Return whether the adapter for TensorFlow 2 may have spoken: the engine names no adapter, and its defaults are others."""
+    """Return whether the adapter may be that of TensorFlow 2, which has other defaults: the engine's lines do not name it."""
     unset = wanted.wire.tf2.get("unset")
     if unset is None or process.generation:
         return False
@@ -167,7 +167,7 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
 
 
 def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
-    """Return the outcomes of an option in the blocks of a stage; if no block has it, those of its single lines."""
+    """Return the outcomes of an option in a stage's blocks; if no block has it, those of its single lines."""
     name = wanted.wire.name
     blocks = [merge(_judge_map(wanted, stage, block), block) for block in epoch.maps.get(stage, ())]
     known = [outcome for outcome in blocks if outcome is not None]
@@ -189,9 +189,9 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
 
 
 def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None:
-    """Judge the sessions; where each has its own block, one that has what nobody set was not made for this preset.
+    """Return the outcome of the sessions; if each has its own block, one with the unset text was not created for this preset.
 
-    They are not ``apart`` where they may as well be of several processes.
+    Not ``apart`` if they may belong to several processes.
     """
     known = _judge_stage(wanted, epoch, "session")
     if not known:
@@ -205,7 +205,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
 
 
 def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
-    """Return the outcomes of sessions that lack the line of an option which others have: it was not set there, or the line is lost."""
+    """Return the outcomes of sessions without an option's line that others have: unset there, or lost."""
     maps = epoch.maps.get("session", ())
     having = [bool(find_texts(wanted.wire, "session", block.values)) for block in maps]
     engine = {block.engine for block, has in zip(maps, having, strict=True) if has}
@@ -219,7 +219,7 @@ def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
     outcomes = [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("graph", ())]
-    if wire.graph and not wire.init and not wire.session:  # early adapters gave it to the session
+    if wire.graph and not wire.init and not wire.session:  # early adapters passed it to the session
         outcomes += [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("session", ())]
     for stage, name in wire.lines.items():
         outcomes += [_judge_field(wanted, name, block) for block in epoch.maps.get(stage, ())]
@@ -235,7 +235,7 @@ def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
         return None
     text = block.values[name]
     if wanted.wire.needs and text.text == "":
-        return None  # the line has it only where what it needs is on
+        return None  # the line contains it only if its requirement is on
     return judge_text(wanted, wanted.wire.name, text)
 
 
@@ -244,7 +244,7 @@ def _judge_map(wanted: Wanted, stage: str, block: Map) -> list[Outcome]:
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
-    """Return one verdict on all epochs of a process: what was not in force in one of them was not."""
+    """Return the joint verdict of all epochs of a process: a setting must be effective in each of them."""
     first = verdicts[0]
     if all(verdict[:4] == first[:4] for verdict in verdicts):
         return first
@@ -253,19 +253,19 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
         if numbers:
             verdict = verdicts[numbers[0] - 1]
             where = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
-            state = CHANGED if verdict.state == ABSENT else verdict.state  # it came at another start
+            state = CHANGED if verdict.state == ABSENT else verdict.state  # it arrived at another start
             return verdict._replace(state=state, note=f"{where}: {verdict.note}" if verdict.note else where)
     number, noted = next(((number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.note), (0, first))
     return noted._replace(note=f"at start {number} of {len(verdicts)} of the engine: {noted.note}") if number else first
 
 
 def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether a setting that only the start of the engine takes came behind that."""
+    """Return whether a setting for the engine start arrived after it."""
     return bool(wanted.wire.init and not wanted.wire.session and epoch.late) and _was_asked(wanted, epoch)
 
 
 def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether the setting came, when it was too late; of adapters that do not write that down any session that came is believed."""
+    """Return whether a too late setting arrived; for adapters that do not log this, any session counts."""
     if not epoch.asked:
         return epoch.joined
     texts = [item for block in epoch.asked for item in find_texts(wanted.wire, "init", block.values).items()]
@@ -273,7 +273,7 @@ def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
 
 
 def _find_outdone(wire: Wire, epoch: Epoch) -> str:
-    """Return the text of the option that wins over one, empty where it is not set."""
+    """Return the text of an option that overrides another, empty if it is not set."""
     winner = find_wire(wire.outdone_by)
     assert winner is not None
     maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.maps.get(stage, ())]
@@ -294,7 +294,7 @@ def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:
 
 
 class JudgedRun(NamedTuple):
-    """A process and the verdicts on it."""
+    """A process and its verdicts."""
 
     process: Process
     verdicts: list[Verdict]

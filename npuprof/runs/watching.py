@@ -1,4 +1,4 @@
-"""``run --record`` and ``run --prove``: a command that is watched to its end, and what is kept and reported of it."""
+"""``run --record`` and ``run --prove``: runs a command to its end, and records and reports the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WatchedCommand(Record):
-    """A command to run as a child: the preset, what was requested, and the environment, of which ``variables`` are the preset's."""
+    """A command to run as a child: the preset, the request, and the environment; ``variables`` are those of the preset."""
 
     config: Config
     request: Mapping[str, Any]
@@ -28,9 +28,10 @@ class WatchedCommand(Record):
     with_arguments: bool = False
 
     def run(self, folder: str | None, proving: bool, explain: Callable[[str, OSError], Answer]) -> Answer:
-        """Run the command and end as it does; write a record to a folder if one is named; verify what it used if wanted.
+        """Run the command and exit as it does; optionally write a record to a folder and verify the used settings.
 
-        Ends with the code of the command if that is not 0, else with that of the verification. Raises NpuprofError if nothing was started.
+        Exits with the code of the command unless that is 0, else with that of the verification. Raises NpuprofError if nothing
+        was started.
         """
         environment = {**self.environment, **self.variables}
         log = self._open_log(environment, folder) if proving else None
@@ -62,7 +63,7 @@ class WatchedCommand(Record):
         return Answer(code=ending.code or proof)
 
     def _open_log(self, environment: dict[str, str], folder: str | None) -> RunLog:
-        """Switch the log on: next to the record, or in the user's state folder."""
+        """Enable the log: next to the record, or in the user's state folder."""
         from npuprof.runs.proving import require_options
         from npuprof.runs.run_log import RunLog
 

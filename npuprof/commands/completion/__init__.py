@@ -1,7 +1,8 @@
-"""Completion by TAB: presets, keys, values, targets, revisions, and the verbs and flags, for the four shells that ask.
+"""Shell completion: presets, keys, values, targets, revisions, verbs and flags, for four shells.
 
-The shells ask through the functions that ``--install-completion`` installs; what they get is one word a line, or what their
-function evaluates. Only words of harmless characters are offered: a store, or a repository, may hold others.
+The shells call npuprof through the functions that ``--install-completion`` installs; the output is one word per line,
+or code that the function evaluates. Only words of harmless characters are offered: names in a repository may be
+malicious.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from npuprof.commands.completion.offering import Candidate
 
 _HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
-#: What may split words for bash, by its COMP_WORDBREAKS: the rest of a word that was split at one is completed by itself.
+#: Characters that may split words in bash, by its COMP_WORDBREAKS: only the part after the last of them is completed.
 _BREAKS = "=:@"
-#: What readline keeps in the word behind it although it splits there: it stands at the head of what is put in its place.
+#: The break character that readline keeps at the start of the completed part.
 _KEPT_BREAK = "@"
 
 
 def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
-    """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
+    """Print completions for a shell (``complete_bash``); return the exit code. Errors offer nothing."""
     shell, current = instruction.removeprefix("complete_"), ""
     wanted, prefix_length = "", 0
     try:
@@ -41,7 +42,7 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
         candidates = []
     candidates = list(dict(candidates).items())
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        return 0 if candidates or wanted else 1  # fish offers files where we say that nothing can be asked of us
+        return 0 if candidates or wanted else 1  # fish offers file names if npuprof fails
     sys.stdout.write(
         _format_baseline_change_words(shell, wanted, current[prefix_length:])
         if wanted
@@ -51,13 +52,13 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
 
 
 def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str, int]:
-    """Return the words before the one that is completed, the command left out, that one, and how much of it the shell keeps.
+    """Return the words before the cursor without the command, the word to complete, and how much of it the shell keeps.
 
     Raises ValueError.
     """
     if shell == "bash":
         typed = environ.get("COMP_WORDS", "")
-        words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # by the function's IFS
+        words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # separated by the function's IFS
         place = int(environ.get("COMP_CWORD", "0"))
         merged, prefix_length = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
         return merged[1:-1], merged[-1], prefix_length
@@ -70,7 +71,7 @@ def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str,
 
 
 def _split(line: str) -> list[str]:
-    """Return the words of a line that may end inside of quotes."""
+    """Return the words of a line that may end inside quotes."""
     for end in ("", "'", '"'):
         try:
             return shlex.split(line + end)
@@ -80,14 +81,14 @@ def _split(line: str) -> list[str]:
 
 
 def _unquote(word: str) -> str:
-    """Return a word as the shell will read it, whose quotes may not be closed yet."""
+    """Return a word without shell quoting; its quotes may be unclosed."""
     return "".join(_split(word)[:1]) if word[:1] in ("'", '"') else word
 
 
 def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
-    """Return words as they were typed, where bash has split them, and how much of the last stands before what it completes.
+    """Return the words as typed, joining the parts that bash split, and the length of the last word before the completed part.
 
-    Where it splits is the user's to say, and nothing is split within quotes: so the pieces tell, and the text does not.
+    COMP_WORDBREAKS is configurable, and quoted text is not split: so the parts decide, not the text.
     """
     merged: list[str] = []
     joined, prefix_length = False, 0
@@ -107,7 +108,7 @@ def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
 
 def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str, prefix_length: int) -> str:
     if shell == "bash":
-        if len(candidates) == 1 and candidates[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
+        if len(candidates) == 1 and candidates[0][0].endswith("="):  # bash would append a blank
             candidates = [*candidates, (f"{candidates[0][0]}VALUE", "")]
         return "".join(f"{word[prefix_length:]}\n" for word, _ in candidates)
     if shell == "zsh":
@@ -123,10 +124,10 @@ def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str
 
 
 def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
-    """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``; ``rest`` is what it completes."""
+    """Return output that prevents file completion and shows the hint ``wanted``; ``rest`` is the part to complete."""
     if shell == "zsh":
         return f"_message -r '{_escape_zsh(wanted)}'"
-    if shell == "bash":  # it offers files where there is nothing, and inserts what two words begin with alike
+    if shell == "bash":  # bash offers file names if there are no candidates, and inserts the common prefix of several
         shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
         return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
     return ""
@@ -138,7 +139,7 @@ def _escape_zsh(text: str) -> str:
 
 
 def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
-    """Yield what may come behind some words; more than what begins with ``current``. Raises NpuprofError."""
+    """Yield the candidates after some words; not only those that begin with ``current``. Raises NpuprofError."""
     place = find_place(words, current)
     if place is None:
         for names, purpose in list_verb_names():
@@ -161,11 +162,11 @@ def _first_sentence(text: str) -> str:
 
 
 def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
-    """Yield what a parameter takes."""
+    """Yield the values of a parameter."""
     if parameter.choices:
         yield from ((choice, "") for choice in parameter.list_choices())
         return
-    from npuprof.commands.completion import offering  # flags and verbs do without
+    from npuprof.commands.completion import offering  # not needed for flags and verbs
 
     kind = parameter.metavar.rstrip(".,")
     placed = list_placed_words(verb, words)
@@ -223,7 +224,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
 
 def _read_store(words: Sequence[str]) -> str | None:
-    """Return the store that a command line names."""
+    """Return the store that a command line selects."""
     for place, word in enumerate(words):
         if word.startswith("--store="):
             return word.removeprefix("--store=")
@@ -233,7 +234,7 @@ def _read_store(words: Sequence[str]) -> str | None:
 
 
 def _find_assignments(current: str) -> Iterator[Candidate]:
-    """Yield keys with their ``=``, and behind it the values that the catalogue lists."""
+    """Yield keys followed by ``=``, or after it the documented values."""
     from npuprof import catalog
 
     key, equals, _ = current.partition("=")
@@ -255,7 +256,7 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
 
 
 def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
-    """Yield the keys that a preset itself sets, then those of the catalogue."""
+    """Yield the keys that a preset sets, then those of the catalogue."""
     from npuprof.store import find_store
 
     if name:

@@ -1,4 +1,4 @@
-"""Presets, versions, revisions and stores, as TAB offers them: read from folders and from the files of git, no program is started."""
+"""Completion candidates for presets, versions, revisions and stores, read from files without starting a program."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from npuprof.model import NpuprofError
 from npuprof.store import BUILTIN, Folder, find_store, open_builtin_store
 from npuprof.system import find_repository_top
 
-#: A word to offer, and what it means.
+#: A completion candidate, and its description.
 Candidate = tuple[str, str]
 
 
 def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
-    """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
+    """Yield presets; after ``@`` the versions and revisions of one; after ``+`` presets to compose with."""
     from npuprof.store.parents import is_source_reference
 
     stacked, plus, last = current.rpartition("+")
@@ -24,7 +24,7 @@ def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     if last.startswith(BUILTIN):
         yield from ((f"{before}{BUILTIN}{one}", "") for one in open_builtin_store().names())
         return
-    if last.startswith("bu"):  # shorter, it would stand in the way of presets
+    if last.startswith("bu"):  # a shorter prefix would hide presets
         yield f"{before}{BUILTIN}", "what npuprof ships"
     if is_source_reference(last):
         yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
@@ -41,7 +41,7 @@ def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
 
 
 def list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
-    """Yield the numbers that may be the next release of a preset: what is released is read from the names of tags."""
+    """Yield possible next version numbers of a preset, based on the names of tags."""
     from npuprof.store.versions import parse_version_text
 
     released = [
@@ -57,7 +57,7 @@ def list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
 
 
 def find_stores(current: str) -> Iterator[Candidate]:
-    """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
+    """Yield the named stores; the shell itself completes folders."""
     names = [BUILTIN]
     with suppress(NpuprofError):
         names += (f"{name}:" for name in list_sources(None))
@@ -68,12 +68,12 @@ def find_stores(current: str) -> Iterator[Candidate]:
 
 
 def list_sources(store: str | None) -> list[str]:
-    """Return the names of the sources of a store. Raises NpuprofError."""
+    """Return the names of a store's sources. Raises NpuprofError."""
     return _list_sources_of(find_store(store, os.environ))
 
 
 def _list_sources_of(home: Folder) -> list[str]:
-    if not home.project_file:  # what reads sources takes as long to import as all the rest
+    if not home.project_file:  # importing the source reader takes as long as everything else
         return []
     from npuprof.store.sources.reading import find_sources
 
@@ -81,7 +81,7 @@ def _list_sources_of(home: Folder) -> list[str]:
 
 
 def _list_source_words(store: str | None, current: str) -> Iterator[str]:
-    """Yield the presets of a source; behind ``@`` the versions of one."""
+    """Yield the presets of a source; after ``@`` the versions of one."""
     source, _, rest = current.partition(":")
     name, at, _ = rest.partition("@")
     from npuprof.store.sources.mirror import find_mirror_folder
@@ -93,21 +93,21 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
         return
     from npuprof.store.sources.released import read_kept_tags
 
-    tags = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
+    tags = read_kept_tags(there.locked)  # versions as of the time when the source was locked
     refs = sorted(item.tag for item in tags) if tags is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
     refs = [ref for ref in refs if not ref.endswith(".yanked")]
     yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
 
 
 def list_refs(store: str | None) -> list[str]:
-    """Return the tags and branches of the repository around the store, read from its files: no program is started."""
+    """Return the tags and branches of the store's repository, read from its files without starting a program."""
     top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
     git = os.path.join(top, ".git")
     return _list_folder_refs(git) if top and os.path.isdir(git) else []
 
 
 def _list_folder_refs(git: str) -> list[str]:
-    """Return the tags and branches that a repository's folder holds."""
+    """Return the tags and branches in a .git folder."""
     refs: set[str] = set()
     try:
         with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""Which parameter the last word of a command line is for, and what to say of its value where none can be offered."""
+"""The parameter under the cursor, and the hint for values without candidates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
 
-#: What values are called in the help that are no files, whatever they are.
+#: Metavars of values that are not files.
 _NO_FILES = frozenset((
     "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME=RELEASE", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS",
     "RISK", "TARGET", "TEXT", "URL", "VERSION", "WHEN",
@@ -17,9 +17,9 @@ _NO_FILES = frozenset((
 
 
 class Place(NamedTuple):
-    """A place of a command line: its verb, the parameter that it is for, what stands in the word before its value, and the words before it.
+    """A position on a command line: its verb, its parameter, the text before the value in the same word, and the words before it.
 
-    The parameter is None where a flag may stand, or nothing.
+    The parameter is None if a flag or nothing is expected.
     """
 
     verb: type[Verb]
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 def find_place(words: Sequence[str], current: str) -> Place | None:
-    """Return the place behind some words; None where no verb is named yet."""
+    """Return the position after some words; None if no verb is named yet."""
     loaded = load_verb(list(words))
     if loaded is None:
         return None
@@ -46,7 +46,7 @@ def find_place(words: Sequence[str], current: str) -> Place | None:
 
 
 def describe_wanted_words(words: Sequence[str], current: str) -> str:
-    """Return in a few words what a place takes of which nothing can be offered; empty where that is a file, or may be one."""
+    """Return a short description of the value at a position without candidates; empty if it may be a file."""
     place = find_place(words, current)
     if place is None or place.verb.takes_any_word:
         return ""
@@ -62,7 +62,7 @@ def describe_wanted_words(words: Sequence[str], current: str) -> str:
 
 
 def find_key_record(key: str) -> Any:
-    """Return the record of an option, a variable, a flag or a framework's setting by its key, or None."""
+    """Return the record of a key, or None."""
     from npuprof import catalog
 
     section, name = catalog.find_record_place(*(keys.parse_key(key) or (key, ())))
@@ -70,7 +70,7 @@ def find_key_record(key: str) -> Any:
 
 
 def _describe_value(key: str) -> str:
-    """Return in a few words what a key takes; empty where that is a path."""
+    """Return a short description of a key's value; empty if it is a path."""
     section, _, name = key.rpartition(".")
     record = find_key_record(key)
     if record is None:
@@ -88,7 +88,7 @@ def _describe_value(key: str) -> str:
 
 
 def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
-    """Return the flag whose value is completed, with what stands before the value in the same word."""
+    """Return the flag whose value is being completed, with the text before the value in the same word."""
     by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     spelling, equals, _ = current.partition("=")
     if equals and spelling.startswith("--") and spelling in by_flag:
@@ -98,7 +98,7 @@ def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> 
 
 
 def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
-    """Return the words that are no flags, and no values of flags."""
+    """Return the words that are neither flags nor values of flags."""
     by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     placed: list[str] = []
     skipped = False

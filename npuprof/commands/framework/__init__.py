@@ -1,8 +1,8 @@
-"""What a verb is, and where verbs are found: a class whose fields are its parameters, declared as data, and whose body returns an answer.
+"""The Verb class and the registry of verbs. A verb's fields are its parameters, declared as data; its body returns an answer.
 
-A declaration imports no command-line framework, which would cost more than most verbs do: the plain form of a command
-is parsed from the declaration, and the framework's commands are made from the same one where help, completion or a
-mistake asks for them. The registry of verbs is the folder ``commands``: a module that has a ``VERB`` is one, and its name is the verb's.
+Declarations import no command-line framework, which would take longer than most verbs. Plain commands are parsed from
+the declaration; Typer commands are built from it for help, completion and usage errors. The registry is the folder
+``commands``: each module with a ``VERB`` is a verb, named after the module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
-#: A verb by its words: ``("show",)``, ``("git", "install")``.
+#: The words of a verb: ``("show",)``, ``("git", "install")``.
 Names = tuple[str, ...]
 
 #: The groups of verbs in the order of the help, with their headings.
@@ -36,10 +36,10 @@ GROUPS = {
 class Parameter(Record):
     """One parameter of a verb.
 
-    ``kind`` is ``argument`` (``arguments`` takes all words that are left), ``text``, ``many`` (a text that may be given
-    again), ``number`` or ``flag``; ``flags`` are its spellings, ``metavar`` is what the help calls its value. ``choices``
-    are the values it may have, or a function that knows them; ``{choices}`` in the help lists them, and ``noun`` is
-    what an error calls a value that is none of them. ``least`` bounds a number.
+    ``kind`` is ``argument`` (``arguments`` takes all remaining words), ``text``, ``many`` (a repeatable text), ``number``
+    or ``flag``; ``flags`` are its spellings, ``metavar`` is the name of its value in the help. ``choices`` are its valid
+    values, or a function that returns them; ``{choices}`` in the help lists them, and ``noun`` is the word for a value in
+    error messages. ``least`` is the minimum of a number.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Parameter(Record):
     least: int | None = None
 
     def list_choices(self) -> tuple[str, ...]:
-        """Return the values it may have; none where it may have any."""
+        """Return the valid values; empty if any value is valid."""
         return tuple(self.choices() if callable(self.choices) else self.choices)
 
     def describe(self) -> str:
@@ -64,11 +64,11 @@ class Parameter(Record):
         return self.help.replace("{choices}", f"{', '.join(others)} or {last}" if others else last)
 
     def copy_default(self) -> Any:
-        """Return the default, a new list where it is one."""
+        """Return the default; a new list if it is a list."""
         return [] if self.kind in ("many", "arguments") else self.default
 
     def require_text(self, value: Any) -> None:
-        """Raise NpuprofError (NP902) if an argument is empty, as an unset shell variable makes it."""
+        """Raise NpuprofError (NP902) for an empty argument, as from an unset shell variable."""
         if self.kind == "arguments" and self.metavar.startswith("CMD"):
             return
         if value == "" or (isinstance(value, list) and "" in value):
@@ -79,7 +79,7 @@ class Parameter(Record):
             raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
 
     def require_choice(self, value: Any) -> None:
-        """Raise NpuprofError (NP902) if a value is none of the choices."""
+        """Raise NpuprofError (NP902) for a value that is not one of the choices."""
         if value == self.default or not self.choices:
             return
         known = self.list_choices()
@@ -90,46 +90,46 @@ class Parameter(Record):
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:
-    """Declare a parameter that is known by its place."""
+    """Declare a positional parameter."""
     return Parameter("argument", text, (), metavar, default, required and default is None)
 
 
 def arguments(metavar: str, text: str, required: bool = False) -> Any:
-    """Declare a parameter that takes all words that are left."""
+    """Declare a parameter that takes all remaining words."""
     return Parameter("arguments", text, (), metavar, None, required)
 
 
 def option(*flags: str, metavar: str, text: str, default: str | None = None, choices: Choices = (), noun: str = "") -> Any:
-    """Declare a parameter with a flag and a value."""
+    """Declare an option with a value."""
     return Parameter("text", text, flags, metavar, default, False, choices, noun)
 
 
 def required_option(*flags: str, metavar: str, text: str) -> Any:
-    """Declare a parameter with a flag and a value that has to be given."""
+    """Declare a required option with a value."""
     return Parameter("text", text, flags, metavar, None, True)
 
 
 def many(*flags: str, metavar: str, text: str) -> Any:
-    """Declare a parameter with a flag and a value that may be given again."""
+    """Declare a repeatable option with a value."""
     return Parameter("many", text, flags, metavar)
 
 
 def number(*flags: str, metavar: str, text: str, least: int | None = None) -> Any:
-    """Declare a parameter with a flag and a whole number, ``least`` or more."""
+    """Declare an option with an integer value, ``least`` or more."""
     return Parameter("number", text, flags, metavar, least=least)
 
 
 def flag(*flags: str, text: str) -> Any:
-    """Declare a parameter that is there or not."""
+    """Declare a switch."""
     return Parameter("flag", text, flags, "", False)
 
 
 class Verb:
-    """A verb of the command line; its module names it, its docstring is its help.
+    """A verb of the command line; its module is its name, its docstring its help.
 
-    ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
-    error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
-    wrapped at the ends of words.
+    ``group`` is its section in the help. ``hidden`` verbs are called by programs, ``usage_hint`` is printed with a usage
+    error, ``takes_any_word`` allows arguments that look like flags. On a terminal, the text of ``prose`` answers is
+    wrapped.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -148,7 +148,7 @@ class Verb:
         cls.parameters = {**cls.parameters, **declared}
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        """Take what was given; what was not has its default. Raises NpuprofError (NP902) for a value that is no choice."""
+        """Set the given parameters, and defaults for the others. Raises NpuprofError (NP902) for an invalid choice."""
         for name, parameter in self.parameters.items():
             value = given.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
@@ -159,16 +159,16 @@ class Verb:
 
     @property
     def coloured(self) -> bool:
-        """Whether the answer goes to a terminal that shows colours, or colours were asked for."""
+        """Whether the output is coloured: on request, or on a terminal with colours."""
         return self.output is None and is_colour_wanted(self.color)
 
     def run(self) -> Answer:
-        """Do what the verb is for. Raises NpuprofError where it could not answer."""
+        """Run the verb and return its answer. Raises NpuprofError."""
         raise NotImplementedError
 
 
 def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] | None:
-    """Return what words give to the parameters of a verb, None where they are unusual and the framework has to look."""
+    """Return the parameters parsed from plain words, None if the words need the framework's parser."""
     by_flag = {spelling: name for name, parameter in verb.parameters.items() for spelling in parameter.flags}
     given: dict[str, Any] = {}
     places: list[str] = []
@@ -197,12 +197,12 @@ def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] 
 
 
 def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, Any]) -> bool:
-    """Give a value to a parameter; return whether it is a plain one."""
+    """Set a parameter; return whether its value is plain."""
     if parameter.kind == "many":
         given.setdefault(name, []).append(value)
         return True
     if name in given:
-        return False  # it may be refused
+        return False  # may be rejected
     if parameter.kind == "number":
         if not (value.isascii() and value.isdigit()) or len(value) > 9 or int(value) < (parameter.least or 0):
             return False
@@ -213,7 +213,7 @@ def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, An
 
 
 def _take_places(verb: type[Verb], places: list[str], given: dict[str, Any]) -> bool:
-    """Give words to the parameters that are known by their places; return whether all fit and none is missing."""
+    """Set the positional parameters; return whether all words fit and none is missing."""
     left = list(places)
     for name, parameter in verb.parameters.items():
         if parameter.kind == "arguments":
@@ -226,7 +226,7 @@ def _take_places(verb: type[Verb], places: list[str], given: dict[str, Any]) -> 
 
 
 def load_verb(words: Sequence[str]) -> tuple[Names, type[Verb], list[str]] | None:
-    """Return the verb that a command line names, its names, and the words after them; None where there is no such verb."""
+    """Return the verb of a command line, its words, and the words after them; None if there is no such verb."""
     module = commands.__name__
     for place, word in enumerate(words[:2]):
         if not word.isascii() or not word.replace("-", "").isalpha() or word != word.lower():
@@ -239,7 +239,7 @@ def load_verb(words: Sequence[str]) -> tuple[Names, type[Verb], list[str]] | Non
 
 
 def _load_module(name: str) -> type[Verb] | None:
-    """Return the verb of a module; ``import`` is in ``import_``, since Python keeps the word for itself."""
+    """Return the verb of a module; ``import`` is in ``import_``, as it is a Python keyword."""
     for module in (name, f"{name}_"):
         try:
             loaded = import_module(module)
@@ -253,9 +253,9 @@ def _load_module(name: str) -> type[Verb] | None:
 
 
 def list_verb_names() -> Iterator[tuple[Names, str]]:
-    """Yield the names of all verbs that users call, group by group, with the first line of their help.
+    """Yield the words of all visible verbs, by group, with the first line of their help.
 
-    They are read in their files, and none is imported.
+    Read from the source files without importing them.
     """
     for _, names, purpose, hidden in _read_verbs():
         if not hidden:
@@ -271,7 +271,7 @@ def list_groups() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
-    """Yield all verbs with their names, group by group."""
+    """Yield all verbs with their words, by group."""
     for _, names, _, _ in _read_verbs():
         found = load_verb(names)
         if found is not None:
@@ -279,13 +279,13 @@ def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
 
 
 def describe_family(name: str) -> str:
-    """Return what verbs of two words have in common, by the first of them."""
+    """Return the description that two-word verbs share, by their first word."""
     return str(import_module(f"{commands.__name__}.{name}").__doc__)
 
 
 @cache
 def _read_verbs() -> list[tuple[int, Names, str, bool]]:
-    """Return the place of its group, the names, the first line of the help of each verb, and whether users do not call it, sorted."""
+    """Return group index, words, first help line and hidden flag of each verb, sorted."""
     verbs = []
     top = os.path.dirname(commands.__file__)
     for below in ("", "git", "source"):

@@ -1,4 +1,4 @@
-"""The command-line framework over the verbs: help, completion, and what is unusual or wrong in a command line."""
+"""The Typer application of the verbs: help, completion, unusual command lines and usage errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Runner = Callable[[type[Verb], dict[str, Any]], int]
 
-_ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow
+_ANNOTATED: Any = Annotated  # subscripted with runtime values, which type checkers reject
 _TYPES: dict[tuple[str, bool], Any] = {
     ("argument", True): str, ("argument", False): str | None, ("arguments", True): list[str], ("arguments", False): list[str] | None,
     ("text", True): str, ("text", False): str | None, ("many", False): list[str] | None, ("number", False): int | None,
@@ -33,7 +33,7 @@ _TYPES: dict[tuple[str, bool], Any] = {
 
 
 class _Verbs(TyperGroup):
-    """Verbs that an unknown word is compared with."""
+    """The verbs that an unknown word is compared with."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         try:
@@ -45,7 +45,7 @@ class _Verbs(TyperGroup):
 
 
 class _GroupedVerbs(_Verbs):
-    """All verbs, listed under the headings of their groups."""
+    """All verbs under the headings of their groups."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
@@ -59,7 +59,7 @@ class _GroupedVerbs(_Verbs):
 
 
 class _ListedVerbs(_GroupedVerbs):
-    """All verbs by name and purpose, without parameters: what the help of npuprof lists, and what an unknown word is compared with."""
+    """All verbs by name and summary, without parameters: for npuprof --help, and for suggestions."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -68,7 +68,7 @@ class _ListedVerbs(_GroupedVerbs):
 
 
 def suggest_next_steps() -> str:
-    """Return what to do next, said to somebody who typed the bare command: by whether there is a store, and presets in it."""
+    """Return the next steps for a bare npuprof, depending on whether there is a store with presets."""
     from npuprof.store import find_store
 
     try:
@@ -83,7 +83,7 @@ def suggest_next_steps() -> str:
 
 
 def run_words(words: list[str], runner: Runner) -> int:
-    """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
+    """Run the words through Typer; return the exit code. Typer prints usage errors itself."""
     if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
         what = f"{words[0]} takes no word, and was given {words[1]!r}"
         why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
@@ -116,7 +116,7 @@ def run_words(words: list[str], runner: Runner) -> int:
 def build_application(words: list[str], runner: Runner) -> typer.Typer:
     """Return the application with the verb that the words name.
 
-    Where they name none it has all, without their parameters unless words are to be completed: making those takes its time.
+    If they name none, all verbs are included, without parameters unless completing: building parameters is slow.
     """
     found = load_verb([word for word in words if word != "--"])
     is_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
@@ -152,7 +152,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
 
 
 def format_help(words: list[str]) -> str:
-    """Return the help of a verb, or of a family of verbs, as ``--help`` prints it."""
+    """Return the help of a verb, or of a group of two-word verbs, as ``--help`` prints it."""
     told = io.StringIO()
     with redirect_stdout(told):
         build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
@@ -160,7 +160,7 @@ def format_help(words: list[str]) -> str:
 
 
 def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:
-    """Make a command of the framework from the declaration of a verb; ``words`` are what is given to it."""
+    """Build a Typer command from the declaration of a verb; ``words`` are its arguments."""
 
     def command(**given: Any) -> int:
         if not verb.takes_any_word:
@@ -172,7 +172,7 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
     if verb.hidden and words not in (["--help"], ["-h"]):
-        settings["help_option_names"] = []  # git hands over words, whatever they are, but never one of these alone
+        settings["help_option_names"] = []  # git passes arbitrary words, but never --help alone
     app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
 
 
@@ -200,7 +200,7 @@ def _show_version(
 
 
 def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
-    """Raise NpuprofError (NP902) if a flag has no value but another flag in its place, or two values where it takes one."""
+    """Raise NpuprofError (NP902) if a flag is followed by another flag instead of its value, or has two values."""
     by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     values: dict[str, dict[str, None]] = {}
     rest = iter(words)

@@ -1,4 +1,4 @@
-"""Parameters that many verbs share, each declared once."""
+"""Parameters shared by many verbs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PERSONAL = flag("--personal", text="Edit your personal overlay in your config fo
 NO_CHECK = flag("--no-check", text="Skip the checks")
 
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
-#: What import and scan read, as help says it: the kinds of ``scripts.reading.files``.
+#: The inputs of import and scan in help texts: the kinds of ``scripts.reading.files``.
 READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON, Markdown and env files"
 COLOR = option("--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never"))
 DRY_RUN = flag("--dry-run", text="Show the change without writing it")
@@ -69,5 +69,5 @@ FRESH = flag("--fresh", text="Discard the stored results of this command")
 
 
 def formats(*names: str) -> Any:
-    """Declare ``--format`` with the formats of a verb, the first of them the default."""
+    """Declare ``--format`` with the formats of a verb; the first is the default."""
     return option("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)

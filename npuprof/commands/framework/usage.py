@@ -1,4 +1,4 @@
-"""What to try after a command line that cannot be parsed: the nearest name, the replacement of a removed one, or the usage of the verb."""
+"""Suggestions for an invalid command line: a similar name, the replacement of a removed one, or the usage of the verb."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLAGS = {
     ("import", "--from"): "npuprof scan PATH --statistics --from RELEASE --cann RELEASE",
 }
 
-#: Verbs of other tools, with what does the same here.
+#: Verbs of other tools, with their equivalents.
 OTHER_VERBS = {
     word: replacement
     for words, replacement in (
@@ -43,17 +43,17 @@ OTHER_VERBS = {
 
 
 def suggest_flag(error: Exception, words: list[str]) -> None:
-    """Let an error on an unknown flag name the nearest ones of the verb."""
+    """Add similar flags of the verb to the error for an unknown flag."""
     found, name = load_verb(words), getattr(error, "option_name", "")
     if found is None or not hasattr(error, "possibilities"):
         return
     flags = [flag for parameter in found[1].parameters.values() for flag in parameter.flags]
-    bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # the dashes would be half of a short name
+    bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # dashes would count as half of a short name
     error.possibilities = [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
 
 
 def suggest_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return ``Did you mean 'show'?``, with the verbs that a word begins or misspells; an empty text if there is none."""
+    """Return ``Did you mean 'show'?`` with the verbs that a word abbreviates or misspells; an empty string if there are none."""
     if word in VERBS or (word in OTHER_VERBS and "show" in verbs):
         return ""
     similar = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)] or find_nearest_names(word, verbs, 1)
@@ -61,7 +61,7 @@ def suggest_verb(word: str, verbs: Sequence[str]) -> str:
 
 
 def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
-    """Yield what to try after an error of usage."""
+    """Yield suggestions after a usage error."""
     if replacement := describe_replacement(words, getattr(error, "option_name", "") or ""):
         yield replacement
         return
@@ -83,14 +83,14 @@ def _format_parameter(parameter: Parameter) -> str:
 
 
 def _describe_parameters(called: str, verb: type[Verb]) -> str:
-    """Return in a line which arguments and flags a verb takes."""
+    """Return the arguments and flags of a verb in one line."""
     places = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
     flags = [parameter.flags[0] for parameter in verb.parameters.values() if parameter.flags]
     return f"{called} takes {' '.join(places) or 'no arguments'}" + (f", and {', '.join(flags)}." if flags else ".")
 
 
 def describe_replacement(words: Sequence[str], flag: str = "") -> str:
-    """Return what to type instead of a verb that is none here, or of a removed flag; an empty text if a command line names neither."""
+    """Return the replacement for a verb of another tool, or a removed flag; an empty string if the command line has neither."""
     verb = words[0] if words else ""
     if verb in VERBS:
         return f"{verb} was removed in {_SINCE}: use {VERBS[verb]}"

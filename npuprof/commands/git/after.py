@@ -17,7 +17,7 @@ from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: What makes a finding the same on both sides: its code, its key, its preset and its message.
+    #: The identity of a finding on both sides: code, key, preset and message.
     Mark = tuple[str, str, str, str]
 
 
@@ -35,7 +35,7 @@ class After(Verb):
     words: list[str] = arguments("words", "Arguments that git passes to the hook")
 
     def run(self) -> Answer:
-        """Return nothing where all is well; else what neither side had. Raises NpuprofError."""
+        """Return the findings that neither side has, nothing if there are none. Raises NpuprofError."""
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
             return Answer(None)
@@ -62,11 +62,11 @@ class After(Verb):
 
 
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
-    """Return the commits that were joined; none where there is only one, which has all faults itself."""
+    """Return the merged commits; empty if there is only one, which has all faults itself."""
     if deed == "rewrite":
         first = next((line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), "")
         names = ["ORIG_HEAD", f"{first}^"] if first else []
-    elif words[:1] == ["1"]:  # a squash: HEAD is this side still
+    elif words[:1] == ["1"]:  # a squash: HEAD is still this side
         names = ["HEAD"]
     else:
         names = ["HEAD^1", "HEAD^2"]
@@ -75,7 +75,7 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
 
 
 def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
-    """Return the errors and warnings of all presets of a store, by what makes them the same at another time."""
+    """Return the errors and warnings of all presets of a store, by identity."""
     workspace = Workspace()
     workspace.use_store(home)
     faults: dict[Mark, Finding] = {}

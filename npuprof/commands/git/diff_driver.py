@@ -24,7 +24,7 @@ class DiffDriver(Verb):
     words: list[str] = arguments("words", "Arguments that git passes to a diff command")
 
     def run(self) -> Answer:
-        """Return the changes by key, or the lines where only those differ. Raises NpuprofError for no file."""
+        """Return the changes by key, or by line if only the text differs. Raises NpuprofError for a missing file."""
         words = self.words
         if len(words) < 7:
             return Answer(f"* Unmerged path {words[0]}\n" if words else "")
@@ -40,7 +40,7 @@ class DiffDriver(Verb):
 
 
 def _format_changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
-    """Return the changes between two files as they are written, or nothing where only their text differs."""
+    """Return the changes between two files as written, or nothing if only their text differs."""
     old = None if before is None else parse_document(path, path, before)
     new = None if after is None else parse_document(named, named, after)
     lines = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]

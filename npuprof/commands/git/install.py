@@ -1,4 +1,4 @@
-"""``git install``: install the merge driver, the attributes that call it, and optional drivers and hooks."""
+"""``git install``: install the merge driver, its attributes, and optional drivers and hooks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Install(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the configuration, the attributes and hooks; what is there already stays. Exit 2 where a hook could not be.
+        """Write the configuration, attributes and hooks; existing ones stay. Exit 2 if a hook could not be written.
 
         Raises NpuprofError.
         """
@@ -110,7 +110,7 @@ class Install(Verb):
 
 
 def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> list[Finding]:
-    """Write the hooks that are missing and note them; return what stands in the way. Raises NpuprofError."""
+    """Write the missing hooks and list them; return findings for those that cannot be written."""
     problems = []
     for name in names:
         path = find_hook(git, name)
@@ -125,7 +125,7 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
 
 
 def _add_attributes(path: str, lines: list[str], below: str) -> bool:
-    """Add lines to a file of attributes, and return whether any was not there yet. Raises NpuprofError."""
+    """Append lines to an attributes file; return whether any was new. Raises NpuprofError."""
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)

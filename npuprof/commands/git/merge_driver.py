@@ -1,4 +1,4 @@
-"""``git merge-driver``: merge presets by key and list element. It never fails a merge that git could do."""
+"""``git merge-driver``: merge presets by key and list element; never fails a merge that git can do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MergeDriver(Verb):
     size: str = argument("size", "Length of conflict markers", default="7")
 
     def run(self) -> Answer:
-        """Merge a preset; the result replaces ``ours``. Exit 1 where conflicts are left in it."""
+        """Merge a preset; the result replaces ``ours``. Exit 1 if it has conflicts."""
         size, files = _read_mark_size(self.size), (self.base, self.ours, self.theirs)
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts: list[str] = []
@@ -43,7 +43,7 @@ class MergeDriver(Verb):
             raws = [output.read_file_content(file) for file in files]
             texts = [_read_side(self.path, raw) for raw in raws]
             result, remarks = _merge_sides(texts, by_line, self.path, size)
-        except Exception as error:  # whatever it is, git still gets a merge
+        except Exception as error:  # git gets a merge in any case
             reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
             if not texts or by_line.raw is None or by_line.code or _read_merged(self.path, by_line.raw) is not None:
                 if by_line.raw is not None:
@@ -57,26 +57,26 @@ class MergeDriver(Verb):
 
 
 def _read_mark_size(text: str) -> int:
-    """Return how long marks are, as git says it. Raises NpuprofError (NP902) for what is no such number."""
+    """Return the length of conflict markers from git. Raises NpuprofError (NP902) for an invalid number."""
     if text.isascii() and text.isdigit() and len(text) <= 4 and int(text):
         return int(text)
     raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "give what git gives as %L, mostly 7")])
 
 
 class LineMerge(NamedTuple):
-    """What git makes of the lines: how many conflicts, and the text; None where it has no answer."""
+    """git's line merge: the number of conflicts, and the text; None if git fails."""
 
     code: int
     raw: bytes | None
 
 
 def _read_side(path: str, raw: bytes) -> str:
-    """Return the text of one side, which has to be TOML; an empty one stands for a file that was not there."""
+    """Return the text of one side, which must be TOML; empty for a missing file."""
     return parse_document(path, path, raw).text
 
 
 def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> tuple[Merged, list[str]]:
-    """Merge by line where that sets what a merge by key would set, else by key; return it and what is said of it."""
+    """Merge by line if that gives the same values as a merge by key, else by key; return the result and its notes."""
     base, ours, theirs = texts
     torn = _list_torn_entries(path, texts)
     result = merge_texts(base, ours, theirs, torn, size)
@@ -90,15 +90,15 @@ def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int)
 
 
 def _is_same_in_sides(line_text: str, text: str) -> bool:
-    """Return whether a text sets what each side of another one sets, which may have conflicts in it."""
+    """Return whether a text sets the same values as each side of another one, which may have conflicts."""
     wanted = tomllib.loads(line_text)
     return all(is_same_document(tomllib.loads(side), wanted) for side in split_conflicts(text) or (text,))
 
 
 def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
-    """Return the entries of a lock that both sides changed otherwise: their fields belong together, and may not come from each side.
+    """Return the entries of a lock that both sides changed differently: their fields must come from one side.
 
-    Only references to single versions that both sides added to one entry are joined.
+    Only references to single versions that both sides added to an entry are merged.
     """
     if os.path.basename(path) != FILE:
         return []
@@ -119,7 +119,7 @@ def _read_merged(path: str, raw: bytes) -> str | None:
 
 
 def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
-    """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
+    """Return git's own merge of three files, and its number of conflicts; None if git fails."""
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:

@@ -20,7 +20,7 @@ from npuprof.store.gitstore import revisions
 from npuprof.store.problems import is_untold
 from npuprof.system import lazy_pattern
 
-#: What git writes to a hook for each ref: the old commit, the new one, the name.
+#: A line of the hook's input: the old commit, the new commit, the ref.
 _LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
 
 
@@ -38,7 +38,7 @@ class Receive(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the errors of each tip. Tags, branches that go, and tips without presets are none of our business. Raises NpuprofError."""
+        """Return the errors of each tip. Tags, deleted branches, and tips without presets are ignored. Raises NpuprofError."""
         text, remarks, code = "", [], 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
@@ -53,7 +53,7 @@ class Receive(Verb):
         return Answer(text, tuple(remarks), code)
 
     def _list_beginnings(self, commit: str) -> list[str]:
-        """Return the commits that are here already and that what is new comes after; the commit itself, if that is here."""
+        """Return the existing commits on which the new ones are based; the commit itself if it already exists."""
         git = revisions.find_repository(spec.Workspace(self.store).store).git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
@@ -64,19 +64,19 @@ class Receive(Verb):
             store = check.open_store()
             if self.sync:
                 Sync({"store": self.store, "rev": commit}).run()
-                store = check.open_store()  # it has not seen what was not there
+                store = check.open_store()  # a new store, which sees the new files
         except NpuprofError as error:
             return [finding for finding in error.findings if finding.code != "NP023"]
         return check.select_told(check.judge(store).settled.findings)
 
 
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
-    """Return what two errors share that are the same one, each with the preset that has it."""
+    """Return the identities of errors, each with its preset."""
     return {(*identify_finding(error), name) for error in errors for name in error.profiles or ("",)}
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
-    """Return the new commits of branches, each with what the branches were and are called, as git tells a hook. Raises NpuprofError."""
+    """Return the new commits of branches, each with its old commits and refs, from the hook's input. Raises NpuprofError."""
     tips: dict[str, list[tuple[str, str]]] = {}
     for line in lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ():
         match = _LINE.fullmatch(line)

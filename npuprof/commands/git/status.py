@@ -28,7 +28,7 @@ class Status(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return which drivers are configured, and whether the presets of the store use them. Raises NpuprofError."""
+        """Return the configured drivers, and whether the presets of the store use them. Raises NpuprofError."""
         git = open_git(False)
         rows: dict[str, str] = {}
         for name, value in list_settings().items():
@@ -55,7 +55,7 @@ class Status(Verb):
 
 
 def _judge_setting(git: Git, name: str, value: str) -> str:
-    """Return where a setting is made, and whether by this npuprof; nothing where it is not."""
+    """Return where a setting is configured, and whether by this npuprof; empty if it is not set."""
     here, user = read_setting(git, "--local", name), read_setting(git, "--global", name)
     effective = here if here is not None else user
     if effective is None:

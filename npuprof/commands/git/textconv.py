@@ -9,7 +9,7 @@ from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
 from npuprof.report import Answer, output
 
-#: What may go wrong in a file that is no preset: git gets an answer all the same.
+#: Errors from a file that is not a preset: git still gets an answer.
 UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, AttributeError)
 
 
@@ -23,7 +23,7 @@ class Textconv(Verb):
     file: str = argument("file", "Preset file")
 
     def run(self) -> Answer:
-        """Return the normal form of the file, or the file as it is where it cannot be read. Raises NpuprofError for no file."""
+        """Return the normal form of the file, or the file unchanged if it is invalid. Raises NpuprofError for a missing file."""
         raw = output.read_file_content(self.file)
         try:
             return Answer(_format_normal(self.file, raw))
@@ -32,7 +32,7 @@ class Textconv(Verb):
 
 
 def _format_normal(path: str, raw: bytes) -> bytes:
-    """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
+    """Return the normal form of a file; of a file with conflicts, both sides with conflict markers."""
     pair = split_conflicts(raw.decode())
     if pair is None:
         return format_normal_form(parse_document(path, path, raw).data).encode()

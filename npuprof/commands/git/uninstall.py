@@ -34,7 +34,7 @@ class Uninstall(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Take away what ``git install`` wrote, and nothing else. Raises NpuprofError."""
+        """Remove what ``git install`` wrote, and nothing else. Raises NpuprofError."""
         if self.server:
             git = open_server_git()
             hook = find_hook(git, SERVER_HOOK)
@@ -62,7 +62,10 @@ class Uninstall(Verb):
 
 
 def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
-    """Take our lines out of a file of attributes, and return whether there were any; a file of no others goes. Raises NpuprofError."""
+    """Remove npuprof's lines from an attributes file, and the file if nothing is left; return whether there were any.
+
+    Raises NpuprofError.
+    """
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)
@@ -75,7 +78,7 @@ def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
 
 
 def _drop_attributes(lines: list[str], wanted: list[str]) -> list[str]:
-    """Return the lines of a file of attributes without ours."""
+    """Return the lines of an attributes file without npuprof's."""
     ours = [line.strip() in (NOTE, *wanted) for line in lines]
     for index, line in enumerate(lines[:-1]):
         if line.strip() == NOTE and lines[index + 1].rstrip().endswith(f" {USE}"):

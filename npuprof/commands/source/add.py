@@ -57,7 +57,7 @@ class Add(Verb):
         text = tomlkit.dumps({"sources": {self.name: entry}})
         try:
             source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
-        except NpuprofError as error:  # about the words of the command: no file holds them yet
+        except NpuprofError as error:  # an error in the arguments, not in a file
             raise NpuprofError([finding._replace(origin=None, key="") for finding in error.findings]) from None
         locked = lock_sources(place, [source], self.moved).sources
         written = place.write({self.name: entry}, {**place.lock.sources, **locked})

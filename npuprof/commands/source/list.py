@@ -30,7 +30,7 @@ class List(Verb):
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return a row a source. Raises NpuprofError where npuprof.toml or the lock cannot be understood."""
+        """Return a row per source. Raises NpuprofError if npuprof.toml or the lock is invalid."""
         place = ProjectFiles(self.store)
         rows = list(_describe_sources(find_sources(place.home)))
         if not rows:
@@ -44,7 +44,7 @@ class List(Verb):
 
 
 def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
-    """Yield a row a source, each with those of its own sources after it, as ``team/core``; those of one commit once."""
+    """Yield a row per source, followed by its own sources as ``team/core``; sources at the same commit once."""
     seen = set() if seen is None else seen
     for source in sources.project.sources.values():
         locked = sources.lock.sources.get(source.name)

@@ -25,7 +25,7 @@ class Remove(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write both files. Raises NpuprofError where presets still extend presets of the source."""
+        """Write both files. Raises NpuprofError if presets still extend presets of the source."""
         place = ProjectFiles(self.store)
         (source,) = place.select_sources([self.name])
         problems = []

@@ -39,7 +39,7 @@ class Sync(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Fetch what is missing. Raises NpuprofError with all that could not be had."""
+        """Fetch what is missing. Raises NpuprofError with all failures."""
         if self.rev is not None and self.history:
             raise NpuprofError([Finding("NP902", "--rev and --history name different locks", "", "say one of them")])
         home = spec.Workspace(self.store).store if self.rev is not None or self.history or not self._is_in_work_tree() else None
@@ -51,9 +51,9 @@ class Sync(Verb):
             wanted = [name for name in sources.project.sources if name in self.names or not self.names]
             for name in wanted:
                 if self.history and name not in sources.lock.sources:
-                    continue  # what was not locked then is nothing to fetch
+                    continue  # not locked then: nothing to fetch
                 if is_older and not sources.lock.sources[name].is_sealed:
-                    continue  # an older lock is never locked again, and without seals it names nothing
+                    continue  # an older lock is never updated, and without checksums it names nothing
                 try:
                     fetched += _sync(sources, name, problems)
                 except NpuprofError as error:
@@ -76,10 +76,10 @@ class Sync(Verb):
         try:
             return spec.Workspace(self.store).store.in_work_tree
         except NpuprofError:
-            return True  # a repository may take presets before it has some of its own
+            return True  # a repository may use sources before it has presets
 
     def _list_sources(self, home: Folder | None) -> Iterator[tuple[Sources, bool]]:
-        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is, and whether that is older.
+        """Yield the locks of the work tree, else of a revision or commit of the store, and whether the lock is older.
 
         Raises NpuprofError.
         """
@@ -97,14 +97,14 @@ class Sync(Verb):
                 try:
                     sources = find_sources(revisions.load_revision(home, commit))
                 except NpuprofError:
-                    continue  # a lock that cannot be read names nothing; log tells it
+                    continue  # an unreadable lock names nothing; log reports it
                 yield sources, now is None or sources.lock.sources != now.lock.sources
 
 
 def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
-    """Have what a source is locked to, and what its own sources are; return what was fetched.
+    """Fetch the locked commit of a source and its own sources; return what was fetched.
 
-    What is wrong with a copy is added to ``problems``; what a new one is made of is fetched. Raises NpuprofError.
+    Faults of a vendored copy are added to ``problems``; the sources of a new copy are fetched. Raises NpuprofError.
     """
     locked = sources.require_lock(name)
     if sources.project.sources[name].vendor:
@@ -118,7 +118,7 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
-    """Return the commits of all branches and tags that have changed the lock, or what it was made for. Raises NpuprofError."""
+    """Return the commits of all branches and tags that changed the lock or npuprof.toml. Raises NpuprofError."""
     repository = revisions.find_repository(home)
     paths = list_project_paths(repository.prefix)
     return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Step(Record):
-    """What a lock would say, what of it was locked now, copies to write, whether it is new, and remarks."""
+    """An update: the new lock, the previous entries, vendored copies to write, whether it is new, and notes."""
 
     sources: dict[str, LockedSource]
     locked: dict[str, LockedSource]
@@ -58,7 +58,7 @@ class Update(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
+        """Return the changes, and write the lock if the user agrees. Exit 1 if not, else 0. Raises NpuprofError."""
         if self.moved and self.frozen:
             what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "leave --moved out: a tag that moved is told"
             raise NpuprofError([Finding("NP902", what, "", hint)])
@@ -73,7 +73,7 @@ class Update(Verb):
         return self._show_step(place, wanted)
 
     def _show_step(self, place: ProjectFiles, wanted: list[Source]) -> Answer:
-        """Return what would change, and write it if the user agrees. Raises NpuprofError."""
+        """Return the changes, and write them if the user agrees. Raises NpuprofError."""
         step = self._find_step(place, wanted)
         answer = self._tell_step(place, step) if step.is_new else Answer()
         if self.frozen or self.dry_run:
@@ -87,7 +87,7 @@ class Update(Verb):
         return self._take_step(place, step, answer)
 
     def _find_step(self, place: ProjectFiles, wanted: list[Source]) -> _Step:
-        """Fetch sources, and return what they would be locked to. Raises NpuprofError."""
+        """Fetch sources, and return the update of the lock. Raises NpuprofError."""
         locking = lock_sources(place, wanted, self.moved)
         copies = _collect_copies(place, locking.sources)
         locked = {
@@ -99,7 +99,7 @@ class Update(Verb):
         return _Step(new, locked, copies, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
     def _tell_step(self, place: ProjectFiles, step: _Step) -> Answer:
-        """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
+        """Return how an update changes the presets of this repository, with notes. Raises NpuprofError."""
         old, new = place.lock.sources, step.sources
         survey = _compare(place, new)
         lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
@@ -110,8 +110,8 @@ class Update(Verb):
         return Answer(self._build_forms(survey, lines), remarks)
 
     def _take_step(self, place: ProjectFiles, step: _Step, answer: Answer) -> Answer:
-        """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
-        folders = _find_copy_folders(place, step.copies)  # before anything is written
+        """Write the lock and the vendored copies; ``answer`` describes the changes. Raises NpuprofError."""
+        folders = _find_copy_folders(place, step.copies)  # checked before anything is written
         if not step.is_new:
             mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
             return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
@@ -130,12 +130,12 @@ class Update(Verb):
 
 
 def _collect_copies(place: ProjectFiles, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
-    """Return the files of the copies that this repository holds of sources, by their names. Raises NpuprofError."""
+    """Return the files of the vendored copies of sources, by name. Raises NpuprofError."""
     return {name: collect_files(there) for name, there in locked.items() if place.project.sources[name].vendor}
 
 
 def _find_copy_folders(place: ProjectFiles, copies: dict[str, dict[str, bytes]]) -> dict[str, str]:
-    """Return the paths of the folders of copies. Raises NpuprofError where one holds what no copy put there."""
+    """Return the folders of vendored copies. Raises NpuprofError if one contains files that no copy put there."""
     sources = place.project.sources
     return {name: find_fit_folder(place, sources[name], sources[name].vendor, copies[name]) for name in copies}
 
@@ -143,7 +143,7 @@ def _find_copy_folders(place: ProjectFiles, copies: dict[str, dict[str, bytes]])
 def _copy_anew(
     place: ProjectFiles, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]], folders: dict[str, str]
 ) -> list[str]:
-    """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
+    """Update the vendored copies that differ from the lock; return their folders.
 
     Raises NpuprofError.
     """
@@ -169,7 +169,7 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
-    """Return which references to versions of single presets mean another one than they did, or are new, or gone."""
+    """Return the references to versions of single presets that are new, removed, or resolve to another version."""
     old = before.versions if before is not None else {}
     moves: list[str] = []
     for reference in sorted({*old, *after.versions}):
@@ -186,13 +186,13 @@ def _format_pin(pin: LockedVersion | None) -> str:
 
 
 def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
-    """Return what another lock changes in the presets of the store."""
+    """Return how another lock changes the presets of the store."""
     sides: list[Folder] = []
-    # What no lock that can be read names is not locked; there is such a source all the same.
+    # A source that no readable lock names is not locked, but exists.
     before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
     unproved = {
         name: known._replace(digest="", is_sealed=True) for name, known in place.lock.sources.items()
-    }  # a wrong one is what is mended here
+    }  # an invalid one is fixed by this command
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
         (place.project, Lock(sources=new), None),
@@ -205,13 +205,13 @@ def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
 
 
 def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
-    """Return a source as it was when it was locked, to be read from its mirror."""
+    """Return a source as of the time when it was locked, to be read from its mirror."""
     source = place.project.sources.get(known.name, Source(known.name, known.url))
     return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
 
 
 def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:
-    """Return what is to be known of what is locked now: versions that were yanked, presets that cannot be read."""
+    """Return notes on the locked commits: yanked versions, unreadable presets."""
     moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
     remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():

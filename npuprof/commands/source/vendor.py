@@ -35,7 +35,7 @@ class Vendor(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the copy and name it in npuprof.toml. Raises NpuprofError, and writes nothing then."""
+        """Write the copy and add it to npuprof.toml. Raises NpuprofError, and then writes nothing."""
         if self.name == OWN:
             return self._keep_releases()
         place = ProjectFiles(self.store)
@@ -53,7 +53,7 @@ class Vendor(Verb):
         return Answer(None, (remark,))
 
     def _keep_releases(self) -> Answer:
-        """Write the releases that presets of the store extend. Raises NpuprofError, and writes nothing then."""
+        """Write the releases that presets of the store extend. Raises NpuprofError, and then writes nothing."""
         home = ProjectFiles(self.store, needs_lock=False).home
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"

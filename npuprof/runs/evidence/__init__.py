@@ -1,19 +1,19 @@
-"""Evidence: what adapter and engine wrote down of a run, as values. ``reading`` gathers it from files, ``verdicts`` judges it.
+"""Logs of a run, parsed to values: what adapter and engine logged. ``reading`` collects it from files, ``verdicts`` evaluates it.
 
-A process has epochs: the engine starts, sessions are made in it, and it may end and start again. What of an epoch is seen is kept as
-maps of texts by key, one list for each stage; equal maps are kept once, and no more than ``MOST_MAPS``.
+A process has epochs: the engine starts, sessions are created, and it may stop and start again. The observed keys of an
+epoch are kept as maps of texts, one list per stage; equal maps are kept once, and at most ``MOST_MAPS``.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-#: How many different maps of one stage are kept of an epoch; of an epoch with more, that stage cannot be told.
+#: The maximum number of different maps of a stage per epoch; beyond it, the stage is undecided.
 MOST_MAPS = 64
 
 
 class Text(NamedTuple):
-    """The text of a key. It is ``cut`` if its line may go on, and ``followed`` if the next line has no head and may be part of it."""
+    """The text of a key. ``cut`` if its line may continue, ``followed`` if the next line has no head and may belong to it."""
 
     text: str
     cut: bool = False
@@ -24,7 +24,7 @@ Values = dict[str, Text]
 
 
 class Map(NamedTuple):
-    """The texts of one block. ``engine`` ones are in the engine's own words; ``whole`` ones ended as they should."""
+    """The texts of one block. ``engine`` maps use the engine's own format; ``whole`` ones ended regularly."""
 
     values: Values
     engine: bool = False
@@ -34,10 +34,10 @@ class Map(NamedTuple):
 class Epoch:
     """The engine from one start to the next.
 
-    ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``, ``operator``, ``add graph`` for lines of these
-    kinds. ``asked`` are init options that came when the engine was running already. It is ``late`` where somebody tried that,
-    ``joined`` where a session was made after that, ``doubtful`` where a block of init options may be such a one, and nothing says so.
-    ``crowded`` are stages of which not all was kept.
+    ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``, ``operator``, ``add graph`` for
+    lines of these kinds. ``asked`` are init options that arrived after the engine start; ``late`` is set if somebody tried
+    that, ``joined`` if a session was created afterwards, ``doubtful`` if a block of init options may be such an attempt.
+    ``crowded`` are stages with dropped maps.
     """
 
     __slots__ = ("asked", "crowded", "doubtful", "joined", "late", "maps")
@@ -51,7 +51,7 @@ class Epoch:
         self.crowded: set[str] = set()
 
     def add(self, stage: str, texts: Map) -> None:
-        """Keep a map of a stage, unless an equal one is there."""
+        """Add a map to a stage, unless it has an equal one."""
         known = self.maps.setdefault(stage, [])
         if texts in known:
             return
@@ -61,17 +61,17 @@ class Epoch:
         known.append(texts)
 
     def has(self, *stages: str) -> bool:
-        """Return whether anything of these stages was seen."""
+        """Return whether any of these stages was observed."""
         return any(self.maps.get(stage) for stage in stages)
 
 
 class Process:
-    """One process: where it was found, its number (None where its lines do not say), what a launcher calls it, and what it did.
+    """One process: its place, its number (None if its lines lack it), its launcher label, and its epochs.
 
-    ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
-    that they name threads. ``warned`` are texts by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by
-    kind (``node``, ``operator``). It is ``spoilt`` if lines of a file of it are cut or run into each other, ``orphaned`` are keys of
-    lines that have lost the title of their block. ``variables`` are the texts that torch_npu read of each.
+    ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of ``catalog.wire``, ``threaded`` is set
+    if its lines name threads. ``warned`` are texts by attribute from warnings of TF 2, ``dumps`` maps of graph dump
+    attributes by kind (``node``, ``operator``). ``spoilt`` is set if lines are cut or merged, ``orphaned`` are keys of
+    lines without the title of their block. ``variables`` are the texts that torch_npu read, by variable.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:
@@ -96,27 +96,27 @@ class Process:
 
     @property
     def epoch(self) -> Epoch:
-        """The epoch that goes on."""
+        """The current epoch."""
         if not self.epochs:
             self.epochs.append(Epoch())
         return self.epochs[-1]
 
     def start_epoch(self, anew: bool = False) -> Epoch:
-        """Begin an epoch: the engine starts. What was seen since the last one did something belongs to it."""
+        """Start an epoch with the engine. Pending observations belong to it."""
         last = self.epochs[-1] if self.epochs else None
         if anew or last is None or last.late or last.doubtful or last.has("init", "session", "graph"):
             self.epochs.append(Epoch())
         return self.settle()
 
     def settle(self) -> Epoch:
-        """Let what was seen lately belong to the epoch that goes on."""
+        """Assign pending observations to the current epoch."""
         for stage, texts in self.pending:
             self.epoch.add(stage, texts)
         self.pending.clear()
         return self.epoch
 
     def note(self, stage: str, texts: Map) -> None:
-        """Keep what may belong to an epoch that has not begun yet."""
+        """Record an observation that may belong to the next epoch."""
         if (stage, texts) in self.pending:
             return
         if len(self.pending) >= MOST_MAPS:
@@ -125,7 +125,7 @@ class Process:
 
 
 class Evidence(NamedTuple):
-    """All processes that left something, in the order in which they were found, and how many files were read."""
+    """All processes with logs, in order of discovery, and the number of files read."""
 
     processes: list[Process]
     files: int

@@ -1,4 +1,4 @@
-"""What the adapter for TensorFlow 1 writes: blocks of options, single lines, and how the engine was started."""
+"""Log lines of the adapter for TensorFlow 1: blocks of options, single lines, and engine starts."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
 _PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
-#: The file whose lines are of blocks, and how one of them begins that ends before its text.
+#: The source file in block lines, and the start of a line that ends before its text.
 _LISTS = "npu_attrs.cc"
 _KEY = lazy_pattern(r"[\w.]*", re.ASCII)
-#: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
+#: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the text.
 _SINGLE = lazy_pattern(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
 _PARTITION = lazy_pattern(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
 _ADD_GRAPH = lazy_pattern(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
 _OPERATOR = lazy_pattern(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
-#: How a field of a line begins; its text goes on to the next one. The line may end before the rest of one, or before a blank.
+#: The start of a field in a line; its text extends to the next field. The line may end early.
 _FIELD = lazy_pattern(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
 _BROKEN_FIELD = lazy_pattern(r", \w*(?: is?)?$", re.ASCII)
-#: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
+#: A message after a start; a shorter line may be the cut message that the engine was already running.
 _STARTED = "[GePlugin] Initialize"
 _BEGINS = lazy_pattern(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
 _RUNNING = "[GePlugin] Ge has already"
 _DEVICE = lazy_pattern(r"\[GePlugin\] device id : (\d+)")
-#: Why a later try to start the engine was dropped.
+#: Why a later engine start was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
-#: The title, and the stage, of what an operator writes that starts the engine before any session; whether it did, only the lines of a
-#: start before it say, and no line says which adapter wrote it.
+#: Title and stage of an operator that starts the engine before any session; only earlier lines show whether it did, and no line names the
+#: adapter.
 _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
@@ -53,7 +53,7 @@ def _index_titles() -> dict[str, tuple[Generation, str]]:
 
 
 class AdapterLog:
-    """The lines of the adapter in one stream, each of its process."""
+    """The adapter's lines in one stream, assigned to processes."""
 
     def __init__(self, tail: Tail) -> None:
         self._titles = _index_titles()
@@ -61,20 +61,20 @@ class AdapterLog:
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: dict[tuple[Process, str], Block] = {}  # by process and thread
-        self._started: dict[tuple[Process, str], str] = {}  # what was seen of a start since the last block of init options
+        self._started: dict[tuple[Process, str], str] = {}  # observed parts of a start since the last block of init options
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
-        self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
+        self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # (a graph may receive any of them)
         self._tail = tail
-        self.spoilt = False  # whether a line ends before its text begins
+        self.spoilt = False  # whether a line ends before its text
 
     @property
     def is_open(self) -> bool:
-        """Whether a block may go on."""
+        """Whether a block may continue."""
         return bool(self._blocks)
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
-        """Take a line. What it says is kept in its process."""
+        """Parse a line and record it in its process."""
         text = line.text
         block = self._blocks.get((process, line.thread))
         if block is not None:
@@ -84,7 +84,7 @@ class AdapterLog:
                 process.informed = True
                 self._tail.set(block.values, pair[1])
                 return
-            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
+            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # cut, and more lines may follow
                 self.spoilt = block.lost = True
                 return
             self._close(process, line.thread, whole=pair is None)
@@ -112,7 +112,7 @@ class AdapterLog:
                 process.informed = True
 
     def finish(self) -> None:
-        """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
+        """Close all blocks and starts: at the end of the stream, or where lines are missing."""
         for process, thread in list(self._blocks):
             self._close(process, thread, whole=False)
 
@@ -151,7 +151,7 @@ class AdapterLog:
         process.informed = True
         stage = "single init" if match[1] else "single session"
         single = Map({option: make_text(match[3], line.size, ended)})
-        if process.generation and stage == "single init":  # the block of this start comes after it
+        if process.generation and stage == "single init":  # the block of this start comes later
             process.note(stage, single)
             self._tail.set(single.values, option, lambda: process.note(stage, single))
             return
@@ -165,7 +165,7 @@ class AdapterLog:
         self._tail.set(single.values, option, lambda: epoch.add(stage, single))
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
-        """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
+        """Return the option fields of a line: their texts may contain blanks and commas; only the last one can be cut."""
         places = list(_FIELD.finditer(text))
         texts: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -181,7 +181,7 @@ class AdapterLog:
         block = self._blocks.pop((process, thread), None)
         if block is None or not block.values:
             return
-        if not self._foreign.get(block.stage, frozenset()).isdisjoint(block.values):  # the end of another block, whose title is lost
+        if not self._foreign.get(block.stage, frozenset()).isdisjoint(block.values):  # the end of another block without its title
             process.orphaned |= block.values.keys()
             return
         closed = block.close(whole)
@@ -201,13 +201,13 @@ class AdapterLog:
             return
         started = self._started.pop((process, thread), None)
         if started == "" and process.epochs and process.epochs[-1].doubtful:
-            started = None  # the start may be that of another block
+            started = None  # the start may belong to another block
         self._close_operator_block(process, closed, started)
 
     def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
-        """Return the epoch that a session or a graph belongs to, also where its block ends when the next one runs; None where none runs.
+        """Return the epoch of a session or graph, even if its block ends in the next epoch; None if no engine runs.
 
-        Where a block of init options is written once, before the engine starts, the one that another thread wrote is at its end by now.
+        If a block of init options is logged once before the engine starts, another thread's block has ended by now.
         """
         if started:
             for (owner, thread), block in list(self._blocks.items()):
@@ -216,7 +216,7 @@ class AdapterLog:
         return process.epochs[-1] if process.epochs else None
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
-        """Keep the init options of an operator: they were in force only where it was the one that started the engine."""
+        """Record the init options of an operator: they were effective only if the operator started the engine."""
         if started:
             if closed not in process.epoch.asked:
                 process.epoch.asked.append(closed)

@@ -1,4 +1,4 @@
-"""A block of ``KEY: TEXT`` lines while it is read: keys come in the order of their bytes, so that one that does not ends it."""
+"""A block of ``KEY: TEXT`` lines while it is parsed: keys are in byte order, so a smaller key ends it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from npuprof.runs.evidence.lines import LONGEST_LINE
 
 
 class Block:
-    """One block: ``lost`` is whether lines are missing, ``epoch`` what ran when it began.
+    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start.
 
-    ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
-    sorts as its bytes.
+    ``standing`` are the keys that every block of its kind has, in order: a skipped one was lost. Keys are ASCII.
     """
 
     __slots__ = ("_last", "epoch", "lost", "stage", "standing", "title", "values")
@@ -38,18 +37,18 @@ class Block:
         self.values[key] = text
 
     def close(self, is_complete: bool) -> Map:
-        """Return what was read."""
+        """Return the map."""
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=is_complete and not lost)
 
     def _passes_over(self, key: str) -> bool:
-        """Return whether a key that has to be there is between the last one and this."""
+        """Return whether a mandatory key between the last one and this one is missing."""
         after = bisect_right(self.standing, self._last)
         return after < len(self.standing) and self.standing[after] < key
 
 
 class Tail:
-    """The text that was read last: a line without a head may go on with it."""
+    """The last text: a line without a head may continue it."""
 
     __slots__ = ("_keep", "_key", "_values")
 
@@ -60,19 +59,19 @@ class Tail:
 
     @property
     def is_open(self) -> bool:
-        """Whether the next line may go on with it."""
+        """Whether the next line may continue it."""
         return self._values is not None
 
     def set(self, values: Values, key: str, keep: Callable[[], None] | None = None) -> None:
-        """Remember the text that was read; ``keep`` is called if a line goes on with it."""
+        """Set the last text; ``keep`` is called if a line continues it."""
         self._values, self._key, self._keep = values, key, keep
 
     def clear(self) -> None:
-        """Remember none."""
+        """Forget the last text."""
         self._values = None
 
     def go_on(self) -> None:
-        """Mark the text as one that may go on in other lines."""
+        """Mark the text as possibly continued on further lines."""
         if self._values is not None:
             self._values[self._key] = self._values[self._key]._replace(followed=True)
             if self._keep is not None:
@@ -81,5 +80,5 @@ class Tail:
 
 
 def make_text(text: str, size: int, ended: bool) -> Text:
-    """Return a text of a line of so many bytes; one that has all that a line can have may be cut, and so may the last one of a file."""
+    """Return the text of a line of ``size`` bytes; possibly cut if the line has maximum length or ends the file."""
     return Text(text, size >= LONGEST_LINE or not ended)

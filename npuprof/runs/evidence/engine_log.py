@@ -1,4 +1,4 @@
-"""What the engine itself writes of the options it was given: the last word, after all that the adapter adds."""
+"""The engine's own log of its options: the final values, after everything that the adapter adds."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class _Series:
 
 
 class EngineLog:
-    """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
+    """The engine's lines in one stream: a series of keys in byte order is one map."""
 
     def __init__(self, tail: Tail) -> None:
         self._series: dict[tuple[Process, str], _Series] = {}  # by process and thread
         self._tail = tail
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
-        """Take a line. What it says is kept in its process."""
+        """Parse a line and record it in its process."""
         if _MORE_THAN_ONCE in line.text:
             self._close(process, line.thread)
             process.settle().late = "the engine was running already"
             return
         match = _OPTION.fullmatch(line.text)
         if match is None:
-            if "GEInit" in line.text:  # it begins anew
+            if "GEInit" in line.text:  # a new series
                 self._close(process, line.thread)
             return
         text = match[2]
@@ -64,7 +64,7 @@ class EngineLog:
         process.informed = True
 
     def finish(self) -> None:
-        """End all series: there is nothing more to read."""
+        """Close all series at the end of the stream."""
         for process, thread in list(self._series):
             self._close(process, thread)
 
@@ -84,7 +84,7 @@ class EngineLog:
         (series.epoch or process.epoch).add(series.stage, texts)
 
     def _find_epoch(self, process: Process) -> Epoch | None:
-        """Return the epoch that a session or a graph belongs to, whichever thread started it; None where none runs."""
+        """Return the epoch of a session or graph, whichever thread started it; None if no engine runs."""
         for (owner, thread), series in list(self._series.items()):
             if owner is process and series.stage == "init":
                 self._close(process, thread)
@@ -98,6 +98,6 @@ def _find_stage(function: str, text: str) -> str:
 
 
 def _strip_ending(text: str) -> str:
-    """Return a text without what the engine puts behind each; the same where that is not there."""
+    """Return a text without the engine's suffix; unchanged if it has none."""
     of_graph = _OF_GRAPH.search(text)
     return text[: of_graph.start()] if of_graph is not None else text.removesuffix(".")

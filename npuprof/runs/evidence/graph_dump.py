@@ -1,4 +1,4 @@
-"""Graph dumps: the attributes of the nodes that carry every option, before the partition or after it."""
+"""Graph dumps: the attributes of the nodes that carry every option, before or after partitioning."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from npuprof.runs.evidence.places import Readable
 from npuprof.runs.evidence.scanning import read_pieces
 from npuprof.system import lazy_pattern
 
-#: How the blocks of a dump begin and end; a longer one is no node of options.
+#: Start and end of a dump's blocks; longer blocks are not option nodes.
 _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20
-#: How an attribute begins, and one that is whole, with its text if it has one.
+#: The start of an attribute, and a complete attribute with its text, if any.
 _OPENING = b"\n  attr {\n"
 _ATTRIBUTE = lazy_pattern(
     rb'\n  attr \{\n    key: "([\w.:/+-]+)"\n    value \{\n'
     rb'(?:      s: "((?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n    \}\n  \}(?=\n|$))?'
 )
-#: A node with fewer attributes of options is not the one that carries them all.
+#: Nodes with fewer option attributes do not carry all options.
 LEAST_ATTRIBUTES = 20
 _MOST_NODES = 64
 
-#: The kind of a node, the texts of its options, and whether no line of its attributes is lost or spoilt.
+#: The kind of a node, its option texts, and whether all its attribute lines are intact.
 _Node = tuple[str, Values, bool]
 
 
 def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], most: int | None) -> None:
-    """Add the attributes of a dump to a process. A file that does not begin as a graph has none."""
+    """Add the attributes of a dump to a process. A file that does not begin like a graph has none."""
     nodes: list[_Node] = []
     rest = b""
     for number, piece in enumerate(read_pieces(stream, most)):
@@ -40,14 +40,14 @@ def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], m
         rest = rest if len(rest) <= _LONGEST_BLOCK else rest[-len(_END) :]
         for block in blocks:
             _add_node(block, nodes)
-    if rest.endswith(_END[:-1]):  # the newline behind the last one is not always there
+    if rest.endswith(_END[:-1]):  # the last newline may be missing
         _add_node(rest[: 1 - len(_END)], nodes)
         rest = b""
     process.dumps += [(kind, Map(values, whole=intact and not rest.strip())) for kind, values, intact in nodes]
 
 
 def _add_node(block: bytes, nodes: list[_Node]) -> None:
-    """Add a node that carries all options to the others; what such a node does not have says something only if it is intact."""
+    """Add a node that carries all options; its missing options are meaningful only if it is intact."""
     count = block.count(_OPENING)
     if count < LEAST_ATTRIBUTES:
         return

@@ -1,8 +1,8 @@
-"""One line of a log, taken apart: its label, its head (plog or the TensorFlow logger), and what the adapter or the engine wrote.
+"""Parser of a log line: its label, its head (plog or the TensorFlow logger), and the adapter's or engine's message.
 
-Launchers put a rank, a host or a container before lines, and log collectors a time. There are more such labels than can be listed, and
-people write their own. So a label is recognised by the head that follows it. It consists of names, numbers, brackets and the signs between,
-and does not end within a word, for then it is the rest of a line that was cut.
+Launchers prepend a rank, host or container to lines, and log collectors a time. There are too many such labels to list,
+and users add their own, so a label is recognised by the head after it. It consists of names, numbers, brackets and
+punctuation, and does not end inside a word; otherwise it is the rest of a cut line.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from npuprof.system import lazy_pattern
 
-#: As short as possible, so that what follows is the first head of the line.
+#: Lazy, so that the first head of the line follows.
 LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
-#: What stands in heads alone: a label that has it is what is left of another line.
+#: Text that occurs only in heads: a label that contains it is the rest of another line.
 HEAD_PARTS = rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\]   [\w.]+:|graph engine opt"
 _REST = lazy_pattern(HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII)
 _TIME = (
@@ -22,53 +22,53 @@ _TIME = (
     rb"|(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     rb"|(?<![\d.])\d+\.\d+(?![\d.])|\d+:\d\d(?=\D)|\d{8}T\d{4,6}Z?|\d{9,}"
 )
-#: What differs from line to line of one writer: a time, the number of the line.
+#: Parts of a label that vary between lines of one writer: a time, a line number.
 _VARYING = lazy_pattern(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
 _PLACE = "\0"
 
 
 def is_rest(label: bytes) -> bool:
-    """Return whether a label is what is left of a line that was cut, and runs into the next one."""
+    """Return whether a label is the rest of a cut line that runs into the next one."""
     return bool(label) and _REST.search(label) is not None
 
 
 def name_writer(label: bytes) -> str:
-    """Return a label as it is on all lines of one writer."""
+    """Return a label without its varying parts, as an identity of its writer."""
     return _VARYING.sub(_PLACE.encode(), label).decode("ascii", "replace") if label else ""
 
 
 def show_writer(writer: str) -> str:
-    """Return the name of a writer that a label contains, empty if it contains none."""
+    """Return the writer's name in a label, empty if there is none."""
     return writer.replace(_PLACE, "").strip(" \t|:")
 
 
-#: A line of plog has no more bytes; what is cut has as many, and no mark.
+#: The maximum length of a plog line in bytes; cut lines have this length, without a mark.
 LONGEST_LINE = 1022
 _PLOG = lazy_pattern(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
 _TENSORFLOW = lazy_pattern(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
 _ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
-#: The head of another line in the middle of one: the writer of the first was stopped before its end.
+#: The head of a second line inside one: the first writer was interrupted.
 _SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
-#: What torch_npu and the logger of torch write to standard error, which name a rank in different places.
+#: Heads of torch_npu and torch's logger on standard error, with the rank in different places.
 _TORCH_HEAD = rb"(?:\[rank(\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+)(?: [^\]\n]*?:\d+)?\]"
 _VARIABLE = lazy_pattern(LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)", re.ASCII | re.DOTALL)
 _ANY_SECOND = lazy_pattern(
     _TORCH_HEAD + rb"|\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII
 )
 _SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
-#: A number of a process that has so many digits is none.
+#: Longer digit sequences are not process numbers.
 _LONGEST_PID = 19
-#: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
+#: The prefix of adapter warnings through the TensorFlow logger, whose source file may lack its folder.
 _WARNING = b"[warning][tf_adapter]"
-#: Colours, and what else a terminal is told.
+#: Colours and other terminal control sequences.
 _TERMINAL = lazy_pattern(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
-#: What stands in the heads of lines only.
+#: Text that occurs only in the heads of lines.
 _REMNANT = lazy_pattern(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
 
 
 class Line(NamedTuple):
-    """A line of interest: who wrote it (``adapter``, ``engine`` or ``tf2``), in which process and thread, from which file or function."""
+    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source file or function."""
 
     writer: str
     before: str
@@ -100,7 +100,7 @@ def parse_line(raw: bytes) -> Line | None:
 
 
 class ReadVariable(NamedTuple):
-    """A variable that torch_npu read: the label before its line, its process and rank, its name and text, and whether that may go on."""
+    """A variable that torch_npu read: the line's label, process and rank, the variable's name and text, and whether it may continue."""
 
     before: str
     pid: int
@@ -111,7 +111,7 @@ class ReadVariable(NamedTuple):
 
 
 def parse_variable(raw: bytes, ended: bool) -> ReadVariable | None:
-    """Return the variable of a line with ``get env NAME = VALUE``, None for any other line."""
+    """Return the variable of a line ``get env NAME = VALUE``, None for any other line."""
     match = _match_head(_VARIABLE, raw) if b"get env " in raw else None
     if match is None or len(match[3]) >= _LONGEST_PID:
         return None
@@ -147,22 +147,22 @@ def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
 
 
 def strip_colours(raw: bytes) -> bytes:
-    """Return a line without what shows it in colour."""
+    """Return a line without colour sequences."""
     return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def has_head(raw: bytes) -> bool:
-    """Return whether a line begins as one of plog does, or one of the TensorFlow logger: of any module."""
+    """Return whether a line begins with a head of plog or the TensorFlow logger, from any module."""
     return _PLOG.match(raw) is not None or _TENSORFLOW.match(raw) is not None
 
 
 def is_remnant(raw: bytes) -> bool:
-    """Return whether a line that says nothing is what is left of one of the adapter, or of two."""
+    """Return whether a meaningless line is the rest of one or two adapter lines."""
     return (_REMNANT.search(raw) is not None and _match_head(_PLOG, raw) is None) or (
         b"FMK(" in raw and b"_logger" in raw and b"ADAPTER" not in raw
     )
 
 
 def decode_text(raw: bytes) -> str:
-    """Return a text with every byte of it, whether or not it is UTF-8."""
+    """Return a text with undecodable bytes preserved."""
     return raw.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The lines of one log: every line goes to the reader of its writer, and what it says to its process."""
+"""Distributes the lines of one log to parsers, and their content to processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from npuprof.runs.evidence.tf2_log import Tf2Log
 
 
 class Processes:
-    """The processes by where they were found, what a launcher calls them, and their number."""
+    """The processes by place, launcher label, and number."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, int | None], Process] = {}
 
     def get(self, place: str, before: str, pid: int | None) -> Process:
-        """Return the process of a place by its number and the label ``before`` its lines: containers count from 1, each."""
+        """Return the process with a number at a place, with the label ``before`` its lines: each container counts from 1."""
         return self.found.setdefault((place, before, pid), Process(place, pid, show_writer(before)))
 
     def find_dumped(self, place: str, pid: int | None) -> Process:
-        """Return the process that a dump is of: the one of its number that left a log, in the nearest folder if there are several."""
+        """Return the process of a dump: the one with its number and a log, in the nearest folder if there are several."""
         by_distance: dict[int, list[Process]] = {}
         for process in self.found.values():
             if pid is not None and process.pid == pid and (process.epochs or process.pending):
@@ -36,13 +36,13 @@ class Processes:
 
 
 def _count_common(place: str, other_place: str) -> int:
-    """Return how many folders two places share."""
+    """Return the number of folders that two places share."""
     pairs = zip(place.split(os.sep), other_place.split(os.sep), strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 class LogReader:
-    """Who takes the lines of one log."""
+    """The parsers for the lines of one log."""
 
     def __init__(self, place: str, processes: Processes) -> None:
         self._place = place
@@ -56,7 +56,7 @@ class LogReader:
         self.wants: re.Pattern[bytes] | None = SAYING
 
     def take(self, raw: bytes, ended: bool) -> None:
-        """Take a line; the text before it may go on in it where it has no head."""
+        """Parse a line; without a head, it may continue the previous text."""
         plain = strip_colours(raw)
         if (variable := parse_variable(plain, ended)) is not None:
             self._tail.clear()
@@ -73,7 +73,7 @@ class LogReader:
         self.wants = None if self._tail.is_open else ENDING if self._adapter.is_open else SAYING
 
     def _take_variable(self, variable: ReadVariable) -> None:
-        """Keep the text of a variable once, and what its line says of the process."""
+        """Record the text of a variable once, with the line's facts about the process."""
         process = self._processes.get(self._place, variable.before, variable.pid)
         self._met.setdefault(process)
         process.rank = process.rank or variable.rank
@@ -91,7 +91,7 @@ class LogReader:
         (self._engine if line.writer == "engine" else self._adapter).take(process, line, ended)
 
     def finish(self) -> list[Process]:
-        """End what is open: there is nothing more to read. Return the processes of TensorFlow 2."""
+        """Close everything at the end of the stream. Return the processes of TensorFlow 2."""
         self._tail.go_on()
         self._adapter.finish()
         self._engine.finish()

@@ -1,4 +1,4 @@
-"""Where evidence is: files, folders of them, standard input; which of them are of one machine, and which comes first."""
+"""The location of logs: files, folders, standard input; which of them share a machine, and their order."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from npuprof.report.output import HAND_OVER, describe_os_error, is_handed_over, 
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system import lazy_pattern
 
-#: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
+#: The suffixes of files to read in a folder: logs, captured standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
-#: The folders that plog and the adapter make themselves, below the one of a machine or of a run.
+#: The folders that plog and the adapter create below the folder of a machine or run.
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
-#: How the names of packed ones end, and how what is packed begins, whatever its name is.
+#: The suffix and the first bytes of compressed files; either is sufficient.
 _PACKED, _MAGIC = ".gz", b"\x1f\x8b"
 _PLOG = lazy_pattern(r"plog-\d+_(\d+)\.log(?:\.gz)?")
 _OF_PROCESS = lazy_pattern(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):
-    """One file. ``place`` is what processes of one machine share; ``pid`` is the process of its folder."""
+    """One file. ``place`` is shared by the processes of one machine; ``pid`` is the process of its folder."""
 
     path: str
     place: str
@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
-    """Return the files of paths, those of a process in the order in which it wrote them. Raises NpuprofError."""
+    """Return the files at paths; those of a process in the order of writing. Raises NpuprofError."""
     sources: list[Source] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
@@ -53,7 +53,7 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
 
 
 def _raise_unreadable(error: OSError) -> None:
-    """Raise NpuprofError for a folder that cannot be read: what is in it may say something else."""
+    """Raise NpuprofError for an unreadable folder: its content could change the result."""
     path = error.filename
     what = f"cannot read {path}: {describe_os_error(error, path)}"
     raise NpuprofError([Finding("NP003", what, "", "check its permissions, or name what is to be read", where=Place(path))])
@@ -85,14 +85,14 @@ def _describe(path: str) -> Source:
 
 
 class Readable(Protocol):
-    """What bytes come from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most so many; none at the end."""
+        """Return the next bytes, at most ``size``; empty at the end."""
 
 
 class _Rejoined:
-    """A pipe of which the beginning was read already."""
+    """A pipe whose first bytes were already read."""
 
     def __init__(self, ahead: bytes, file: Readable) -> None:
         self._ahead, self._file = ahead, file
@@ -104,16 +104,16 @@ class _Rejoined:
 
 
 class _Unpacked:
-    """What was packed; where it is cut or broken, that is its end."""
+    """Decompressed content; a cut or corrupt file ends there."""
 
     def __init__(self, file: Readable) -> None:
         import gzip
 
-        self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # of which it does nothing but read
+        self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # only its read method is used
         self._faults = (EOFError, zlib.error)
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes. Raises OSError where it is packed in no way that is known."""
+        """Return the next bytes. Raises OSError for an unknown compression."""
         pieces, wanted = [], size
         try:
             while wanted > 0 and (piece := self._file.read1(wanted)):
@@ -125,7 +125,7 @@ class _Unpacked:
 
 
 def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
-    """Return what reads a file from its beginning, of which some may have been read already; what is packed is unpacked."""
+    """Return a reader from the start of a file whose first bytes may have been read already; compressed content is decompressed."""
     peek = getattr(file, "peek", None)
     first = ahead or (peek(len(_MAGIC)) if peek is not None else b"")
     rejoined = _Rejoined(ahead, file) if ahead else file
@@ -134,7 +134,7 @@ def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
 
 @contextmanager
 def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
-    """Give the bytes of a file, and how many there were when it was opened: it may grow faster than it is read. Raises NpuprofError."""
+    """Yield a reader of a file, and its size when opened: it may grow faster than it is read. Raises NpuprofError."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise _build_unread_error(path, "it is closed")
@@ -160,33 +160,33 @@ def _build_unread_error(path: str, why: str, hint: str = "") -> NpuprofError:
     return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])
 
 
-#: How the names of logs and dumps end.
+#: The suffixes of logs and dumps.
 SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
-#: How a line of a log may begin, of whichever program.
+#: The start of a log line of any program.
 _ANY_HEAD = lazy_pattern(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d")
-#: How many lines of the beginning are looked at.
+#: The number of first lines to inspect.
 _MOST_LINES = 200
-#: How many files of a folder are looked into, and how many bytes of each.
+#: The number of files to inspect in a folder, and the number of bytes of each.
 _MOST_FILES, _HEAD = 20, 1 << 16
 _FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph"))
 
 
 def is_evidence(path: str, head: bytes | None) -> bool:
-    """Return whether a path is that of logs or graph dumps; ``head`` is how a file begins, None for a folder."""
+    """Return whether a path contains logs or graph dumps; ``head`` are the first bytes of a file, None for a folder."""
     if head is None:
         return any(os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS) or _holds_evidence(path)
     return path.endswith(SUFFIXES) or any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
 
 
 def is_log(head: bytes) -> bool:
-    """Return whether what has no name begins as a log does: of whoever, for others may have written before an adapter."""
+    """Return whether unnamed content begins like a log of any program, as others may write before an adapter."""
     lines = [line for line in head.splitlines()[:_MOST_LINES] if line.strip()]
     first = lines[0] if lines else b""
     return _ANY_HEAD.match(first) is not None or any(parse_line(line) for line in lines)
 
 
 def _holds_evidence(folder: str) -> bool:
-    """Return whether files in a folder are evidence: some by their names, others by how one of the first begins."""
+    """Return whether a folder contains logs, by file names or by the first bytes of some files."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:

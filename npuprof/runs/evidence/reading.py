@@ -1,4 +1,4 @@
-"""Files to evidence: each is read by who knows its kind, and what all of them say of a process is put together."""
+"""Reads files with the parser of their kind, and merges the results by process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from npuprof.runs.evidence.scanning import scan_stream
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
-    """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError if one cannot be read."""
+    """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError for unreadable files."""
     sources = find_sources(paths)
     processes = Processes()
     progress = _Progress(tell)
@@ -41,7 +41,7 @@ def _says_anything(process: Process) -> bool:
 
 
 class _Progress:
-    """How many bytes were read, shown in megabytes, and of which file."""
+    """The number of bytes read, shown in megabytes with the file."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -54,9 +54,9 @@ class _Progress:
 
 
 def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_torch: bool = False) -> Evidence:
-    """Return what files and folders hold, saying on a terminal how far it is. Raises NpuprofError, also where they hold nothing.
+    """Return the evidence in files and folders, with progress on a terminal. Raises NpuprofError, also if there is none.
 
-    Processes of which there are variables only do not count unless it is ``with_variables``. The hint is for runs ``of_torch``.
+    Processes with variables only do not count unless ``with_variables``. The hint is for runs ``of_torch``.
     """
     evidence = read_with_progress(paths)
     if not with_variables:
@@ -73,6 +73,6 @@ def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_to
 
 
 def read_with_progress(paths: Sequence[str]) -> Evidence:
-    """Return what files and folders hold, which may be nothing, saying on a terminal how far it is. Raises NpuprofError."""
+    """Return the evidence in files and folders, possibly empty, with progress on a terminal. Raises NpuprofError."""
     with progress_line() as tell:
         return read_evidence(paths, tell)

@@ -1,6 +1,6 @@
-"""Bytes to lines: a log may have gigabytes of which a few lines are wanted.
+"""Splits bytes into lines: a log may have gigabytes of which few lines matter.
 
-What is held at a time is ``_PIECE`` and a line that it ends in, of at most ``_LONGEST``.
+At most ``_PIECE`` bytes and one incomplete line of ``_LONGEST`` bytes are in memory.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from typing import Protocol
 from npuprof.runs.evidence.places import Readable
 from npuprof.system import lazy_pattern
 
-_PIECE = 1 << 17  # what a processor has near at hand
+_PIECE = 1 << 17  # fits into a processor cache
 _LONGEST = 1 << 18
 
 
-#: What is in every line that says something of options or of a start, whoever wrote it.
+#: Text in every line about options or a start, from any writer.
 SAYING = lazy_pattern(
     rb"options?(?:[:\r\n]| IS |\Z)|option [\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp initialize|session_manager\.cc"
     rb"|OMPartition subgraph_|get env \w+ = |jit_compile: |graph_max_parallel_model_num :|accelerate train mode :"
 )
-#: The same, and what is in every line of an adapter: any ends a block.
+#: The same, and text in every adapter line: any of these ends a block.
 ENDING = lazy_pattern(rb"TF_ADAPTER|" + SAYING.pattern)
 
 
 class Reader(Protocol):
-    """A consumer of lines: it takes those that have what it ``wants``, any next one where that is None."""
+    """A consumer of lines: of those that match ``wants``, or of any next line if that is None."""
 
     wants: re.Pattern[bytes] | None
 
     def take(self, raw: bytes, ended: bool) -> None:
-        """Take a line without its end; of the last one of a file that may be missing."""
+        """Take a line without its newline, which the last line of a file may lack."""
 
 
 def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> None:
-    """Give a reader the lines of a stream that it may want; no more than ``most`` bytes are read."""
+    """Pass the relevant lines of a stream to a reader; at most ``most`` bytes are read."""
     rest = b""
     for piece in read_pieces(stream, most):
         tell(len(piece))
@@ -46,7 +46,7 @@ def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], m
 
 
 def _scan_lines(data: bytes, reader: Reader) -> None:
-    """Give a reader the lines that it may want of whole lines, or of the last one of a stream."""
+    """Pass the relevant lines of complete lines, or of the last line of a stream, to a reader."""
     place = 0
     while place < len(data):
         if reader.wants is not None:
@@ -60,7 +60,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
 
 
 def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
-    """Yield what a stream has, piece by piece, and no more than ``most`` bytes."""
+    """Yield the pieces of a stream, at most ``most`` bytes."""
     remaining = most
     while remaining is None or remaining > 0:
         piece = stream.read(_PIECE if remaining is None else min(_PIECE, remaining))

@@ -1,4 +1,4 @@
-"""What the adapter for TensorFlow 2 writes to standard error: one block when a process opens its device, and warnings."""
+"""Standard error of the adapter for TensorFlow 2: one block when a process opens its device, and warnings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEY = lazy_pattern(r"  [\w.]*", re.ASCII)
 _GRAPH = lazy_pattern(r"Add ge graph \S+ with options:")
 _WARNING = "Unrecognized graph engine option "
 _WARNED = lazy_pattern(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
-#: What ends a block.
+#: The end of a block.
 _SUCCEED = "Start graph engine succeed"
-#: How many different texts of one attribute are kept: more than one cannot be told apart.
+#: The maximum number of different texts kept per attribute: several are undecided anyway.
 _MOST_TEXTS = 4
 
 
 class Tf2Log:
-    """The lines of the adapter in one stream. They name no process: each title begins one."""
+    """The adapter's lines in one stream. They name no process: each title starts one."""
 
     def __init__(self, tail: Tail, label: str = "") -> None:
         self._label = label
@@ -31,12 +31,12 @@ class Tf2Log:
         self._titles = {generation.init for generation in load_generations() if generation.tf2}
         self._tail = tail
         self._warned: dict[str, list[Text]] = {}
-        self._mixed = False  # whether the blocks of several processes are mixed, or lines of one are out of order
+        self._mixed = False  # whether blocks of several processes are mixed, or lines of one are out of order
         self.found: list[Process] = []
-        self.spoilt = False  # whether a line is cut before its text, or is outside of a block
+        self.spoilt = False  # whether a line is cut before its text, or is outside a block
 
     def take(self, place: str, line: Line, ended: bool) -> None:
-        """Take a line; ``found`` are the processes so far."""
+        """Parse a line; ``found`` are the processes so far."""
         pair = _PAIR.fullmatch(line.text)
         title = line.text.rstrip()
         if pair is not None and self._block is not None:
@@ -60,10 +60,10 @@ class Tf2Log:
         elif match := _WARNED.fullmatch(line.text):
             self._warn(place, match[1], make_text(match[2], 0, ended and not line.glued))
         elif line.level == "W":
-            self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # it ends before its text
+            self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # ends before its text
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
-        """Keep a warning, which may come before the block of its process."""
+        """Record a warning, which may come before the block of its process."""
         known = self._warned.setdefault(leaf, [])
         if text not in known and len(known) < _MOST_TEXTS:
             known.append(text)
@@ -72,7 +72,7 @@ class Tf2Log:
             self._process = None
 
     def finish(self) -> None:
-        """End what is open: there is nothing more to read. Of several processes, it is not known which one warned."""
+        """Close everything at the end of the stream. With several processes, the source of a warning is unknown."""
         if self._block is not None:
             self._close(whole=False)
         for process in self.found:
@@ -81,7 +81,7 @@ class Tf2Log:
                 process.epoch.doubtful = True
 
     def _start(self, place: str) -> None:
-        """Begin a process, or the block of the one that only warned so far."""
+        """Start a process, or the block of a process that has only warned so far."""
         if len(self.found) == 1 and self._process is None:
             self._process = self.found[0]
             return
@@ -97,7 +97,7 @@ class Tf2Log:
         if block.stage == "init":
             generation = _find_generation(block.values, whole)
             process.generation = generation.name if generation is not None else ""
-            # No line is lost on standard error; but what passes through other programs loses some, and nothing else would show it.
+            # Standard error loses no lines, but programs in between may, without a trace.
             whole = whole and generation is not None and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
             process.start_epoch()
             process.informed = True
@@ -107,9 +107,9 @@ class Tf2Log:
 
 
 def _find_generation(values: dict[str, Text], is_whole: bool) -> Generation | None:
-    """Return the generation: one that has a single map puts the options of sessions into the block as well.
+    """Return the generation: with a single map, session options are in the block too.
 
-    None where too little of the block is there to tell: it ends before it comes to those that are always in such a map.
+    None if the block ends before the keys that such a map always has.
     """
     apart = {wire.tf2["session"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2}
     double, single = (
