@@ -109,9 +109,9 @@ def open_store(path: str | os.PathLike[str] | None = None) -> Library:
     Without ``path``, the store is ``$NPUPROF_STORE``, else the nearest ``profiles/`` from the current folder upwards;
     ``"builtin:"`` is the store that npuprof ships. Raises NpuprofError if there is none.
 
-        >>> store = open_store("builtin:")
-        >>> "bert-training" in store
-        True
+    >>> store = open_store("builtin:")
+    >>> "bert-training" in store
+    True
     """
     return Library(path)
 
@@ -131,9 +131,9 @@ def loads(
 
     Raises NpuprofError for an invalid preset, and for parents without a ``store``; TypeError for other types.
 
-        >>> config = loads("options.hccl_timeout = 600")
-        >>> config["hccl_timeout"], config.options, config.env
-        (600, {'hccl_timeout': 600}, {})
+    >>> config = loads("options.hccl_timeout = 600")
+    >>> config["hccl_timeout"], config.options, config.env
+    (600, {'hccl_timeout': 600}, {})
     """
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
@@ -155,8 +155,8 @@ def check(config: Config | Library) -> list[Finding]:
     path, line and column (from 1), why, hint, and the affected profiles. Presets of a store that cannot be resolved are
     findings too. Raises TypeError for other types.
 
-        >>> [finding.code for finding in check(loads("options.hccl_timeot = 600"))]
-        ['NP201']
+    >>> [finding.code for finding in check(loads("options.hccl_timeot = 600"))]
+    ['NP201']
     """
     if isinstance(config, Library):
         return checks.fold_findings(finding for name in config for finding in _check_preset(config, name))
@@ -171,8 +171,8 @@ def diff(before: Config, after: Config) -> Changes:
     after). Values are compared in their structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises
     TypeError for other types.
 
-        >>> [str(change.key) for change in diff(loads("options.hccl_timeout = 1"), loads("options.hccl_timeout = 2"))]
-        ['hccl_timeout']
+    >>> [str(change.key) for change in diff(loads("options.hccl_timeout = 1"), loads("options.hccl_timeout = 2"))]
+    ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
     from npuprof.compare.html import Changes
@@ -192,8 +192,8 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     Raises NpuprofError for errors of the check, for settings that the target does not support, and for a config that was
     resolved for another target; TypeError for other types.
 
-        >>> print(render(loads("options.hccl_timeout = 600"), "session", inline=True).splitlines()[-1])
-        config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
+    >>> print(render(loads("options.hccl_timeout = 600"), "session", inline=True).splitlines()[-1])
+    config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
     """
     _require_config(config)
     _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
@@ -222,8 +222,8 @@ def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool
     Raises NpuprofError for errors of the check, unless ``check`` is false, for values that cannot be environment variables,
     and for a config that was resolved for another target; TypeError for other types.
 
-        >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
-        '600'
+    >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
+    '600'
     """
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars

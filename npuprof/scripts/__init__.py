@@ -1,1 +1,1 @@
-"""Existing scripts: read by their syntax, linted, given blocks."""
+"""Existing scripts: parsing, linting, blocks."""

@@ -1,7 +1,7 @@
-"""Scripts adopted as a whole: a family of presets of all of them, and in each script a block in place of its lines.
+"""Moves the settings of many scripts into presets, and replaces them by blocks.
 
-A script whose lines cannot be proven to be the preset keeps them, with the reason; the presets and all the others are written
-together or not at all.
+A script whose block is not provably equivalent keeps its lines, with the reason; the presets and all other scripts are
+written together or not at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from npuprof.store import spec
 
 
 class Script(Record):
-    """A script as it was read, and what was found in it."""
+    """A script and its parsed content."""
 
     path: str
     data: bytes
@@ -36,7 +36,7 @@ class Script(Record):
 
 
 class Adopted(Record):
-    """A script that uses generated blocks: the names of their presets, its new bytes and its old ones, remarks on lines that stay."""
+    """A script with generated blocks: the names of their presets, its new and old content, notes on lines that stay."""
 
     path: str
     presets: tuple[str, ...]
@@ -46,7 +46,7 @@ class Adopted(Record):
 
 
 class Adoption(Record):
-    """What becomes of scripts: those with blocks, for each that keeps its lines the reason, and where npuprof failed."""
+    """The result for scripts: those with blocks, reasons of those that keep their lines, and internal errors."""
 
     adopted: list[Adopted]
     kept: dict[str, list[Finding]]
@@ -54,9 +54,10 @@ class Adoption(Record):
 
 
 def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile], problems: list[Finding]) -> list[Draft]:
-    """Return what scripts set: each by itself, without what ``take_out`` finds to belong to those that call its functions.
+    """Return the settings of scripts, each without those that ``take_out`` assigns to its callers.
 
-    What a script has only by calling functions of another of the scripts is of that one: a block can be there only.
+    Settings that a script has only by calling another script's functions belong to that one: only there a block is
+    possible.
     """
     whole: dict[str, list[Draft]] = {}
     own: dict[str, list[Draft]] = {}
@@ -68,7 +69,7 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
     holders = {os.path.normpath(path): path for path, drafts in whole.items() if any(draft.settings for draft in drafts)}
 
     def list_called(draft: Draft) -> set[str]:
-        """Return the scripts that all settings of a draft come from, empty where one is its own."""
+        """Return the scripts of a draft's settings if all are from other scripts, else an empty set."""
         places = {os.path.normpath(origin.file) if origin.place.call else "" for origin in draft.origins.values()}
         return {holders[place] for place in places} if places <= holders.keys() else set()
 
@@ -83,9 +84,9 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
 def select_unmarked(
     drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]], workspace: spec.Workspace
 ) -> tuple[list[Draft], dict[str, str]]:
-    """Return the drafts that have no block yet, and for scripts with lines outside of their block what to do about them.
+    """Return the drafts without a block, and notes for scripts with lines outside their block.
 
-    What the preset of the block has as well needs nothing to be done: another surface of it says so.
+    Lines that the block's preset covers need no note: another surface contains them.
     """
     unmarked: list[Draft] = []
     beside: dict[str, str] = {}
@@ -106,13 +107,13 @@ def select_unmarked(
 
 
 def list_wanted_blocks(family: Family | None, below: str, standing: list[tuple[str, str]]) -> dict[str, dict[str, None]]:
-    """Return the presets that each script is to have blocks of: those that the store has, and those of the family."""
+    """Return the presets for the blocks of each script: existing ones, and new ones."""
     new = ((source.file, f"{below}{leaf.name}") for leaf in (family.leaves if family else ()) for source in leaf.sources)
     return {file: dict.fromkeys(name for _, name in rows) for file, rows in group_by((*standing, *new), itemgetter(0)).items()}
 
 
 def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:
-    """Return the presets of a store without overrides, by what they set."""
+    """Return the presets of a store without overrides, by their settings."""
     known: dict[frozenset[Pair], str] = {}
     for name in workspace.store.names():
         with suppress(NpuprofError), isolate_faults(workspace.store.cite_file(f"{name}.toml"), problems, name):  # check reports it
@@ -122,7 +123,7 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
 
 
 def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts that no preset of the store equals, and of the others scripts with the preset that does."""
+    """Return the drafts that equal no preset of the store, and the scripts of the others with their presets."""
     named = [(draft, known.get(list_pairs(draft.settings), "") if draft.settings else "") for draft in drafts]
     return [draft for draft, name in named if not name], [(source.file, name) for draft, name in named if name for source in draft.sources]
 
@@ -130,7 +131,7 @@ def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str])
 def plan_adoption(
     scripts: dict[str, Script], wanted: Mapping[str, Iterable[str]], injector: Injector, refuse: Callable[[str], None], modules: Modules
 ) -> Adoption:
-    """Return what becomes of scripts that are to have blocks of some presets.
+    """Return the result for scripts that get blocks of some presets.
 
     ``refuse`` raises NpuprofError for a script that cannot be written.
     """
@@ -149,7 +150,7 @@ def plan_adoption(
 
 
 def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: Modules) -> Adoption:
-    """Return an adoption in which no script that calls functions of another sets anything else for the blocks in that one."""
+    """Return an adoption in which callers of another script's functions keep their settings despite its blocks."""
     texts = {script.path: script.data for script in adoption.adopted}
     files = {os.path.normpath(path): path for path in texts}
     shown = modules.lay_over(texts)
@@ -170,7 +171,7 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
 
 
 def _adopt_script(script: Script, names: Iterable[str], injector: Injector, modules: Modules) -> Adopted:
-    """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot replace its lines."""
+    """Return a script with a block for each of its presets. Raises NpuprofError if a block cannot replace its lines."""
     data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Flags of an ``atc`` command line: session options where they say what one can hold, flags of their own otherwise."""
+"""Flags of an ``atc`` command line: session options if one can express them, else flags."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from npuprof.document.keys import format_full_key
 from npuprof.scripts.records import EMPTY, Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.shell_lexer import Word
 
-#: Stands for the value of an option that a text of a flag has no meaning for.
+#: Marks a flag's text without an equivalent option value.
 _MISFIT = object()
 _TRUTHS = {"true": True, "false": False}
 _FLAG = re.compile(r"--|-[A-Za-z]{2}")
 
 
 def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
-    """Yield the settings of the words behind ``atc``; a word that is wholly filled in later may be any flag."""
+    """Yield the settings of ``atc`` arguments; a word that is entirely a placeholder may be any flag."""
     waiting = list(words)[::-1]
     while waiting:
         word = waiting.pop()
@@ -29,7 +29,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Bra
             value = word.cut_prefix(len(name) + 1) if equals else None
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
-            spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` of hicann/ge api/atc/cmd_flag_info.cc
+            spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc
             yield build_flag_setting(path, word, spelled, value, scope, branches)
         elif word.open_part:
             unknown = ScriptValue(None, f"depends on {word.open_part}")
@@ -41,7 +41,7 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
     plain = name.removeprefix("--")
     twin = catalog.options_by_spelling("atc").get(name)
     flag = catalog.find_flag(plain)
-    option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else it belongs to the conversion
+    option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else part of the conversion
     reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
     text, relative = take_here_out(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None
@@ -55,12 +55,12 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
 
 
 def ignores_empty(flag: Flag) -> bool:
-    """Return whether ``atc`` takes an empty text as a flag that is not given: then no other default is documented."""
+    """Return whether ``atc`` treats an empty text as a missing flag: if no other default is documented."""
     return flag.kind in ("str", "path") and flag.default is None and not flag.required
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
-    """Return the value of an option that a flag's text stands for, ``_MISFIT`` where the option has none or the flag takes more."""
+    """Return the option value of a flag's text, ``_MISFIT`` if there is none or the flag accepts more."""
     spelt = option.surface_values.get("atc")
     if spelt is not None:
         fitting = [value for value, written in spelt.items() if written == text]
@@ -75,7 +75,7 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
 
 
 def _takes_more(flag: Flag, option: Option, text: str) -> bool:
-    """Return whether a flag takes a text that its option does not."""
+    """Return whether a flag accepts a text that its option rejects."""
     if option.choices:
         return text not in (*option.choices, *option.tolerated, *option.choices_until) and is_taken(flag, text)
     known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
@@ -83,7 +83,7 @@ def _takes_more(flag: Flag, option: Option, text: str) -> bool:
 
 
 def read_as_flag(flag: Flag | None, text: str) -> Any:
-    """Return the value of a flag that a text stands for, the text itself where it stands for none."""
+    """Return the flag value of a text, the text itself if there is none."""
     if flag is not None and flag.kind == "bool":
         return _TRUTHS.get(text, text)
     return _read_number(text, text) if flag is not None and flag.kind == "int" else text

@@ -1,4 +1,4 @@
-"""Files with blocks, written: all or none, no work of the user's lost, no link followed out of the folder he named."""
+"""Writes files with blocks: all or none, without losing user edits or following links out of the named folder."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from npuprof.scripts.blocks import RefreshedBlock
 
 
 class Writing(Record):
-    """How blocks are written: over those edited by hand too (``force``), or not at all (``dry_run``)."""
+    """How blocks are written: also over edited ones (``force``), or not at all (``dry_run``)."""
 
     force: bool = False
     dry_run: bool = False
 
 
 class FileBlocks(Record):
-    """A file as it was read, as it is with the marks of new blocks, and its blocks as they shall be."""
+    """A file as read, with the marks of new blocks, and the new content of its blocks."""
 
     known: bytes
     data: bytes
@@ -31,7 +31,7 @@ class FileBlocks(Record):
 
 
 class PlannedBlocks(Record):
-    """What writing blocks comes to: files by path, the difference as people read it, what is left out, and what stands in the way."""
+    """Planned writes of blocks: files by path, the diff, omitted sections, and findings that prevent them."""
 
     wanted: dict[str, Wanted]
     shown: str
@@ -40,7 +40,7 @@ class PlannedBlocks(Record):
 
 
 def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
-    """Return what writes files with their blocks anew. Raises NpuprofError."""
+    """Return the planned writes of files with refreshed blocks. Raises NpuprofError."""
     refused: list[Finding] = []
     wanted: dict[str, Wanted] = {}
     shown: list[str] = []
@@ -64,9 +64,9 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
 
 
 def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") -> Answer:
-    """Write files with their blocks anew.
+    """Write files with refreshed blocks.
 
-    Raises NpuprofError, and writes nothing then: also for what was edited by hand, unless that is forced.
+    Raises NpuprofError, and then writes nothing; also for edited blocks, unless forced.
     """
     plan = plan_blocks(files, how.force, below)
     if plan.refused:
@@ -85,7 +85,7 @@ def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
 
 
 def _list_clashes(path: str, sidecars: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
-    """Return a finding for each file beside a script that two blocks would have hold different texts."""
+    """Return a finding for each sidecar file that two blocks of a script need with different contents."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
     clashing = (sidecar for sidecar in sidecars if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content)
@@ -93,7 +93,7 @@ def _list_clashes(path: str, sidecars: list[Wanted], wanted: dict[str, Wanted]) 
 
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
-    """Refuse to put text that is not ASCII into a file that is not UTF-8."""
+    """Raise NpuprofError for non-ASCII text in a file that is not UTF-8."""
     if not all(change.text.isascii() for change in due) and data.decode(errors="ignore").encode() != data:
         what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
         raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")])

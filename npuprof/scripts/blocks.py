@@ -1,7 +1,7 @@
-"""Marked blocks in scripts: found, compared with the preset they come from, written anew.
+"""Marked blocks in scripts: found, compared with their preset, rewritten.
 
-Files are handled as bytes: what stands outside a block is never touched, and a block keeps the indentation and the
-line endings of its first mark.
+Files are processed as bytes: text outside blocks stays unchanged, and a block keeps the indentation and line ending of
+its first mark.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from npuprof.store import spec
 
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
-#: The facts of a block's header that say what its preset is resolved for; releases of frameworks are joined by commas.
+#: The context facts in a block's header; releases of frameworks are separated by commas.
 CONTEXT_FACTS = ("cann", "product", "framework")
 _FACT = re.compile(rf"# (target|{'|'.join(BLOCK_FACTS)}): (\S+)")
-#: Names that a rendered block uses and a script has to have.
+#: Names that a rendered block uses and the script must define.
 _NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
-#: The names ``config`` and ``tf`` where they are variables; texts and comments, in which they are none, come first.
+#: The names ``config`` and ``tf`` as variables; strings and comments are matched first to skip them.
 _VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])(?:config\b(?!=)|tf\b(?=\.))")
 
 #: Opens the store of presets for a release, a product and a target.
@@ -35,7 +35,7 @@ Opener = Callable[[Context], spec.Workspace]
 
 
 class Block(Record):
-    """One marked block: its lines ``first`` and ``last`` (from 0, marks included), and what its header tells."""
+    """One marked block: its lines ``first`` and ``last`` (from 0, including marks), and its header facts."""
 
     spec: str
     first: int
@@ -46,12 +46,12 @@ class Block(Record):
     facts: dict[str, str] = {}
 
     def has_line(self, line: int) -> bool:
-        """Return whether a line, from 1, lies behind its first mark and not behind its last."""
+        """Return whether a line, from 1, is after its first mark and not after its last."""
         return self.first < line <= self.last
 
 
 class RefreshedBlock(Record):
-    """A block as it would be written now: its spec, how the old one stands to it, its text, sidecar files, sections left out."""
+    """A block as it would be written now: its spec, the state of the old one, its text, sidecar files, omitted sections."""
 
     block: Block
     state: State
@@ -61,7 +61,7 @@ class RefreshedBlock(Record):
 
 
 def find_blocks(path: str, data: bytes) -> list[Block]:
-    """Return the blocks of a file. Raises NpuprofError (NP817) where the marks do not fit together."""
+    """Return the blocks of a file. Raises NpuprofError (NP817) for unmatched marks."""
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
@@ -98,9 +98,9 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
 class Injector:
     """Renders blocks; each preset is resolved once for all files of a run.
 
-    Where blocks are only compared it is ``trusting``: it renders exports that need the user's trust as well, or ``with_unknown``
-    those of variables that the catalogue does not know. ``opener`` opens what they are rendered of, if that is not yet on disk.
-    Where it is ``checking`` it rejects the presets that ``render`` rejects.
+    A ``trusting`` injector, for comparisons only, also renders exports that need trust; ``with_unknown`` allows variables
+    unknown to the catalogue. ``opener`` opens the source of presets that are not written yet. With ``checking``, it rejects
+    the presets that ``render`` rejects.
     """
 
     def __init__(
@@ -118,14 +118,14 @@ class Injector:
         self._render = cache(self._render_block)
 
     def resolve_config(self, name: str, facts: Mapping[str, str], target: str = "") -> Config:
-        """Return a preset resolved for what a header says. Raises NpuprofError."""
+        """Return a preset resolved for the facts of a header. Raises NpuprofError."""
         config = self._open_workspace(*(facts.get(fact, "") for fact in CONTEXT_FACTS), target).resolve_spec(name)
         if self._checking and target:
             require_exportable(config)
         return config
 
     def _render_block(self, name: str, header: tuple[tuple[str, str], ...]) -> Rendered:
-        """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""
+        """Return the text of a block, its sidecar files, and its omitted sections. Raises NpuprofError."""
         facts = dict(header)
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
@@ -164,24 +164,24 @@ class Injector:
         return Rendered(text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining))
 
     def refresh_block(self, block: Block, facts: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
-        """Return a block as it would be written now, of the preset ``name`` if there is one. Raises NpuprofError."""
+        """Return a block as it would be written now, of the preset ``name`` if given. Raises NpuprofError."""
         block = block._replace(spec=name or block.spec)
         rendered = self._render(block.spec, tuple(sorted((block.facts | (facts or {})).items())))
         return RefreshedBlock(block, compare_rendered(block.text, rendered.text), rendered.text, rendered.sidecars, rendered.left_out)
 
 
 def works_on_config(target: str) -> bool:
-    """Return whether the lines of a target work on a ``config`` that is there; it may have another name in the script."""
+    """Return whether a target's lines need an existing ``config``, which may have another name in the script."""
     return target in renderers.MODULES and renderers.load_target(target).renames
 
 
 def rename_variables(body: str, names: Mapping[str, str]) -> str:
-    """Return Python text with ``config`` and ``tf`` replaced where they are variables, if ``names`` has others for them."""
+    """Return Python text with the variables ``config`` and ``tf`` renamed by ``names``."""
     return _VARIABLE.sub(lambda match: names.get(match[0], match[0]), body)
 
 
 def find_missing_names(above: bytes, block: str) -> list[str]:
-    """Return the names that a block of Python uses and no import there or above gives."""
+    """Return the names that a Python block uses and no import in it or above defines."""
     used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
     starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
     unknown = (name for name in used if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above + block.encode()))
@@ -189,7 +189,7 @@ def find_missing_names(above: bytes, block: str) -> list[str]:
 
 
 def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
-    """Return the bytes of a file with blocks written anew."""
+    """Return the bytes of a file with rewritten blocks."""
     lines = data.split(b"\n")
     for change in sorted(changes, key=lambda change: -change.block.first):
         block = change.block
@@ -202,7 +202,7 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
 
 
 def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
-    """Return the bytes of a file with other specs in the marks of blocks; what the blocks hold stays."""
+    """Return the bytes of a file with other specs in block marks; block contents stay."""
     lines = data.split(b"\n")
     for block, name in names:
         for number in (block.first, block.last):
@@ -211,7 +211,7 @@ def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
 
 
 def detect_shell(path: str, data: bytes) -> str:
-    """Return the shell a file is written for, empty where it is no shell script."""
+    """Return the shell of a file, empty if it is not a shell script."""
     from npuprof.renderers.shell import SHELLS
 
     ending = os.path.splitext(path)[1].lower()
@@ -222,7 +222,7 @@ def detect_shell(path: str, data: bytes) -> str:
 
 
 def check_file_blocks(injector: Injector, path: str, data: bytes) -> list[Finding]:
-    """Return findings on the blocks of a file that are out of date or edited by hand."""
+    """Return findings about outdated and edited blocks of a file."""
     try:
         return [finding for block in find_blocks(path, data) for finding in _check_block(injector, path, block)]
     except NpuprofError as error:
@@ -239,7 +239,7 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
 
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
-    """Return what is to be said of a block."""
+    """Return the findings about a block."""
     if state.current:
         return []
     where = Place(path, block.first + 1, len(block.indent) + 1)

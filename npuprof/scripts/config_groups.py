@@ -1,6 +1,7 @@
-"""Which settings of one file are in force together: an object of a script, with all that is set in it.
+"""Groups the settings of a file by configuration: an object of a script with everything set in it.
 
-Two objects are two configurations, however much they have in common. An NPURunConfig has the session config besides that it is given.
+Two objects are two configurations, even if they have much in common. An NPURunConfig includes the session config passed
+to it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 
 
 class ConfigGroup(Record):
-    """The settings of one scope: ``scope`` is the object as the visitor names it (``main:custom_op@12``).
+    """The settings of one scope: ``scope`` is the visitor's name of the object (``main:custom_op@12``).
 
-    ``entry`` is what adds it to a session config, if anything does.
+    ``entry`` is the record that adds it to a session config, if any.
     """
 
     scope: str
@@ -28,29 +29,29 @@ class ConfigGroup(Record):
 
     @property
     def function(self) -> str:
-        """The dotted name of the function of the script in which the object is made; empty for the module and for the whole process."""
+        """The dotted name of the function that creates the object; empty for the module and for the whole process."""
         name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
         return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name.partition("@")[0]
 
     @property
     def line(self) -> int:
-        """The line where it begins."""
+        """The first line of the object."""
         return self.site.line if self.site else min(setting.line for setting in self.settings)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names that distinguish the object from others of its file: its function and its config, or the model that it writes."""
+        """Names that distinguish the object in its file: its function and its config, or the model that it writes."""
         if self.surface == "atc":
             texts = {setting.key: setting.value for setting in self.settings if isinstance(setting.value, str) and not setting.reason}
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
         owner, _, name = self.function.rpartition(".")
-        if name.startswith("__"):  # every class has such a method
+        if name.startswith("__"):  # every class has such methods
             name = owner.rpartition(".")[2] or name
         return name, self.entry.config.rpartition(".")[2] if self.entry else ""
 
 
 def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
-    """Return the objects of a file, each with its settings in the order in which they run."""
+    """Return the objects of a file, each with its settings in execution order."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
     live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
@@ -59,7 +60,7 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
 
 
 def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> dict[str, ConfigGroup]:
-    """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
+    """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
     sessions = [group for group in groups if group.surface == "session"]
     result: dict[str, ConfigGroup] = {}
     for given in imported.list_remarks(GivenSession):

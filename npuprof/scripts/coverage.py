@@ -1,4 +1,4 @@
-"""How much of what scripts set was checked: constants against the catalogue; what is not constant, or not known, is counted."""
+"""Coverage of scripts: constants compared with the catalogue; dynamic and unknown settings are counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CoverageCount:
 
     @property
     def coverage(self) -> Coverage:
-        """What has been counted."""
+        """The counts."""
         return Coverage(self._checked, self._dynamic, self._unknown, self._unchecked)
 
     def add_file(self, imported: ImportedFile) -> None:

@@ -1,4 +1,4 @@
-"""A preset in the making: what settings of scripts say, where each comes from, and what is left out of it."""
+"""A preset draft: settings of scripts with their origins, and omitted settings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Pair = tuple[str, str]
 
 
 class Note(Record):
-    """A setting that is not in the preset, why, and what to do about it.
+    """An omitted setting, with reason and hint.
 
-    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would have. ``overruled`` is one that a later line
-    replaces.
+    If only a ``condition`` excludes it, ``value`` is its preset value. ``overruled`` is set if a later line replaces it.
     """
 
     found: ScriptSetting
@@ -34,7 +33,7 @@ class Note(Record):
 
 
 class Source(Record):
-    """A configuration of a script: the file and line where it begins, the function, the condition under which it is made at all."""
+    """A configuration of a script: its file and first line, its function, the condition of its creation."""
 
     file: str
     line: int = 1
@@ -43,12 +42,11 @@ class Source(Record):
 
 
 class Draft:
-    """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left.
+    """A preset draft: ``settings`` by full key, ``origins`` of each, ``notes`` about omitted settings.
 
-    ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
-    those that have the default of a flag, which a run may change. ``others`` are variables of other programs that the file sets.
-    ``sources`` are the configurations that have these settings, ``labels`` names that distinguish the first from others of its file, if it
-    is one of several.
+    ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on settings with a flag's
+    default, which a run may change. ``others`` are variables of other programs in the file. ``sources`` are the
+    configurations with these settings, ``labels`` distinguish the first one from others of its file, if there are several.
     """
 
     def __init__(self, name: str, file: str, surface: str = "") -> None:
@@ -67,7 +65,7 @@ class Draft:
 
     @property
     def scenario(self) -> str | None:
-        """What the settings say about the scenario, None where they say nothing."""
+        """The scenario of the settings, None if they do not determine it."""
         if self.surfaces == {"atc"}:
             return "offline-inference"
         mode = self.settings.get("graph_run_mode")
@@ -75,7 +73,7 @@ class Draft:
 
 
 def describe_sources(draft: Draft) -> str:
-    """Return the script of a draft, with the first of the configurations in it where that has several."""
+    """Return the script of a draft, with the first of its configurations if it has several."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition
@@ -90,7 +88,7 @@ def _describe_source(source: Source) -> str:
 
 @cache
 def cite_script(file: str) -> str:
-    """Return the path of a script as a preset names it, the same on every machine: from the top of its repository, or its name."""
+    """Return the path of a script for a preset, equal on every machine: relative to its repository, or its name."""
     if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
         return file
     full = os.path.realpath(file)
@@ -99,7 +97,7 @@ def cite_script(file: str) -> str:
 
 
 def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
-    """Return settings as pairs of key and text, the same for the same value only; what is written as a string is that very string."""
+    """Return settings as pairs of key and text, unique to their values; strings are unchanged."""
     return frozenset((key, _write_value(key, value)) for key, value in facts.items())
 
 

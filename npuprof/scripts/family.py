@@ -1,8 +1,8 @@
-"""Many scripts to a family of presets: a leaf for each distinct configuration, and a base with the settings that all leaves share.
+"""Creates presets from many scripts: a leaf for each distinct configuration, and bases with the settings that all leaves share.
 
-There is a base for each kind of leaves: sessions, environments, conversions. The result does not depend on the order of the scripts.
-Every leaf is resolved again and compared with the settings of its scripts. A leaf says ``scenario`` where its settings do, and ``cann``
-where they need some releases.
+There is a base for each kind of leaf: sessions, environments, conversions. The result is independent of the order of
+scripts. Every leaf is resolved again and compared with its scripts' settings. A leaf sets ``scenario`` if its settings
+determine it, and ``cann`` if they need certain releases.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
-#: A base of fewer settings is not worth an ``extends`` in every preset.
+#: A base with fewer settings is not worth an ``extends`` in every preset.
 _FEWEST_SHARED = 2
 
-#: The name of a base, by the kind of the presets that extend it.
+#: The name of a base, by the kind of its dependents.
 _BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
 
-#: Returns how a preset names the file of a script.
+#: Returns the path of a script for a preset.
 Citation = Callable[[str], str]
 
 
 class Leaf:
-    """One distinct configuration: what it sets, and the drafts that say so, the first one first."""
+    """One distinct configuration: its settings, and its drafts."""
 
     def __init__(self, drafts: list[Draft], pairs: frozenset[Pair]) -> None:
         self.name = ""
@@ -49,13 +49,13 @@ class Leaf:
         self.base = ""
         self.own = self.pairs
         self.settings = drafts[0].settings  #: by full key, without the scenario
-        self.sources = [source for draft in drafts for source in draft.sources]  #: every configuration of a script that is this one
+        self.sources = [source for draft in drafts for source in draft.sources]  #: every configuration of a script that equals this one
         plain = "environment" if all(key.startswith("env.") for key in self.settings) else "session"
-        self.kind = "conversion" if any("atc" in draft.surfaces for draft in drafts) else plain  #: what the settings are for
+        self.kind = "conversion" if any("atc" in draft.surfaces for draft in drafts) else plain  #: the purpose of the settings
 
 
 class Family:
-    """The files of a family by preset name, the leaves, for each base its settings; and what conditions switch on."""
+    """The files of the presets by name, the leaves, the settings of each base, and conditional settings."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -65,10 +65,10 @@ class Family:
 
 
 def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None) -> Family:
-    """Return a family that resolves to the drafts, those without a setting aside.
+    """Return presets that resolve to the drafts, without empty ones.
 
-    ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again, and
-    a base gets another name than theirs.
+    ``folder`` is the prefix of their names (``zoo/``), ``known`` the existing presets by settings: equal mix-ins are not
+    created again, and bases get other names.
     """
     result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
@@ -90,7 +90,7 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
 
 
 def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
-    """Return one leaf for each distinct configuration, those of most scripts first."""
+    """Return one leaf for each distinct configuration, most scripts first."""
     order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line, draft.name))
     groups = group_by(order, lambda draft: list_pairs(_collect_facts(draft)))
     return sorted((Leaf(same, pairs) for pairs, same in groups.items()), key=lambda leaf: -len(leaf.drafts))
@@ -102,7 +102,7 @@ def _collect_facts(draft: Draft) -> dict[str, Any]:
 
 
 def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the settings of the base of each kind of leaves by its name, where there is one, and leave them out of the leaves."""
+    """Move the shared settings of each kind of leaf to a base; return the bases by name."""
     bases: dict[str, dict[str, Any]] = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
@@ -116,10 +116,10 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str,
 
 
 def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
-    """Name the leaves of a family; what they set themselves has to be settled. ``taken`` names are those of the bases.
+    """Name the leaves, whose own settings must be final. ``taken`` are the names of the bases.
 
-    A leaf of one script has the name of that. One of several is called by the folder that has just these in it, else by what its own
-    settings are about.
+    A leaf of one script has that script's name. A leaf of several is named after a folder with exactly these scripts, else
+    after the topic of its settings.
     """
     files = [sorted({draft.file for draft in leaf.drafts}) for leaf in leaves]
     leaves_of = Counter(file for names in files for file in names)
@@ -134,7 +134,7 @@ def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
 
 
 def _build_citation(leaves: list[Leaf]) -> Citation:
-    """Return how scripts are named: from the top of their repository, else from the folder that has all of them in it."""
+    """Return the paths of scripts: relative to their repository, else to their common folder."""
     files = {source.file for leaf in leaves for source in leaf.sources}
     bare = [os.path.realpath(file) for file in files if not os.path.dirname(cite_script(file))]
     top = os.path.commonpath([os.path.dirname(file) for file in bare]) if bare else ""
@@ -147,7 +147,7 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
 
 
 def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, str]) -> str:
-    """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
+    """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
     shared = len(scripts) > 1
     description = f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it" if shared else f"imported from {scripts[0]}"
@@ -167,7 +167,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
 
 
 def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
-    """Return the scripts of a leaf, each once, with the functions where a script has several configurations."""
+    """Return the scripts of a leaf, without duplicates, with functions for scripts with several configurations."""
     functions_of: dict[str, dict[str, None]] = {}
     for draft in leaf.drafts:
         for source in draft.sources:
@@ -192,7 +192,7 @@ def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, A
 
 
 def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
-    """Raise RuntimeError unless each leaf resolves to what its first draft sets, with its scenario."""
+    """Raise RuntimeError unless each leaf resolves to the settings and scenario of its first draft."""
     profiles = {name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()}
     resolver = Resolver(lambda reference, _referrer, _index: profiles[reference])
     configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
@@ -202,7 +202,7 @@ def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> Non
 
 
 def describe_family(family: Family) -> str:
-    """Return a family in one line: the number of leaves, scripts, bases and mix-ins."""
+    """Return a summary in one line: the numbers of leaves, scripts, bases and mix-ins."""
     scripts = len({source.file for leaf in family.leaves for source in leaf.sources})
     count = len(family.leaves)
     leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
@@ -212,7 +212,7 @@ def describe_family(family: Family) -> str:
 
 
 def build_family_fields(family: Family) -> dict[str, Any]:
-    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that has it."""
+    """Return the fields of the JSON form: the file of each preset, and for leaves all scripts."""
     leaves = {leaf.name: [{key: text or None for key, text in place._asdict().items()} for place in leaf.sources] for leaf in family.leaves}
     presets = []
     for name, text in family.files.items():
@@ -223,14 +223,14 @@ def build_family_fields(family: Family) -> dict[str, Any]:
 
 
 class Switch(Record):
-    """Settings under a condition: ``facts`` by full key, and the first of the notes that each condition has in each script."""
+    """Settings under a condition: ``facts`` by full key, and the first note of each condition in each script."""
 
     facts: dict[str, Any]
     notes: tuple[Note, ...]
 
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
-    """Return the groups of settings that some condition switches on, those of most places first."""
+    """Return the groups of settings under a common condition, most places first."""
     switched: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
     for draft in drafts:
         for notes in group_switched(draft.notes).values():
@@ -241,12 +241,12 @@ def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
 
 
 def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Note]]:
-    """Return the notes on settings whose value is known and that only a condition keeps out: by file, configuration and condition."""
+    """Return the notes on settings that only a condition excludes: by file, configuration and condition."""
     return group_by((note for note in notes if note.condition), lambda note: (note.found.file, note.found.scope, note.condition))
 
 
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Return what switches a mix-in on, as its description, and where, as comments."""
+    """Return the condition of a mix-in as its description, and its places as comments."""
     listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
     count = Counter(note.condition for note in switch.notes)
     more = f" and {len(count) - 1} more" if len(count) > 1 else ""
@@ -255,9 +255,9 @@ def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, li
 
 
 def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:
-    """Return the mix-ins for what scripts set under conditions, as comments; ``names`` by a group's first note.
+    """Return the mix-ins for conditional settings of scripts as comments; ``names`` by a group's first note.
 
-    What is the same in several places is listed once: the mix-in lists them all.
+    Equal settings at several places are listed once: the mix-in lists all places.
     """
     places_of: dict[str, list[str]] = {}
     for first, *_ in group_switched(notes).values():
@@ -268,10 +268,10 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callab
 
 
 def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ()) -> str:
-    """Return the range from which on every setting is read (``>=6.3.RC2``); empty where that is every release, or not certain.
+    """Return the release range from which on every setting is read (``>=6.3.RC2``); empty for all releases, or if uncertain.
 
-    Where a setting has gone again nothing is said: a range that ends before today would only hide from a check what is to be mended.
-    Nor does an option bound anything that the earliest release read: where it was gone for a while, the script may be from before that.
+    If a setting was removed later, there is no range: it would hide from checks what needs fixing. Options read by the
+    earliest release do not limit the range: if such an option was missing in between, the script may be older.
     """
     known = releases.load_releases()
     rows: list[str] = []
@@ -285,7 +285,7 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
 
 
 def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
-    """Return, for each release, whether it takes a value, as far as the value has a history."""
+    """Return, for each release, whether it accepts a value, if the value has a history."""
     text = str(value)
     since = releases.release_index(option.choices_since[text]) if text in option.choices_since else 0
     until = releases.release_index(option.choices_until[text]) if text in option.choices_until else len(known)

@@ -1,4 +1,4 @@
-"""Which files a scan looks into: those git does not ignore, else all but hidden ones; every loop of links ends."""
+"""Finds the files of a scan: those not ignored by git, else all except hidden ones; link cycles end."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
-#: Folders of the kernel, which have no scripts.
+#: Kernel folders without scripts.
 _KERNEL = ("/proc", "/sys", "/dev")
 
 
 def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True, with_docs: bool = False) -> Iterator[str]:
-    """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``.
+    """Yield the files below paths, without duplicates, in a fixed order; unlistable folders are added to ``problems``.
 
-    Unless ``with_blocks``, also of the kinds in which no block of a preset can be; ``with_docs`` documentation too.
+    Without ``with_blocks``, kinds that cannot contain blocks are included; ``with_docs`` includes documentation.
     """
     is_candidate = partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs)
     paths_found: list[str] = []
@@ -32,13 +32,13 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
 
 def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
-    """Yield each file with its bytes, or with the reason why it cannot be read (NP801); say how far it is on a terminal."""
+    """Yield each file with its bytes, or with a finding (NP801) if it cannot be read; shows progress on a terminal."""
     for file in track_items(files, "files"):
         yield file, read_script_file(file, len(files) > 1)
 
 
 def read_script_file(file: str, among_others: bool) -> bytes | Finding:
-    """Return the bytes of a file, or the reason why it cannot be read (NP801)."""
+    """Return the bytes of a file, or a finding (NP801) if it cannot be read."""
     try:
         return read_plain_file(file)
     except OSError as error:
@@ -47,7 +47,7 @@ def read_script_file(file: str, among_others: bool) -> bytes | Finding:
 
 
 def _suggest_path(file: str) -> str:
-    """Return what to do about a script that is not there: it may be a preset that was meant."""
+    """Return the hint for a missing script: it may be a preset."""
     from npuprof.store import spec
 
     if is_stream(file):
@@ -59,7 +59,7 @@ def _suggest_path(file: str) -> str:
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files of a folder that git does not ignore, None without git. It lists no pipes: its folders are searched for them."""
+    """Return the files of a folder that git does not ignore, None without git. git omits pipes, which are searched separately."""
     from npuprof.store.gitstore.objects import Git
 
     try:
@@ -69,7 +69,7 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
     files: list[str] = []
     paths = [os.path.join(folder, name) if folder != "." else name for name in listed]
     for path in paths:
-        if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
+        if os.path.isdir(path) and not os.path.islink(path):  # a nested repository or a submodule
             inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None
             files += inner if inner is not None else _walk_folder(path, problems, is_candidate)
         elif is_candidate(path) and os.path.isfile(path):
@@ -82,8 +82,8 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
 
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
-    """Say that a pipe, a socket or a device among the files of a folder is not read."""
-    with suppress(OSError):  # a link to nothing
+    """Report that a pipe, socket or device in a folder is not read."""
+    with suppress(OSError):  # a dangling link
         kind = name_special_file(os.stat(path).st_mode)
         if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
             why = "What it holds may never end; the other files were read."

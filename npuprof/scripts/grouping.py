@@ -1,4 +1,4 @@
-"""Items by what they have in common."""
+"""Grouping by key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 def group_by(items: Iterable[Item], get_key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return items by their keys, the keys and the items of each in the order of the items."""
+    """Return items by key, keys and items in their original order."""
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(get_key(item), []).append(item)

@@ -1,4 +1,4 @@
-"""``# npuprof: ignore[NP378] reason`` in a script: findings that are accepted where they stand, in the line below, or in one statement."""
+"""``# npuprof: ignore[NP378] reason`` in a script: accepts findings on its line, the next line, or one statement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from npuprof.scripts.python.syntax import Script, iterate_comments
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 
 
-#: A line up to its comment, past texts in quotes.
+#: A line up to its comment, skipping quoted text.
 _COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
 
 
 class _Remark(NamedTuple):
-    """One code that a remark accepts, where that stands, and the lines it holds for."""
+    """One accepted code, its place, and the lines it covers."""
 
     code: str
     reason: str
@@ -29,7 +29,7 @@ class _Remark(NamedTuple):
 
 
 def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings of a script that are reported, and those that its remarks accept; idle remarks are reported too."""
+    """Return the reported and the accepted findings of a script; unused ignore comments are reported too."""
     if b"npuprof:" not in data:
         return list(findings), []
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -38,7 +38,7 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     good = [remark for remark, fault in faults if fault is None]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
     used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}
-    # one that accepts nothing in its own line, or the next, is for the whole statement: findings stand where that begins, or at an argument
+    # a comment that matches nothing on its own or the next line covers the statement: findings are at its start or at an argument
     wide = [remark for remark in reversed(good) if id(remark) not in used]
     far = {(remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide}
     reported: list[Finding] = []
@@ -53,7 +53,7 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
 
 
 def _find_beginnings(path: str, text: str) -> dict[int, int]:
-    """Return, for the lines of statements, the line where the innermost statement begins; a shell joins lines by a backslash."""
+    """Return, for each line, the first line of its innermost statement; a shell continues lines with a backslash."""
     if path.endswith(".py"):
         tree = Script(path, text.encode()).tree
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []  # inner ones come last
@@ -67,13 +67,13 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
 
 
 def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
-    """Return the remarks of a script; one alone in its line is for what follows, past other such remarks."""
+    """Return the ignore comments of a script; one on its own line covers the next code line."""
     comments = {number: match.start(1) for number, line in enumerate(lines, 1) if (match := _COMMENT.match(line))}
     if path.endswith(".py"):
         comments = {token.start[0]: token.start[1] for token in iterate_comments("\n".join(lines))}
     remarks: list[_Remark] = []
     below = 0
-    for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
+    for number in range(len(lines), 0, -1):  # from the bottom, so that the covered line is known
         line = lines[number - 1]
         match = _MARK.search(line, comments[number]) if number in comments else None
         if match is None or line[: match.start()].strip():

@@ -1,7 +1,7 @@
-"""The files of the tree that a script may import, and what becomes of helpers whose settings belong to the scripts that call them.
+"""Resolves imports within a script's source tree, and assigns settings of helpers to their callers.
 
-The tree is the folder that was named, else that of the repository, else the folder of the script itself. Modules are looked for
-in the folder of a script, then in the folders above it, as Python would with these on its path; what is installed is never looked at.
+The tree is the named folder, else the repository, else the script's own folder. Modules are searched in the script's
+folder and its parents, as if these were on Python's path; installed packages are never read.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.records import Followed, ImportedFile, ScriptSetting
 from npuprof.system import find_repository_top
 
-#: In larger trees it is not known which files name a function.
+#: In larger trees, the users of a function are unknown.
 _MOST_FILES = 5000
 _PASSED_OVER = frozenset(("node_modules", "__pycache__"))
 
 
 def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modules:
-    """Return the modules of the trees of scripts, which lie below one of the folders, or in a repository.
+    """Return the modules of scripts' trees, below one of the folders or in a repository.
 
-    Unless ``with_sourced``, shell scripts are read without those that they take in.
+    Without ``with_sourced``, shell scripts are read without their sourced files.
     """
     finder = _Finder(folders)
     return Modules(finder.locate, _read_module, finder.list_files, finder.locate_file if with_sourced else None)
@@ -39,7 +39,7 @@ def _read_module(path: str) -> bytes | None:
 
 
 class _Finder:
-    """Where modules lie; each folder is listed once."""
+    """Locates modules; each folder is listed once."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
@@ -50,11 +50,11 @@ class _Finder:
         self._find = cache(self._find_module)
 
     def locate(self, path: str, name: str, level: int) -> str:
-        """Return the file of a module as the file of another imports it, empty where it is not of the tree."""
+        """Return the file of an imported module, empty if it is outside the tree."""
         return self._find(os.path.dirname(path), name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
-        """Return the files of the tree that a path means to a script: from its own folder, or else from any folder up to the top."""
+        """Return the files that a path denotes in a script: relative to its folder, or to any folder up to the top."""
         top, chain = self._list_folders(os.path.dirname(path))
         files: dict[str, str] = {}
         for folder in chain[:1] if is_fixed else chain:
@@ -65,7 +65,7 @@ class _Finder:
         return tuple(files.values())
 
     def list_files(self, path: str) -> tuple[str, ...] | None:
-        """Return the Python files of the tree that a file is in; None where there are too many."""
+        """Return the Python files of a file's tree; None if there are too many."""
         return self._list_tree(self._list_folders(os.path.dirname(path))[1][-1])
 
     def _find_module(self, folder: str, name: str, level: int) -> str:
@@ -78,7 +78,7 @@ class _Finder:
             if file and self._is_inside(file, top):
                 return file
             if parts and self._find_below(place, parts[:1]):
-                return ""  # it hides all others of that name
+                return ""  # hides all others of that name
         return ""
 
     def _is_inside(self, file: str, top: str) -> bool:
@@ -87,7 +87,7 @@ class _Finder:
         return real.startswith(os.path.join(top, ""))
 
     def _find_below(self, place: str, parts: list[str]) -> str:
-        """Return the file of a module that is at a path below a folder: a package, or else a file."""
+        """Return the file of a module below a folder: a package, or else a file."""
         for part in parts[:-1]:
             if part not in self._list_names(place):
                 return ""
@@ -98,7 +98,7 @@ class _Finder:
         return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
-        """Return the top of the tree that a folder is in, and the folders from there up to the top, in the words of the folder."""
+        """Return the top of a folder's tree, and the folders from there up to the top, relative to the folder."""
         full = os.path.realpath(folder or ".")
         named = next((top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), "")
         top = named or find_repository_top(full) or full
@@ -116,7 +116,7 @@ def _list_names(folder: str) -> frozenset[str]:
 
 
 def _list_tree(top: str) -> tuple[str, ...] | None:
-    """Return the Python files below a folder; None where there are too many."""
+    """Return the Python files below a folder; None if there are too many."""
     files: list[str] = []
     for here, folders, names in os.walk(top or "."):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
@@ -127,7 +127,7 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
 
 
 def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
-    """Return what takes out of a file the settings that others of the files have by calling its functions, and who does, by its path."""
+    """Return a function that removes settings that belong to callers from a file, and the callers by path."""
     calls = group_by(((file.file, called) for file in files for called in file.followed), lambda call: os.path.normpath(call[1].file))
 
     def take_out(imported: ImportedFile) -> ImportedFile:

@@ -1,4 +1,4 @@
-"""Blocks written into scripts: where a new one goes, old ones refreshed or compared; whole or not at all."""
+"""Writes blocks into scripts: places new ones, refreshes or compares existing ones; all or none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 
 
 class Asked(Record):
-    """What a block is to hold and where: the preset, the target, the line it goes before, the release, the product, the frameworks."""
+    """The request for a block: preset, target, line, release, product, frameworks."""
 
     file: str
     spec: str
@@ -35,14 +35,14 @@ class Asked(Record):
     framework: str = ""
 
     def list_facts(self, *names: str) -> dict[str, str]:
-        """Return those of what a block is to hold that are given, as facts of its header."""
+        """Return the given fields of the request, as facts of the block's header."""
         return {name: value for name in names if (value := getattr(self, name))}
 
 
 def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool = False) -> Answer:
-    """Refresh the blocks of a script that hold a preset, or write its first one, where it is ``replacing`` in place of other lines.
+    """Refresh the blocks of a preset in a script, or write its first one; with ``replacing`` in place of other lines.
 
-    Raises NpuprofError, and writes nothing then.
+    Raises NpuprofError, and then writes nothing.
     """
     file = asked.file
     if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
@@ -61,7 +61,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
         changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | facts), asked.spec) for block in waiting]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
-    injector.resolve_config(asked.spec, facts, asked.target or "")  # what is wrong there comes first
+    injector.resolve_config(asked.spec, facts, asked.target or "")  # report its errors first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
@@ -77,7 +77,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
 
 
 def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
-    """Put a block of the preset in the place of the hand-written lines that it stands for."""
+    """Replace the hand-written lines of a script by a block of the preset."""
     from npuprof.scripts.import_resolution import open_modules
     from npuprof.scripts.replacing.plan import plan_replacement
 
@@ -90,7 +90,7 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
-    """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
+    """Report whether blocks are up to date, optionally only those of one preset: exit 1 if not, or if there are none."""
     changes = [(path, change) for path, file in _refresh_files(paths, injector, only).items() for change in file.changes]
     findings = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
     count = len(changes)
@@ -101,9 +101,9 @@ def check_blocks(paths: list[str], injector: Injector, only: str | None = None) 
 
 
 def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:
-    """Write every block of some files anew; ``below`` is the folder they were found in. Raises NpuprofError, and writes nothing then.
+    """Refresh all blocks of some files; ``below`` is the folder in which they were found. Raises NpuprofError, and then writes nothing.
 
-    A file that is reached by a link out of that folder is left alone, and told.
+    Files reached by a link out of that folder are skipped and reported.
     """
     inside, problems = _select_files_below(filter(_may_hold_block, paths), below)
     with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
@@ -112,7 +112,7 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
 
 
 def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], list[Finding]]:
-    """Return files, each once whatever it is called, and a finding for each that a link leads out of the folder to."""
+    """Return files without duplicates, and a finding for each that a link leads out of the folder to."""
     targets: dict[str, str] = {}
     problems: list[Finding] = []
     for path in paths:
@@ -124,7 +124,7 @@ def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], li
 
 
 def _may_hold_block(path: str) -> bool:
-    """Return whether a file has the mark of a block; one that cannot be read has its reason told where it is."""
+    """Return whether a file has a block mark; unreadable files count, and are reported when they are read."""
     try:
         return b" npuprof" in output.read_plain_file(path)
     except OSError:
@@ -132,14 +132,14 @@ def _may_hold_block(path: str) -> bool:
 
 
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
-    """Return the facts of a block with the target and the shell that it has if its header does not contain them."""
+    """Return the facts of a block, with target and shell from the file if its header lacks them."""
     shell = blocks.detect_shell(file, data)
     facts = {"target": "env" if shell or detect_script_kind(file, data, by_text=True) == "env" else "session"} | facts
     return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
 
 
 def _require_fitting_target(file: str, data: bytes, target: str) -> None:
-    """Raise NpuprofError (NP818) if a file is not of the language of a target: Python, or assignments of a shell."""
+    """Raise NpuprofError (NP818) if a file's language differs from the target's: Python, or shell assignments."""
     kind = KINDS.get(detect_script_kind(file, data, by_text=True))
     shell = blocks.detect_shell(file, data)
     if kind is not None and not (kind.holds_blocks or shell):
@@ -151,7 +151,7 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
 
 
 def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> dict[str, FileBlocks]:
-    """Return the blocks of each file as they would be written now. Raises NpuprofError with what is wrong in any of them."""
+    """Return the blocks of each file as they would be written now. Raises NpuprofError with the faults of all files."""
     files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
     for path in paths:
@@ -169,7 +169,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
 
 
 def _find_place(asked: Asked, data: bytes) -> Cut:
-    """Return where a new block goes: before the line that was named, else where the script makes its config."""
+    """Return the place of a new block: before the named line, else where the script creates its config."""
     file, line = asked.file, asked.line
     lines = Lines(data)
     shell = _choose_facts(file, data, {})["target"] == "env"
@@ -193,7 +193,7 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
 
 
 def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
-    """Return the one statement that makes a config, and its name. Raises NpuprofError where there is not one, or none is needed."""
+    """Return the only statement that creates a config, and its name. Raises NpuprofError if there is not exactly one, or none is needed."""
     if asked.target is not None and not blocks.works_on_config(asked.target):
         why = f"Nothing in the script tells it for {asked.target}."
         raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
@@ -206,14 +206,14 @@ def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tu
 
 
 def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
-    """Return the place before a line, from 1, indented like another one; what the config and TensorFlow are called there."""
+    """Return the place before a line, from 1, indented like another one, with the local names of the config and TensorFlow."""
     start = min(lines.starts[before - 1], len(lines.data))
     facts = {"variable": variable} if variable != "config" else {}
     return Cut(start, lines.find_indent(like), facts | ({"tensorflow": alias} if alias != "tf" else {}), ())
 
 
 def _find_tensorflow_alias(tree: ast.Module) -> str:
-    """Return the name by which a script imports TensorFlow, or its version 1: ``tf``, unless it has another one only."""
+    """Return the import name of TensorFlow, or its version 1: ``tf`` unless only another name is used."""
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -228,7 +228,7 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
-    """Return the statements that make a ConfigProto and the names they give it."""
+    """Return the statements that create a ConfigProto, with its names."""
     assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
     calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
     statements = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]

@@ -1,4 +1,4 @@
-"""Names of presets that are made of scripts: from the file, its folder where the file name is a common word, and the function."""
+"""Names of presets created from scripts: from the file, its folder if the file name is generic, and the function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from operator import attrgetter
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.grouping import group_by
 
-#: Words of file names and folders that say what a script does, and not of which model.
+#: Generic words of file and folder names.
 _COMMON = {
     "all", "app", "args", "ascend", "atc", "bench", "benchmark", "bin", "build", "classifier", "cli", "code", "common", "config", "configs",
     "contrib", "convert", "core", "debug", "demo", "distributed", "dump", "env", "estimator", "eval", "evaluate", "evaluation", "example",
@@ -23,19 +23,19 @@ _COMMON = {
     "training", "util", "utils",
 }  # fmt: skip
 _SCALE = re.compile(r"\d+[pkn]?")
-#: What model zoos write behind the name of a model.
+#: Suffixes of model zoos after a model's name.
 _PURPOSE = re.compile(r"_for_(?:tensorflow|pytorch|mindspore|acl)[\w.]*$", re.IGNORECASE)
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
 _WORD_BREAK = re.compile(r"[-_.]")
 
 
 def preset_name(file: str) -> str:
-    """Return a name a preset may have, made of a file's name."""
+    """Return a valid preset name from a file name."""
     return _clean(os.path.splitext(posixpath.basename(file.replace(os.sep, "/")))[0]) or "imported"
 
 
 def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
-    """Name the presets of one file: its stem, with the function and the config where there are several, then with a number."""
+    """Name the presets of one file: its stem, with function and config if there are several, then numbered."""
     if len(drafts) == 1:
         drafts[0].name = stem
         return
@@ -47,7 +47,7 @@ def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
 
 
 def name_all_drafts(drafts: Sequence[Draft]) -> None:
-    """Name the presets of several files so that no two have one name, in any order of the files."""
+    """Name the presets of several files uniquely, independent of file order."""
     by_file = group_by(drafts, attrgetter("file"))
     for file, stem in name_files(sorted(by_file)).items():
         name_drafts(stem, by_file[file])
@@ -57,7 +57,7 @@ def name_all_drafts(drafts: Sequence[Draft]) -> None:
 
 
 def _clean_label(text: str) -> str:
-    """Return the name of a function, a variable or a written file as the part of a name."""
+    """Return the name of a function, variable or file as a part of a preset name."""
     return _clean(posixpath.basename(text.replace(os.sep, "/").rstrip("/"))).replace("_", "-").strip("-").lower()
 
 
@@ -66,13 +66,13 @@ def _clean(text: str) -> str:
 
 
 def _join_names(name: str, more: str) -> str:
-    """Return a name with a part more, which is not said twice."""
+    """Return a name with a part appended, without repeating it."""
     spelled = _WORD_BREAK.sub("-", name.lower())
     return name if not more or spelled == more or spelled.endswith(f"-{more}") else f"{name}-{more}"
 
 
 def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return the names with a number behind those that are there already, in any case of their letters."""
+    """Return the names with numbers appended to duplicates, ignoring letter case."""
     known = {name.lower() for name in taken}
     last: dict[str, int] = {}
     numbered = []
@@ -88,7 +88,7 @@ def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
 
 
 def name_files(files: Sequence[str]) -> dict[str, str]:
-    """Return a name for each file of several: its own, then with folders that differ, then with its suffix, then with a number."""
+    """Return a unique name for each file: its own, then with distinguishing folders, then its suffix, then a number."""
     paths = list(dict.fromkeys(files))
     folders = [_list_folders(file) for file in paths]
     names = [_name_file(file) for file in paths]
@@ -99,7 +99,7 @@ def name_files(files: Sequence[str]) -> dict[str, str]:
 
 
 def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str], str]) -> None:
-    """Add to names that are equal what differs in them."""
+    """Append to equal names what distinguishes them."""
     for group in group_by(range(len(names)), lambda at: names[at].lower()).values():
         if len({more[at] for at in group}) > 1:
             for at in group:
@@ -107,7 +107,7 @@ def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str]
 
 
 def _name_file(file: str) -> str:
-    """Return the name of a file alone, behind the nearest folder that says something where it is made of common words."""
+    """Return the name of a single file, prefixed by the nearest meaningful folder if it is generic."""
     stem = preset_name(file).lower()
     words = (word for word in _WORD_BREAK.split(stem) if word and not _SCALE.fullmatch(word))
     return _prefix_name(stem, next(iter(_list_folders(file)), "")) if _COMMON.issuperset(words) else stem
@@ -118,14 +118,14 @@ def _prefix_name(name: str, folder: str) -> str:
 
 
 def _list_folders(file: str) -> list[str]:
-    """Return the folders of a file that say something, the nearest first, as parts of a name."""
+    """Return the meaningful folders of a file, nearest first, as parts of a name."""
     parts = os.path.dirname(file).replace(os.sep, "/").split("/")
     cleaned = [_PURPOSE.sub("", _clean(part).lower()) for part in reversed(parts) if part not in ("", ".", "..")]
     return [part for part in cleaned if part and part not in _COMMON]
 
 
 def name_covering_folder(files: Sequence[str], everything: Iterable[str]) -> str:
-    """Return the name of the folder that has these files in it and no other one; empty where there is none that says something."""
+    """Return the name of the folder with exactly these files; empty if there is none with a meaningful name."""
     folders = [os.path.dirname(os.path.normpath(file)) for file in files]
     if len({os.path.isabs(folder) for folder in folders}) != 1:
         return ""

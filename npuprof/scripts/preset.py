@@ -1,4 +1,4 @@
-"""Preset drafts from settings of scripts: effective constants are carried over, the rest is listed with its place and reason."""
+"""Preset drafts from settings of scripts: effective constants are included, all others listed with place and reason."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MIXIN = "a mix-in preset, laid over this one with --with"
 
 
 def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), take_defaults: bool = False) -> list[Draft]:
-    """Return the presets that one file makes: one for each configuration that differs from the others.
+    """Return the presets of one file: one for each distinct configuration.
 
-    What the file exports counts for each of them. Files that the script names are read from its folder, or from below the folders;
-    without folders (None) their path is the value. What is left out of a configuration that has nothing else is listed with the first
-    one that has. ``take_defaults`` takes the defaults of flags of the command line for their values.
+    Exports of the file count for each of them. Files named by the script are read from its folder, or from below the
+    folders; without folders (None), the path is the value. Omitted settings of a configuration without others are listed
+    with the first other configuration. ``take_defaults`` uses flag defaults as values.
     """
     stem = preset_name(imported.file)
     groups = list_config_groups(_keep_only_config(imported))
@@ -51,7 +51,7 @@ def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), tak
 
 
 def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
-    """Return the drafts that differ, each with what the file exports; that alone where there is nothing else."""
+    """Return the distinct drafts, each with the file's exports; a separate draft if there are no others."""
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
     distinct = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in distinct):
@@ -62,7 +62,7 @@ def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
-    """Return a file in which the configuration that nothing is given counts, where it has no other: somebody wrote it down."""
+    """Return a file in which its only configuration counts even if it is unused: it was written intentionally."""
     idle = {setting.scope for setting in imported.found if setting.unused.startswith(GOES_NOWHERE)}
     others = (item for item in imported.found if item.surface != "env" and not item.commented and not item.dead and item.scope not in idle)
     if not idle or any(setting.key for setting in others):
@@ -72,7 +72,7 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
 
 
 def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
-    """Return what the settings of one group come to; tests around the whole configuration are no conditions of theirs."""
+    """Return the draft of one group; conditions around the whole configuration do not count."""
     draft = Draft(name, file, group.surface)
     draft.labels = group.labels
     around = group.site.branches if group.site else ()
@@ -99,7 +99,7 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
 
 
 def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
-    """Return why a setting is in no preset, and what to do; empty where at most a condition keeps it out."""
+    """Return why a setting is in no preset, and the hint; empty if at most a condition excludes it."""
     if setting.dead:
         return (f"never runs: {setting.condition}" if setting.condition else "never runs"), find_obstacle(setting)[1]
     if setting.unused and setting.reason in ("", TAKEN_BACK):
@@ -120,7 +120,7 @@ def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
 
 
 def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
-    """Leave out what a script takes back under any condition, or always sets again to what is not known."""
+    """Omit settings that a script may undo, or always replaces by an unknown value."""
     is_unset = setting.reason == TAKEN_BACK
     before = draft.origins.pop(setting.key, None) if is_unset or not setting.branches[base:] else None
     if before is not None:
@@ -131,7 +131,7 @@ def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:
-    """Add to a draft what another one sets."""
+    """Merge another draft into one."""
     for key, value in draft.settings.items():
         home.settings.setdefault(key, value)
         home.origins.setdefault(key, draft.origins[key])
@@ -141,7 +141,7 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
 
 
 def _absorb_session(home: Draft, session: Draft) -> None:
-    """Take over the session config that an NPURunConfig is given; where both set an option, the adapter takes the argument."""
+    """Merge the session config passed to an NPURunConfig; the adapter prefers the argument of the NPURunConfig."""
     for key, origin in session.origins.items():
         if key in home.settings and not is_same_typed_value(home.settings[key], session.settings[key]):
             why = f"the argument of NPURunConfig in line {home.origins[key].line} overrules it"
@@ -150,7 +150,7 @@ def _absorb_session(home: Draft, session: Draft) -> None:
 
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
-    """Return the drafts that differ; one of several equal ones is kept, and names where each is."""
+    """Return the distinct drafts, each with the places of its equals."""
     distinct: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
         mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"
@@ -162,20 +162,20 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
 
 
 def judge_draft(draft: Draft) -> list[Finding]:
-    """Return the errors of the values that a draft carries over, at their places in the scripts."""
+    """Return the errors of a draft's values, at their places in the scripts."""
     judged = ((origin, judge_value_alone(key, draft.settings[key], draft.scenario)) for key, origin in draft.origins.items())
     return [place_fault(fault, origin) for origin, faults in judged for fault in faults if fault.severity == "error"]
 
 
 def format_draft(draft: Draft) -> str:
-    """Return a preset as TOML, with what was left out as comments."""
+    """Return a preset as TOML, with omitted settings as comments."""
     head = {"description": f"imported from {escape_file_name(describe_sources(draft))}"}
     head |= {"scenario": draft.scenario} if draft.scenario else {}
     return format_preset(head, draft.settings, [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)])
 
 
 def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
-    """Return why a setting cannot be in a preset, and what to do; empty where it can."""
+    """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
         default = item.given.default
         return item.reason, f"{format_toml_value(default)} is what the script takes if nobody says otherwise" if default is not None else ""
@@ -218,15 +218,15 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
 
 
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
-    """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
+    """Return why an argument of an object, or an attribute without an option, cannot be in a preset."""
     if item.made and item.name in list_class_arguments(item.made):
         return f"an argument of {item.made} that is no option", ""
     return f"{item.made or 'global_options()'} does not take it", "see npuprof scan"
 
 
 def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> Any:
-    """Return the value a preset holds; a sidecar file beside the script, or in one of the folders, is written out (None: no file is)."""
-    if folders is None or find_structure(setting.key) is None:  # files of flags stay where they are
+    """Return the preset value; a sidecar file next to the script, or in one of the folders, is included (None: no files)."""
+    if folders is None or find_structure(setting.key) is None:  # files of flags stay files
         return setting.value
     sidecar = open_sidecar(setting, folders)
     if sidecar is None or not sidecar.value or sidecar.structure.faults(sidecar.value) or not sidecar.structure.format(sidecar.value):

@@ -1,4 +1,4 @@
-"""A preset that is made of scripts, as TOML: its settings, and as comments what is left out, with place and reason."""
+"""A preset created from scripts, as TOML: its settings, and omitted settings as comments with place and reason."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
-#: Comments that list variables are no longer than this.
+#: The maximum width of comments that list variables.
 _WIDTH = 120
 
 
-#: A line of Python that names what takes settings, and more than asks for it.
+#: A Python line that names an API of settings, and does more than query it.
 _NAMED = re.compile(
     r"^[ \t]*(?!#|from\b|import\b|print\b|[^\n]*isinstance)([^#\n]*?\b(NPURunConfig\b|parameter_map(?=\[))[^\n]*)", re.MULTILINE
 )
-#: A conversion with flags, behind quotes or in an expansion, where no comment stands before it.
+#: A conversion with flags, in quotes or an expansion, outside comments.
 _ATC = re.compile(r"^((?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\n]*?--\w+[^\n]*)", re.MULTILINE)
 
 
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
-    """Return a preset: the head of ``[profile]``, its settings by full key in the catalogue's order, and comments after it."""
+    """Return a preset: its ``[profile]`` table, its settings by full key in catalogue order, and comments."""
     lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
     for section in SECTIONS:
         in_section = select_section(settings, section)
@@ -51,7 +51,7 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
 
 
 def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
-    """Return the settings of a section by plain name, in the catalogue's order."""
+    """Return the settings of a section by plain name, in catalogue order."""
     parts = ((*keys.split_section_and_name(key), value) for key, value in settings.items())
     by_name = {name: value for where, name, value in parts if where == section}
     order = catalog.record_positions(section)
@@ -61,7 +61,7 @@ def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
 def describe_notes(
     notes: Sequence[Note], others: Sequence[ScriptSetting], most: int | None = None, cite: Callable[[str], str] = cite_script
 ) -> list[str]:
-    """Return what was left out, as lines of comments; of several scripts what is the same once, and no more than so many."""
+    """Return omitted settings as comment lines, without duplicates among scripts, at most ``most``."""
     if not notes and not others:
         return []
     several = len({note.found.file for note in notes}) > 1
@@ -83,14 +83,14 @@ def describe_notes(
 
 
 def _wrap_places(text: str) -> list[str]:
-    """Return the lines of a text that lists places; none ends between ``line`` and its number."""
+    """Return the lines of a text with places, without breaks between ``line`` and its number."""
     text = text.replace("(line ", "(line\N{NO-BREAK SPACE}")
     wrapped = textwrap.wrap(text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
 
 
 def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script) -> Iterator[tuple[str, str]]:
-    """Yield for each script and reason the variables of other programs, with their lines: ``unknown to the catalogue: A (line 3)``."""
+    """Yield the variables of other programs with lines, by script and reason: ``unknown to the catalogue: A (line 3)``."""
     for (file, reason), several in group_by(others, lambda setting: (cite(setting.file), setting.reason)).items():
         names = group_by(several, lambda setting: setting.name or "a computed name")
         places = {name: dict.fromkeys(item.place.part or f"line {item.line}" for item in same) for name, same in names.items()}
@@ -99,7 +99,7 @@ def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = c
 
 
 def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_script) -> list[str]:
-    """Return which settings have the default of a flag, as lines of comments."""
+    """Return the settings with flag defaults as comment lines."""
     lines = [
         f"{cite(note.found.file)}:{note.found.line}: {note.found.key} = {format_short_value(note.value)}: {note.why}" for note in notes
     ]
@@ -107,14 +107,14 @@ def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_sc
 
 
 def escape_file_name(file: str) -> str:
-    """Return the name of a file as text, which it need not be."""
+    """Return a file name as text, with undecodable bytes escaped."""
     return file.encode(errors="backslashreplace").decode()
 
 
 def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: bool, users: str = "") -> str:
-    """Return why no setting of a file is carried over; empty where some are, or for a file of a folder that has none.
+    """Return why no setting of a file is included; empty if some are, or for a folder's file without settings.
 
-    ``users`` says which scripts have what the functions of the file set.
+    ``users`` are the scripts that contain the settings of the file's functions.
     """
     notes = [note for draft in drafts for note in draft.notes]
     live = sum(not setting.commented for setting in imported.found)
@@ -140,7 +140,7 @@ def _sum_up(notes: Sequence[Note]) -> str:
 
 
 def _format_written(value: object) -> str:
-    """Return a value as TOML, a text with quotation marks as one would write it: ``'{"output":"/tmp"}'``."""
+    """Return a value as TOML, a string with quotation marks in its readable form: ``'{"output":"/tmp"}'``."""
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     return format_toml_value(value)
@@ -152,7 +152,7 @@ def _format_comment(text: str) -> str:
 
 
 def find_passed_over(imported: ImportedFile) -> str:
-    """Return what is passed over in a file without settings, with its line; empty where nothing of Ascend is set there."""
+    """Return an unsupported statement in a file without settings, with its line; empty if nothing of Ascend is set there."""
     text = imported.text
     if not imported.sites and (match := _NAMED.search(text)):
         return f"{match[2]} in line {_count_line(text, match)} is not followed: {cut_text(match[1])}"

@@ -1,4 +1,4 @@
-"""Records of what reading a script returns: settings with their values or reasons, remarks, sites, and the file they belong to."""
+"""Records of parsed scripts: settings with values or reasons, other records, sites, and their file."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
 
-#: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
+#: The reason for a None value, on surfaces where None means unset.
 UNSET = "None leaves it unset"
 
-#: The reason of a setting that the script takes out again: what was set before it does not hold.
+#: The reason for a setting that the script removes again: earlier values do not apply.
 TAKEN_BACK = "the script takes it back"
 
-#: Why a flag of ``atc`` is not effective whose value is an empty text.
+#: The reason for an ``atc`` flag with an empty text, which has no effect.
 EMPTY = "empty, which atc takes as not given"
 
-#: Begins the reason of a value that the command line gives.
+#: The start of the reason for a value from the command line.
 COMMAND_LINE = "depends on the command line or its parameters"
 
-#: Begins the reason of what is set in a configuration that nothing takes.
+#: The start of the reason for a setting in an unused configuration.
 GOES_NOWHERE = "nothing is given the configuration"
 
-#: Begins the reason of a setting that is made after the last use of its object.
+#: The start of the reason for a setting after the last use of its object.
 TOO_LATE = "stands after "
 
-#: The reason of a text that cannot be written down: JSON and Python can name half of a pair.
+#: The reason for a text with lone surrogates, which JSON and Python can express but UTF-8 cannot.
 HALF_CHARACTER = "the text holds half a character, which UTF-8 has no bytes for"
 
-#: The surface of a variable that no software for Ascend reads, until it is set apart from the settings of a file.
+#: The surface of a variable that no Ascend software reads, until it is separated from a file's settings.
 OTHER = "other"
 
-#: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
+#: Replaces the script's own folder in a path; no text of a script contains it.
 HERE = "\ufdd0"
 
-#: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
-#: number of arms before it, negative), and the test as text.
+#: One condition of a setting: the number of the ``if``, the index of its arm (from 0; for ``else``, minus the number of arms), and the test
+#: as text.
 Branch = tuple[int, int, str]
 
 
 def are_exclusive(place: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
-    """Return whether two places can never run together: other arms of one ``if``."""
+    """Return whether two places can never run together: different arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}
     return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)
 
@@ -50,7 +50,7 @@ _LINE = re.compile(r"\bline (\d+)\b")
 
 
 class Placed(Record):
-    """What is at a line and a column of a file, both from 1."""
+    """A record at a line and column of a file, both from 1."""
 
     file: str
     line: int
@@ -58,10 +58,10 @@ class Placed(Record):
 
 
 class ScriptPlace(Placed):
-    """Where a setting stands in a file, from 1.
+    """The place of a setting in a file, from 1.
 
-    ``part`` says where that is as people count: ``cell 3, line 5``. ``call`` are line and column of the call in the script that another
-    file, ``file``, sets it for, or of what takes that file in.
+    ``part`` is the place for users: ``cell 3, line 5``. For settings of another ``file``, ``call`` is line and column of
+    the call or source command in the script.
     """
 
     part: str = ""
@@ -69,12 +69,11 @@ class ScriptPlace(Placed):
 
 
 class ScriptValue(Record):
-    """What a script gives a setting: ``value`` holds when ``reason`` is empty.
+    """The value of a setting in a script: ``value`` is valid if ``reason`` is empty.
 
-    ``kind`` is the Python type of the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value
-    itself on surfaces that write options in a way of their own. ``default`` is what the command line would give if nobody said otherwise.
-    ``relative`` is a path that begins in the folder of the script. ``content`` is what the file holds that the value names, where that has
-    been read.
+    ``kind`` is the Python type of the written value (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that
+    value on surfaces with their own representation. ``default`` is the value without command line arguments. ``relative``
+    is a path relative to the script's folder. ``content`` is the content of the named file, if it was read.
     """
 
     value: Any = None
@@ -89,10 +88,10 @@ class ScriptValue(Record):
 class ScriptSetting(Record):
     """One setting in a script.
 
-    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it; ``name`` is what the script
-    writes, ``field`` the field of a protobuf message. ``scope`` names the configuration the setting belongs to, ``made`` the class whose
-    argument it is, if any, ``function`` the function that sets it, where the configuration is that of the whole process. ``dead`` is one
-    that never runs; ``unused`` says why it is not in force although it is set. ``order`` counts the settings as the script runs.
+    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed; ``name`` is the name in the
+    script, ``field`` the protobuf field. ``scope`` is the setting's configuration, ``made`` the class of an argument,
+    ``function`` the function of a process-wide setting. ``dead`` settings never run; ``unused`` is why a setting is not
+    effective. ``order`` is the execution order.
     """
 
     place: ScriptPlace
@@ -112,7 +111,7 @@ class ScriptSetting(Record):
 
     @property
     def file(self) -> str:
-        """The file it stands in."""
+        """Its file."""
         return self.place.file
 
     @property
@@ -132,26 +131,26 @@ class ScriptSetting(Record):
 
     @property
     def cited_line(self) -> str:
-        """Its line, with the file where that is another than the script."""
+        """Its line, with the file if it is not the script's."""
         return f"line {self.line} of {self.file}" if self.place.call else f"line {self.line}"
 
     @property
     def value(self) -> Any:
-        """Its value, where there is no reason for having none."""
+        """Its value, if there is no reason why it is unknown."""
         return self.given.value
 
     @property
     def reason(self) -> str:
-        """Why its value is not known; empty where it is."""
+        """Why its value is unknown; empty if it is known."""
         return self.given.reason
 
     @property
     def condition(self) -> str:
-        """The tests the setting stands under, as one text; empty where it always counts."""
+        """The conditions of the setting, as one text; empty if it always applies."""
         return " and ".join(text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches)
 
     def with_value(self, **given: Any) -> ScriptSetting:
-        """Return the setting with other fields of what it is given."""
+        """Return the setting with other fields of its value."""
         return self._replace(given=self.given._replace(**given))
 
     def with_place(self, **place: Any) -> ScriptSetting:
@@ -160,7 +159,7 @@ class ScriptSetting(Record):
 
 
 def take_here_out(value: Any) -> tuple[Any, bool]:
-    """Return a value without the mark of the script's folder, and whether it had it."""
+    """Return a value without the mark of the script's folder, and whether it had one."""
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
     mark = HERE.encode()
@@ -171,9 +170,9 @@ Remark = TypeVar("Remark", bound=Record)
 
 
 class BrokenExport(Placed):
-    """An export of a shell script that sets nothing: the ``name`` that is meant, and a ``written`` one that no shell takes.
+    """An ineffective export of a shell script: the intended ``name`` and the ``written`` one, which is invalid.
 
-    It has blanks around ``=`` where the name is written right.
+    If the name is right, there are blanks around ``=``.
     """
 
     name: str
@@ -187,13 +186,13 @@ class SourcedEnvironment(Placed):
 
 
 class VariableRead(Placed):
-    """The first read of a variable in a shell script, by its ``name``."""
+    """The first read of a variable in a shell script, by ``name``."""
 
     name: str
 
 
 class IdleConfig(Record):
-    """A configuration that nothing is given: the scopes of what is set in it, and a session of the script."""
+    """An unused configuration: the scopes of its settings, and a session of the script."""
 
     line: int
     names: tuple[str, ...]
@@ -203,11 +202,11 @@ class IdleConfig(Record):
 
 
 class Site(Record):
-    """One configuration object of a script: where it is made, and what the script does with it.
+    """One configuration object of a script: its creation and use.
 
-    ``closed`` means that its making is in sight, so that what is not set is not set. ``entry`` is the name given
-    to the optimizer entry, None where none is. ``branches`` are the conditions under which it is made at all. ``line`` is that of the call
-    where a function of another file makes it.
+    ``closed`` means that its creation is in the source, so that missing settings are unset. ``entry`` is the name of the
+    optimizer entry, None without one. ``branches`` are the conditions of its creation. ``line`` is that of the call if
+    another file's function creates it.
     """
 
     scope: str
@@ -221,9 +220,9 @@ class Site(Record):
 
 
 class Followed(Record):
-    """A function of another file that calls of a script have been followed into: its file, its first and last line, its name.
+    """A followed function of another file: its file, its first and last line, its name.
 
-    A line without a name is one of a file that a shell script sources.
+    Records without a name are lines of a sourced shell script.
     """
 
     file: str
@@ -233,12 +232,12 @@ class Followed(Record):
 
 
 class ImportedFile(Record):
-    """What one file holds: its settings in the order of the text, its configuration objects, its faults.
+    """The content of one file: its settings in text order, its configuration objects, its faults.
 
-    ``text`` is what was read; ``remarks`` are what else was noticed, for who judges the settings: rewrites that are switched off, calls
-    that make configurations, ... ``passed_over`` says what of a file without settings was not followed. ``places`` are there where the
-    text was put together of parts of the file. ``followed`` are functions of other files that it calls, where what they set is among
-    ``found``. ``others`` are variables of other programs, each with the reason why no preset has it.
+    ``text`` is the parsed text; ``remarks`` are other records for the checks: disabled rewriters, constructor calls, ...
+    ``passed_over`` are unsupported statements of a file without settings. ``places`` exists if the text was joined from
+    parts of the file. ``followed`` are called functions of other files whose settings are in ``found``. ``others`` are
+    variables of other programs, each with the reason why it is in no preset.
     """
 
     file: str
@@ -253,18 +252,18 @@ class ImportedFile(Record):
     others: tuple[ScriptSetting, ...] = ()
 
     def list_remarks(self, kind: type[Remark]) -> list[Remark]:
-        """Return the remarks of one kind, those on lines of other files too."""
+        """Return the records of one type, including those of other files."""
         return [remark for remark in self.remarks if isinstance(remark, kind)]
 
     def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
-        """Return the remarks of one kind on lines of the file itself."""
+        """Return the records of one type in the file itself."""
         return [remark for remark in self.list_remarks(kind) if remark.file == self.file]  # type: ignore[attr-defined]
 
 
 class PartLine(Record):
-    """One line: where the JSON text it is from begins in the file, that text, the number of the cell, its own number in the cell.
+    """One line: the start of its JSON string in the file, that string, the cell number, and its line number in the cell.
 
-    ``start`` is where the line begins in the text.
+    ``start`` is the start of the line in the text.
     """
 
     line: int
@@ -276,14 +275,14 @@ class PartLine(Record):
 
 
 class PartPlaces:
-    """The lines of a text, and where they are from."""
+    """The lines of a text, with their sources."""
 
     def __init__(self, lines: list[PartLine], text: str) -> None:
         self._lines = lines
         self.text = text
 
     def find_place(self, line: int, column: int) -> tuple[int, int, str]:
-        """Return line and column in the file, and the part as people count: ``cell 3, line 5``."""
+        """Return line and column in the file, and the part for users: ``cell 3, line 5``."""
         if not 0 < line <= len(self._lines):
             return line, column, ""
         part = self._lines[line - 1]
@@ -291,7 +290,7 @@ class PartPlaces:
         return part.line, part.column + len(before) - 1, f"cell {part.cell}, line {part.number}" if part.cell else ""
 
     def place_finding(self, finding: Finding) -> Finding:
-        """Return a finding at its place in the file; its text says which cell that is."""
+        """Return a finding at its place in the file; its message names the cell."""
         if finding.where is None or not finding.where.line:
             return finding
         line, column, part = self.find_place(finding.where.line, finding.where.column)

@@ -1,4 +1,4 @@
-"""Marked blocks of presets that get other names: the marks say the new ones, and what was up to date stays so."""
+"""Renames the presets of marked blocks; blocks that were up to date stay so."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from npuprof.store import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import find_repository_top
 
-#: How many outdated blocks a remark lists.
+#: The maximum number of outdated blocks in a note.
 _SHOWN = 5
 
 
 def plan_renamed_blocks(
     top: str, rename_spec: Callable[[str], str], before: Injector, after: Injector, problems: list[Finding]
 ) -> PlannedBlocks:
-    """Return what the scripts below a folder are to be; what cannot be read goes to ``problems``.
+    """Return the new scripts below a folder; unreadable ones are added to ``problems``.
 
-    A block that is up to date is rendered anew, also where only a parent has another name, since its comments cite files. Of
-    one that is not, only the mark changes. Raises NpuprofError.
+    Blocks that are up to date are rendered again, even if only a parent is renamed, since their comments cite files. In
+    outdated blocks only the marks change. Raises NpuprofError.
     """
     files: dict[str, FileBlocks] = {}
     for path, data, marked in _read_blocks(top, problems):
@@ -39,7 +39,7 @@ def plan_renamed_blocks(
 
 
 def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Workspace]) -> tuple[str, ...]:
-    """Return a remark on the blocks in scripts of a store's repository that are up to date now and not with a changed store."""
+    """Return a note on blocks of the repository that a changed store makes outdated."""
     top = find_repository_top(os.path.realpath(home.root))
     if not top:
         return ()
@@ -65,7 +65,7 @@ def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes
 
 
 def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:
-    """Return a block as it shall be under a name, None where it stays as it is: it is no more out of date than it was."""
+    """Return a block under its new name, None if it stays unchanged: it is not more outdated than before."""
     try:
         if not before.refresh_block(block).state.current:
             return None

@@ -1,4 +1,4 @@
-"""Scripts judged file by file, for the verbs that report them one by one or all together; one broken file never stops the run."""
+"""Scans scripts file by file; a broken file never stops the run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from npuprof.scripts.summary.survey import Survey
 
 
-#: So many files are read by a process at a time: those of a folder share what they import.
+#: The number of files per process and batch: files of a folder share imports.
 _BATCH = 100
 
 
 class Scanned:
-    """What came of it: the findings, how many files were looked at, how many of them could not be read, what is accepted.
+    """The result of a scan: findings, the number of files, of unreadable files, and of accepted findings.
 
-    ``faults`` are those of the findings that say where npuprof itself failed. Of the files that cannot be read otherwise only those
-    that were named count as unread.
+    ``faults`` are the findings about internal errors. Of other unreadable files, only named ones count as unread.
     """
 
     def __init__(self) -> None:
@@ -52,7 +51,7 @@ class Scanned:
 
 
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None, with_docs: bool = False) -> Scanned:
-    """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
+    """Return the findings about the scripts below paths; their content is also counted in a survey. Raises NpuprofError."""
     result = Scanned()
     folders = [path for path in paths if os.path.isdir(path)]
     scanner = _Scanner(paths, folders, context, store)
@@ -79,7 +78,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 
 
 class _Page(NamedTuple):
-    """The findings of one file: its path as it was named, its text where that may accept some, where the places of its parts are."""
+    """The findings of one file: its path, its text if it may accept findings, and the places of its parts."""
 
     file: str
     data: bytes = b""
@@ -88,9 +87,9 @@ class _Page(NamedTuple):
 
 
 class _Scan(NamedTuple):
-    """What came of one file: its findings, and what it sets.
+    """The result of one file: its findings and settings.
 
-    ``is_missing`` is a file that could not be opened, ``is_unread`` one of which some is not read. ``faults`` are those of npuprof.
+    ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults`` are internal errors.
     """
 
     page: _Page
@@ -101,7 +100,7 @@ class _Scan(NamedTuple):
 
 
 class _Scanner:
-    """Reads and judges files one by one, with what they call in their tree."""
+    """Reads and checks files one by one, with their called functions."""
 
     def __init__(self, paths: list[str], folders: list[str], context: Context, store: str | None) -> None:
         self._context = context
@@ -112,7 +111,7 @@ class _Scanner:
         self._injector = Injector(store, trusting=True)
 
     def scan_files(self, files: list[str]) -> Iterator[_Scan]:
-        """Yield what came of each file; many files are shared out among processes."""
+        """Yield the result of each file; many files are distributed to processes."""
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
         for scans in map_in_processes(lambda batch: [self._scan_file(file, len(files) > 1) for file in batch], batches):
             yield from scans
@@ -130,12 +129,12 @@ class _Scanner:
         return scan._replace(faults=faults)
 
     def _judge_script(self, imported: ImportedFile, data: bytes) -> _Scan:
-        """Return what is wrong with a script, its blocks and the files that it names."""
+        """Return the findings about a script, its blocks and the files that it names."""
         sidecars = find_sidecars(imported, self._folders)
         script = attach_contents(imported, sidecars)
         findings = check_script(script, self._context, self._team)
         if any(finding.code.startswith("NP3") or not finding.code.startswith("NP") for finding in findings):
-            opened = _open_shared(script, self.modules)  # what is not set may be set elsewhere
+            opened = _open_shared(script, self.modules)  # missing settings may be set elsewhere
             findings = findings if opened is script else check_script(opened, self._context, self._team)
         findings = [*findings, *check_sidecars(sidecars, self._context), *check_file_blocks(self._injector, imported.file, data)]
         text = data if b"npuprof:" in data or imported.places is not None else b""
@@ -144,9 +143,9 @@ class _Scanner:
 
 
 def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
-    """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.
+    """Return the content of a file; if another file names one of its entries, missing settings may be set there.
 
-    Who asks has found something, for all files of the tree are looked into.
+    Called only if there are findings, since all files of the tree are searched.
     """
     own = {site for site in imported.sites if site.closed and site.surface == "session" and site.scope.startswith("<module>:")}
     shared = {site for site in own if site.variable and modules.is_named_elsewhere(imported.file, site.variable)}
@@ -155,7 +154,7 @@ def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
 
 
 class _Pages:
-    """The findings of a run, file by file in the order of reading; a script may bring findings of other files that it calls."""
+    """The findings of a run, by file in reading order; a script may add findings of called files."""
 
     def __init__(self) -> None:
         self._pages: dict[str, _Page] = {}
@@ -163,7 +162,7 @@ class _Pages:
         self._of_sidecars: set[tuple[Place | None, str]] = set()
 
     def add_page(self, page: _Page) -> None:
-        """Add the findings of a file; those of a sidecar that several scripts name are of the first."""
+        """Add the findings of a file; those of a sidecar shared by several scripts belong to the first."""
         own: list[Finding] = []
         self._pages.setdefault(os.path.normpath(page.file), page._replace(findings=own))
         for finding in page.findings:
@@ -176,7 +175,7 @@ class _Pages:
                 own.append(finding)
 
     def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
-        """Return the findings to report, each once, and how many the comments of their files accept."""
+        """Return the findings to report, without duplicates, and the number accepted by comments."""
         brought: set[str] = set()
         for where, finding in self._others:
             path = os.path.normpath(where.file)
@@ -196,20 +195,20 @@ class _Pages:
 
 
 def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
-    """Return the findings of a file to report, and how many its comments accept; ``brought`` is a file that only another script names."""
+    """Return the findings of a file to report, and the number accepted by its comments; ``brought`` if only another script names it."""
     if brought:
         page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in reversed(page.findings)}
     findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
     sifted, accepted = sift_script_findings(page.file, text, findings)
-    # findings on the comments of a file that is only brought were not asked for
+    # comments of a file that is only named were not requested
     reported = [finding for finding in sifted if finding in findings] if brought else sifted
     return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(accepted)
 
 
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:
-    """Count what the scripts set; a helper's settings are those of the scripts that call it."""
+    """Count the settings of scripts; a helper's settings belong to its callers."""
     scripts = [place_settings(scan.imported) for scan in scans if scan.imported is not None]
     take_out, _ = set_callers_apart(scripts)
     for imported in scripts:
@@ -220,9 +219,9 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
 
 
 def _load_team_rules(store: str | None) -> list[TeamRule]:
-    """Return the rules of the team that bind all its presets, and so its scripts; none where there is no store.
+    """Return the team rules that cover all presets, and therefore scripts; empty without a store.
 
-    Raises NpuprofError where npuprof.toml cannot be understood.
+    Raises NpuprofError if npuprof.toml is invalid.
     """
     try:
         home = spec.Workspace(store).listed_store

@@ -1,4 +1,4 @@
-"""Shell text to commands and words, by its quoting rules. Nothing is expanded."""
+"""Splits shell text into commands and words by its quoting rules, without expansion."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _TOKEN = re.compile(
     |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
     re.VERBOSE,
 )
-#: A word, or the rest of one, in which nothing is special.
+#: A word, or its rest, without special characters.
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
-#: Stretches of a word outside of quotes, and of one in double quotes; expansions are looked for before.
+#: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
-#: What ends an expansion or a quote, by what it begins with, and what to look at inside of it.
+#: The closing delimiter of an expansion or quote, and the delimiters inside it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}
 _INSIDE = {
     ")": re.compile(r"""\\.|'[^']*'?|["()]|\$\{""", re.DOTALL),
@@ -36,10 +36,10 @@ Part = str | tuple[str]
 
 
 class Word(NamedTuple):
-    """One word: ``parts`` are literal texts and, as one-tuples, what the shell fills in.
+    """One word: ``parts`` are literal texts and, as one-tuples, expansions.
 
-    ``span`` is where it begins and ends in the text, behind the end of that where a quote is never closed. ``items`` are the words
-    of an array: ``NAME=(...)``.
+    ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote. ``items`` are the words of
+    an array: ``NAME=(...)``.
     """
 
     line: int
@@ -51,32 +51,32 @@ class Word(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The word with the open parts as written."""
+        """The word with its expansions as written."""
         return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
 
     @property
     def keyword(self) -> str:
-        """The word where it can be a word of the shell's own, empty for one in quotes."""
+        """The word if it can be a shell keyword, empty if it is quoted."""
         return "" if self.quoted else self.text
 
     @property
     def open_part(self) -> str:
-        """The first part that the shell fills in, or nothing."""
+        """The first expansion, or an empty string."""
         return next((part[0] for part in self.parts if not isinstance(part, str)), "")
 
     def cut_prefix(self, count: int) -> Word:
-        """Return what follows the first ``count`` characters of a literal beginning."""
+        """Return the word after the first ``count`` characters of its literal start."""
         head = self.parts[0] if self.parts else ""
         assert isinstance(head, str)
         return self._replace(parts=(head[count:], *self.parts[1:]))
 
 
 class Command(list[Word]):
-    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it.
+    """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 
-    ``parentheses`` are those around it, ``function`` is the name of the function that it begins. ``text`` is the script, or that for a
-    shell of its own of which a command ``is_inner``. A command of a sourced file has the files around it in ``files``, and in ``call`` the
-    line and the column where the script sources them.
+    ``parentheses`` counts those around it, ``function`` is the name of the function that it begins. ``text`` is the script,
+    or the text of a separate shell for an ``is_inner`` command. For sourced files, ``files`` are the files around the
+    command and ``call`` is the line and column of the source command in the script.
     """
 
     join = ""
@@ -88,7 +88,7 @@ class Command(list[Word]):
     call: tuple[int, int] | tuple[()] = ()
 
     def copy_with(self, words: list[Word]) -> Command:
-        """Return other words in the place of the command."""
+        """Return the command with other words."""
         copy = Command(words)
         copy.__dict__.update(self.__dict__)
         return copy
@@ -104,7 +104,7 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
 
 
 def _add_inner(command: Command) -> Iterator[Command]:
-    """Yield a command, and those of a text in it that a shell of its own runs, as in parentheses: ``bash -c TEXT``, ``ssh HOST TEXT``."""
+    """Yield a command, and those of a nested shell's text, as in parentheses: ``bash -c TEXT``, ``ssh HOST TEXT``."""
     yield command
     for word in command[1:] if command and command[0].keyword == "eval" else ():
         if not word.open_part:  # the shell itself runs it
@@ -131,7 +131,7 @@ class _Lexer:
         self.at = 0
         self.first = line, column
         self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.marks: list[str] = []  #: of the here-documents that begin in the next line
+        self.marks: list[str] = []  #: of the here-documents that begin on the next line
         self.command = Command()
         self.join = ""
         self.parentheses = 0
@@ -241,7 +241,7 @@ class _Lexer:
         self.at += 1
 
     def _find_expansion_end(self) -> int:
-        """Return where the expansion ends that begins here, 0 where none does."""
+        """Return the end of the expansion that begins here, 0 if there is none."""
         if self.text[self.at] not in "$`":
             return 0
         if self.text.startswith(("$(", "${"), self.at):
@@ -250,7 +250,7 @@ class _Lexer:
         return match.end() + (match["end"] == "") if match else 0
 
     def _find_closing(self, at: int) -> int:
-        """Return where the brackets end that begin at a place, behind the end of the text where they never do."""
+        """Return the end of the brackets that begin at a place, beyond the end of the text if they are unclosed."""
         around = [_CLOSING[self.text[at]]]
         at += 1
         while around:
@@ -266,7 +266,7 @@ class _Lexer:
 
 
 def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
-    """Return pieces with the literal ones that follow each other made one."""
+    """Return pieces with adjacent literals merged."""
     if len(pieces) == 1:
         return tuple(pieces)
     joined: list[Part] = []

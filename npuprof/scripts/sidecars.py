@@ -1,4 +1,4 @@
-"""Files that a script names for an option: found in its folder or those in question, never outside, and judged as a preset's own."""
+"""Files that a script names for an option: searched in its folder or given ones, never outside, and checked like a preset's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from npuprof.system import is_below
 
 
 class Sidecar(Record):
-    """A file that a setting names: its path, its text, None where it is no file of text, and its value, None where it does not fit."""
+    """A file that a setting names: its path, its text (None for binary files), and its value (None if invalid)."""
 
     setting: ScriptSetting
     structure: Structure
@@ -31,7 +31,7 @@ class Sidecar(Record):
 
 
 def open_sidecar(setting: ScriptSetting, folders: Sequence[str] = ()) -> Sidecar | None:
-    """Return the file that a setting names, None where it names none, or there is none below the folders."""
+    """Return the file that a setting names, None if it names none, or none exists below the folders."""
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
     flag = catalog.find_flag(find_flag_name(setting.key))
@@ -47,9 +47,9 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str] = ()) -> Sidecar
 
 
 def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
-    """Return the path of the file that a script names, None where there is none below the folders.
+    """Return the path of a file named by a script, None if it does not exist below the folders.
 
-    What is no absolute path is looked for in the folder of the script, then in the others. Links count as what they lead to.
+    A relative path is searched in the folder of the script, then in the others. Links count as their targets.
     """
     home = os.path.dirname(script)
     if not named or "\0" in named:
@@ -62,18 +62,18 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
-    """Return the files that the settings of a script name, as far as they are there."""
+    """Return the existing files that the settings of a script name."""
     return [sidecar for item in imported.found if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
-    """Return a script whose settings have the contents of the files that they name, for the rules that look into them."""
+    """Return a script whose settings include the contents of the files they name, for rules that read them."""
     known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
     return imported._replace(found=tuple(one.with_value(content=known[id(one)]) if id(one) in known else one for one in imported.found))
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:
-    """Return what is wrong with the files that settings name, each by itself: the same as for that table in a preset."""
+    """Return the faults of the files that settings name, each alone: the same as for that table in a preset."""
     findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked or Context()))
     return list({(finding.where, finding.message): finding for finding in findings}.values())
 
@@ -95,7 +95,7 @@ def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
 
 
 def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
-    """Return what is doubtful in a file that fits, and what the product or the release asked for does not take of it."""
+    """Return the caveats of a valid file, and the parts that the requested product or release rejects."""
     key = sidecar.setting.key
     if catalog.find_option(key) is None:
         return []
@@ -110,7 +110,7 @@ def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
 
 
 def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:
-    """Return line and column of what a path leads to: its names are looked for one after the other; the first line where none is."""
+    """Return line and column of a path, searching its names in sequence; the first line if one is missing."""
     at, is_located = 0, False
     for part in tail:
         _, value = find_value("", value, (part,))

@@ -1,4 +1,4 @@
-"""What settings are about, in the words of the catalogue: parts of the names of presets, and their descriptions."""
+"""Topics of settings, from the catalogue: used in names and descriptions of presets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from npuprof import catalog
 from npuprof.document import keys
 
 _MOST_TOPICS, _MOST_LISTED = 2, 5  #: in a name, in a description
-#: Pages of the catalogue that say how well an option is known, and not what it is for.
+#: Pages of the catalogue about an option's status rather than its purpose.
 _VAGUE = frozenset(("deprecated", "undocumented", "removed", "basic"))
 
 
 def find_topic(key: str, value: Any) -> str:
-    """Return what a setting is about: what its value is for, else its option."""
+    """Return the topic of a setting: that of its value, else of its option."""
     section, name = keys.split_section_and_name(key)
-    if section == "profile":  # the scenario goes with the option that says the same
+    if section == "profile":  # the scenario belongs to the option with the same meaning
         return str(value).rpartition("-")[2]
     option = catalog.find_option(key)
     if option is not None:
@@ -30,11 +30,11 @@ def find_topic(key: str, value: Any) -> str:
 
 
 def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -> list[str]:
-    """Return what settings are about: what is switched on first, then what most of them are about; ``device`` not beside ``on-device``."""
+    """Return the topics of settings: enabled ones first, then by frequency; no ``device`` together with ``on-device``."""
     known = list(settings)
     count: Counter[str] = Counter()
     switched: set[str] = set()
-    for key, value in [pair for pair in known if pair[1] is not False] or known:  # what is off says less
+    for key, value in [pair for pair in known if pair[1] is not False] or known:  # disabled settings matter less
         topic, option = find_topic(key, value), catalog.find_option(key)
         count[topic] += 1
         if value is True or (option is not None and str(value).lower() in option.value_topics):
@@ -44,12 +44,12 @@ def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -
 
 
 def join_topics(settings: Iterable[tuple[str, Any]]) -> str:
-    """Return what settings are about as a name: ``mixed-precision-on-device``."""
+    """Return the topics of settings as a name: ``mixed-precision-on-device``."""
     return "-".join(_list_topics(settings, _MOST_TOPICS))
 
 
 def describe_topics(settings: Iterable[tuple[str, Any]]) -> str:
-    """Return in words what settings are about: ``mixed precision, on device and training``."""
+    """Return the topics of settings as text: ``mixed precision, on device and training``."""
     every = [topic.replace("-", " ") for topic in _list_topics(settings)]
     listed = every if len(every) <= _MOST_LISTED else [*every[: _MOST_LISTED - 1], "more"]
     return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]

@@ -1,11 +1,11 @@
-"""The static inspector: a folder of pages that shows a store, and needs neither a network nor a server.
+"""The static website of a store: a folder of pages that needs neither network nor server.
 
-``presets`` and ``past`` read what there is to tell of each preset, ``family`` draws who extends whom, ``catalogue`` and
-``compatibility`` hold what the checks know, ``manual`` makes pages of the documentation, ``pages`` fills the templates, ``data`` is what
-pages load when they are asked, ``building`` puts all together, ``folder`` writes what has changed.
+``presets`` and ``past`` read the facts about each preset, ``family`` draws the inheritance graph, ``catalogue`` and
+``compatibility`` contain check results, ``manual`` converts the documentation, ``pages`` fills the templates, ``data``
+is loaded by pages on demand, ``building`` combines everything, ``folder`` writes the changes.
 """
 
 from __future__ import annotations
 
-#: What brings what the pages are made with.
+#: How to install the libraries for the pages.
 HOW_TO_INSTALL = "pip install 'npuprof[site]', in a clone pip install '.[site]'"

@@ -20,12 +20,12 @@ from npuprof.site.presets import Details, Preset, build_details, resolve_preset
 from npuprof.site.settings import SettingRow, build_compared_rows
 from npuprof.store import spec
 
-#: How many examples an empty comparison offers.
+#: The number of examples for an empty comparison.
 _EXAMPLES = 4
 
 
 class Asked(Record):
-    """What a site is asked for: the release of the upgrade matrix, further specs to compare with, what a release touches in scripts."""
+    """The request for a site: the release of the upgrade matrix, further specs to compare, the release's effects on scripts."""
 
     release: str
     also: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class Asked(Record):
 
 
 def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> dict[str, bytes]:
-    """Return the files of a site by their paths. Raises NpuprofError.
+    """Return the files of a site by path. Raises NpuprofError.
 
-    The page of a preset that npuprof fails on says so, which goes to ``faults`` as well.
+    If npuprof fails on a preset, its page reports that, and so does ``faults``.
     """
     return _Building(workspace, asked, faults).build()
 
@@ -90,7 +90,7 @@ class _Building:
         return {"matrices": build_matrices(self.cells), "unresolved": unresolved, "upgrades": upgrades, **asked}
 
     def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Return the sides that can be compared, and examples: presets with one that they extend, then presets with the same parents."""
+        """Return the sides of comparisons, and examples: presets with one of their parents, then presets with the same parents."""
         runnable = [preset for preset in self.presets if preset.config is not None and not preset.config.abstract]
         shown = {preset.name for preset in runnable}
         examples = [(parent, preset.name) for preset in runnable for parent in preset.parents if parent in shown]
@@ -98,7 +98,7 @@ class _Building:
         return {"names": names, "examples": examples[:_EXAMPLES]}
 
     def _add_preset(self, preset: Preset, past: Past, paths: dict[str, str]) -> None:
-        """Add the page of a preset, or one that says that npuprof fails on it; such a one is no side to compare."""
+        """Add the page of a preset, or one with its internal error, which cannot be compared."""
         failed: list[Finding] = []
         with isolate_faults(self.store.cite_file(f"{preset.name}.toml"), failed, preset.name):
             self._build_preset(preset, past, paths)
@@ -123,6 +123,6 @@ class _Building:
         self.presets.append(preset)
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
-        """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""
+        """Return the settings of the further specs to compare. Raises NpuprofError."""
         references = [reference for reference in self.asked.also if reference not in self.paths]
         return {reference: build_compared_rows(self.workspace.resolve_spec(reference)) for reference in references}

@@ -1,4 +1,4 @@
-"""The catalogue as the pages show it: a row for each option, variable, flag and rule, and what each release brought."""
+"""The catalogue for the pages: a row per option, variable, flag and rule, and the changes of each release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import FRAMEWORK_SECTIONS, Record
 
-#: What the sections of a preset hold, as a reader names it.
+#: The noun for a setting of each section.
 KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag", **dict.fromkeys(FRAMEWORK_SECTIONS, "setting")}
 _FRAMEWORKS = {
     "options": "TensorFlow",
@@ -24,7 +24,7 @@ _FRAMEWORKS = {
 
 
 class CatalogueRow(Record):
-    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, where that is known."""
+    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, if known."""
 
     key: str
     kind: str
@@ -45,7 +45,7 @@ class CatalogueRow(Record):
 
 
 class ReleaseRow(Record):
-    """What one release brought, against the one before it: keys that are new and gone, defaults that changed."""
+    """The changes of a release since the previous one: new and removed keys, changed defaults."""
 
     release: str
     new: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class ReleaseRow(Record):
 
 
 def list_catalogue_rows() -> list[CatalogueRow]:
-    """Return the records of all sections, in the catalogue's order."""
+    """Return the records of all sections, in catalogue order."""
     return [_build_row(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section)]
 
 
@@ -82,14 +82,14 @@ def _build_row(section: str, name: str) -> CatalogueRow:
 
 
 def find_framework(section: str, name: str) -> str:
-    """Return the program that reads a setting, as a badge names it; an empty text for an unknown variable."""
+    """Return the program that reads a setting, for a badge; an empty string for an unknown variable."""
     if section == "env":
         section = getattr(catalog.find_record(section, name), "framework", "")
     return _FRAMEWORKS.get(section, section)
 
 
 def find_span(section: str, name: str) -> tuple[str, str]:
-    """Return the first and the last release that are known to read a setting; empty texts where all do, or nobody knows."""
+    """Return the first and last release known to read a setting; empty strings if all do or it is unknown."""
     if (setting := catalog.find_setting(section, name) if section in FRAMEWORK_SECTIONS else None) is not None:
         return setting.since, setting.until
     option = catalog.find_option(name) if section == "options" else None
@@ -122,7 +122,7 @@ def _describe_state(record: Any) -> str:
 
 
 def list_release_rows() -> list[ReleaseRow]:
-    """Return what each release brought, the newest first: what nobody knows of a release is told of the first one it is known of."""
+    """Return the changes of each release, newest first; changes with an unknown release are listed at the first known one."""
     known = releases.load_releases()
     new: dict[str, list[str]] = {}
     gone: dict[str, list[str]] = {}

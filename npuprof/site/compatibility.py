@@ -1,4 +1,4 @@
-"""Compatibility matrices: on which releases and products each preset works, and what moving to another release would do to it."""
+"""Compatibility matrices: the releases and products on which each preset works, and the effects of another release."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from npuprof.report.text import format_count
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
-#: How many releases the matrix shows, the newest.
+#: The number of releases in the matrix, newest first.
 _RELEASES = 8
-#: The states of a cell, the gravest first.
+#: The states of a cell, worst first.
 _ORDER = ("error", "warning", "quiet", "ok")
 
 
 class Cell(Record):
-    """One preset on one platform: how many errors and warnings, their codes, and whether the preset is meant for it."""
+    """One preset on one platform: the numbers of errors and warnings, their codes, and whether the preset supports it."""
 
     errors: int
     warnings: int
@@ -30,7 +30,7 @@ class Cell(Record):
 
     @property
     def state(self) -> str:
-        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset is not meant for the platform."""
+        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support the platform."""
         return "quiet" if not self.meant else "error" if self.errors else "warning" if self.warnings else "ok"
 
     @property
@@ -42,7 +42,7 @@ class Cell(Record):
 
 
 class Row(Record):
-    """Presets with the same cells, and what is not ``ok`` of them, each with its columns."""
+    """Presets with the same cells, and their cells other than ``ok``, each with its columns."""
 
     names: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -58,7 +58,7 @@ class Matrix(Record):
 
 
 class Upgrade(Record):
-    """What a release would do to presets, alike to each: what breaks, whose default changes, what is deprecated there."""
+    """The effects of a release, equal for some presets: errors, changed defaults, deprecations."""
 
     names: tuple[str, ...]
     breaks: tuple[str, ...]
@@ -73,14 +73,14 @@ def _list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def judge_everywhere(config: Config) -> tuple[Cell | None, ...]:
-    """Return what the checks find in a preset on each release and product; None where it cannot be resolved or is abstract."""
+    """Return the results of a preset's checks on each release and product; None if it is abstract or cannot be resolved."""
     shown, families = _list_columns()
     columns = [*(Context(cann=release) for release in shown), *(Context(product=name) for name in families)]
     return tuple(_judge_there(config, context) for context in columns)
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
-    """Return the matrices of releases and of products, from the cells of ``judge_everywhere`` by preset."""
+    """Return the matrices of releases and products, from the cells of ``judge_everywhere`` by preset."""
     shown, families = _list_columns()
     count = len(shown)
     return [
@@ -90,7 +90,7 @@ def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]
 
 
 def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, ...]]) -> tuple[Row, ...]:
-    """Return the rows of a matrix, those with faults first; presets with the same cells share a row, abstract ones have none."""
+    """Return the rows of a matrix, those with faults first; presets with equal cells share a row, abstract ones have none."""
     alike: dict[tuple[Cell, ...], list[str]] = {}
     for name, row in cells.items():
         if known := tuple(cell for cell in row if cell is not None):
@@ -106,7 +106,7 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, .
 
 
 def _judge_there(config: Config, context: Context) -> Cell | None:
-    """Return the cell of a preset; None if it cannot be resolved or is only there to be extended."""
+    """Return the cell of a preset; None if it is abstract or cannot be resolved."""
     there = contexts.resolve_elsewhere(config, context) if not config.abstract else None
     if there is None:
         return None
@@ -120,9 +120,9 @@ def _judge_there(config: Config, context: Context) -> Cell | None:
 
 
 def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Finding]) -> list[Upgrade]:
-    """Return what a release would do to presets, those that break first; presets it does nothing to are left out.
+    """Return the effects of a release on presets, errors first; unaffected presets are omitted.
 
-    So are those that npuprof fails on, which go to ``faults``.
+    Presets with an internal error are also omitted, and reported in ``faults``.
     """
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for name, config in configs.items():
@@ -134,7 +134,7 @@ def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Fin
 
 
 def _compare_with_release(now: Config, release: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return what breaks in a preset, whose default changes and what is deprecated there; nothing of one that cannot be resolved."""
+    """Return a preset's errors, changed defaults and deprecations in a release; empty if it cannot be resolved."""
     then = contexts.resolve_elsewhere(now, Context(cann=release)) if not now.abstract else None
     if then is None:
         return (), (), ()

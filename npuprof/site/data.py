@@ -1,4 +1,4 @@
-"""What the pages load when somebody asks for it, as scripts: a page that is opened as a file may load nothing of another kind."""
+"""Data that pages load on demand, as scripts: pages opened as files cannot load anything else."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from npuprof.site.presets import Preset
 from npuprof.site.settings import SettingRow
 from npuprof.system import lazy_pattern
 
-#: How much of a value a search looks through, and shows.
+#: The number of characters of a value that a search examines and shows.
 _SEARCHED = 200
 _FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each preset's page; of names that differ in case only, the later ones get a digest.
+    """Return the path of each preset's page; of names that differ only in case, the later ones get a digest.
 
-    No folder is called as a page may be: ``a.html/b`` stands beside ``a``. A ``~`` is in no name.
+    Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
     paths: dict[str, str] = {}
     taken: set[str] = set()
@@ -36,7 +36,7 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
 
 
 def name_data(names: Iterable[str]) -> dict[str, str]:
-    """Return the path of the data of each side that can be compared, by its name."""
+    """Return the path of the data of each side of a comparison, by name."""
     return {name: f"data/{_hash(name)}.js" for name in names}
 
 
@@ -58,17 +58,17 @@ def _build_fields(row: SettingRow) -> list[Any]:
 
 
 def list_values(settings: Sequence[SettingRow]) -> list[tuple[str, str]]:
-    """Return the keys and values of the rows of ``build_side``, each pair once."""
+    """Return the keys and values of the rows of ``build_side``, without duplicates."""
     return list(dict.fromkeys((row[0], row[1]) for row in map(_build_fields, settings) if len(row) > 1))
 
 
 def build_index(paths: Mapping[str, str]) -> bytes:
-    """Return where the data of all sides are, and which risks matter most."""
+    """Return the paths of the data of all sides, and the order of risks."""
     return _write_call("index", list(paths.items()), list(RISKS))
 
 
 def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
-    """Return what the search page looks through: presets, who sets what to what, the catalogue, the codes."""
+    """Return the data of the search page: presets, values by preset, the catalogue, the codes."""
     place = {preset.name: number for number, preset in enumerate(presets)}
     presets_by_value: dict[str, dict[str, list[int]]] = {}
     for name, rows in settings.items():
@@ -92,7 +92,7 @@ def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: 
 
 
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
-    """Return how many presets set each record of the catalogue, by the places that they set."""
+    """Return the number of presets that set each record of the catalogue, by path."""
     known = {row.key for row in list_catalogue_rows()}
     counts: dict[str, int] = {}
     for rows in settings.values():
@@ -108,7 +108,7 @@ def _find_record(key: str, known: Container[str]) -> str:
 
 
 def _fold(numbers: list[int]) -> list[int]:
-    """Return rising numbers as the ways from one to the next, which are short."""
+    """Return increasing numbers as differences, which are short."""
     return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
 
 

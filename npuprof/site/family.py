@@ -1,8 +1,8 @@
-"""Who extends whom, as a picture: each preset to the right of the first that it extends, layer by layer.
+"""The inheritance graph as a picture: each preset is to the right of its first parent, in layers.
 
-A store has few presets that others extend, and many that nobody does: those are in one box next to the first that they extend,
-as a box each would make the picture as tall as the store is large. What is extended besides, mixins above all, is a thin line
-that shows when a family is looked at: drawn all the time, hundreds of them hide what there is to see.
+A store has few presets with dependents, and many without: the latter share a box next to their first parent, since a
+box for each would make the picture as tall as the store is large. Further parents, mostly mix-ins, are thin lines shown
+on hover: hundreds of permanent lines would hide everything.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from graphlib import CycleError, TopologicalSorter
 
 from npuprof.model import Record
 
-_LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the space around names: pixels
+_LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the padding: pixels
 _BETWEEN, _ACROSS = 10, 48  # between boxes of a layer, and between layers
 _TALLEST = 40  # names in one column of a box
-#: How many characters of a name a box has room for.
+#: The maximum number of characters of a name in a box.
 LONGEST_NAME = 64
 
 
 class Box(Record):
-    """One preset that others extend, or several that nobody does; its place is that of its upper left corner, in pixels."""
+    """One preset with dependents, or several without; its position is the upper left corner, in pixels."""
 
     names: tuple[str, ...]
     x: int = 0
@@ -28,12 +28,12 @@ class Box(Record):
 
     @property
     def columns(self) -> int:
-        """How many names stand side by side."""
+        """The number of columns of names."""
         return -(-len(self.names) // _TALLEST)
 
     @property
     def rows(self) -> int:
-        """How many names stand below each other."""
+        """The number of rows of names."""
         return -(-len(self.names) // self.columns)
 
     @property
@@ -52,12 +52,12 @@ class Box(Record):
         return _PAD * 2 + _LINE * self.rows
 
     def place_name(self, index: int) -> tuple[int, int]:
-        """Return where the text of a name stands."""
+        """Return the position of a name's text."""
         return self.x + _PAD + self.column * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 15
 
 
 class Line(Record):
-    """Presets extend another: the way from box to box, as SVG writes a path, and the names at both ends; ``second`` is not the first."""
+    """An inheritance line: its SVG path between boxes, and the names at both ends; ``second`` if not to the first parent."""
 
     parent: str
     children: tuple[str, ...]
@@ -75,7 +75,7 @@ class Family(Record):
 
 
 class _Branch:
-    """A box and the branches to its right; ``height`` is that of all of it."""
+    """A box and the branches to its right; ``height`` is the total height."""
 
     __slots__ = ("below", "box", "height")
 
@@ -86,7 +86,7 @@ class _Branch:
 
 
 def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
-    """Return the picture of presets, by what each extends; a parent that is no preset of the store is one without parents."""
+    """Return the picture of presets, by their parents; a parent outside the store has no parents itself."""
     parents, depth = _find_depths(parents)
     extended = {name for names in parents.values() for name in names}
     branches = {name: _Branch([name]) for name in sorted(extended)}
@@ -101,13 +101,13 @@ def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
         (branches[above].below if above else tops).append(_Branch(names))
     families = [branch for branch in tops if branch.below]
     if others := [name for branch in tops if not branch.below for name in branch.box.names]:
-        families.append(_Branch(others))  # what is only mixed in, or alone, stands together beside the families
+        families.append(_Branch(others))  # mix-ins and unrelated presets share a box
     boxes, width, height = _place_branches(families, depth)
     return Family(tuple(boxes), tuple(_draw_lines(parents, boxes, first)), width, height)
 
 
 def _find_depths(parents: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, Sequence[str]], dict[str, int]]:
-    """Return parents without circles, whose members have none, and on which layer each preset stands: below all that it extends."""
+    """Return the parents without cycles, and the layer of each preset: below all its parents."""
     try:
         order = list(TopologicalSorter(parents).static_order())
     except CycleError as error:
@@ -119,7 +119,7 @@ def _find_depths(parents: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, Seq
 
 
 def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:
-    """Return the boxes at their places, and the size of the picture: each box at the middle of what is to its right."""
+    """Return the positioned boxes, and the size of the picture: each box is centred on the branches to its right."""
     layers = [tops]
     while below := [branch for above in layers[-1] for branch in above.below]:
         layers.append(below)

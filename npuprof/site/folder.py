@@ -1,7 +1,8 @@
-"""Write the folder of a site over nothing but files that npuprof wrote there.
+"""Writes the folder of a site; replaces only files that npuprof wrote there.
 
-A list in the folder names the files of the site. It may come with a clone, so it proves nothing. The digests of what npuprof wrote are in a
-record of the user's own, by the path of the folder. In another clone, which has no record, a listed file is replaced if it is as in HEAD.
+A list in the folder names the files of the site. It may be part of a clone and is not trusted. The digests of written
+files are in a record in the user's state, by folder path. Without a record, as in another clone, a listed file is
+replaced if it equals HEAD.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from npuprof.store.gitstore.objects import Git
 from npuprof.system import find_user_folder
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
 
-#: Names the files of the site. Schema 2 had their digests as well.
+#: The list of the site's files. Schema 2 also had their digests.
 MARK = ".npuprof-site.json"
 _SCHEMA = "npuprof.site/1"
 
 
 class Written(Record):
-    """How many files were written, removed and left as they were; ``left`` are files of an earlier site that git tracks."""
+    """The numbers of written, removed and unchanged files; ``left`` are files of an earlier site that git tracks."""
 
     written: int
     removed: int
@@ -36,9 +37,10 @@ class Written(Record):
 
 
 def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
-    """Write the files of a site, by their paths in its folder, and remove those of an earlier site that git does not track.
+    """Write the files of a site, by path, and remove those of an earlier site that git does not track.
 
-    Raises NpuprofError and writes nothing if the folder contains a file that npuprof did not write (NP980), or a link (NP941).
+    Raises NpuprofError, and writes nothing, if the folder contains a file that npuprof did not write (NP980), or a link
+    (NP941).
     """
     output.make_folder(folder)
     tree, git, record = Tree(folder), Git(folder), _find_record(folder)
@@ -53,11 +55,11 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     left = sorted({*proven, *rest}.difference(files, gone))
     changed = sorted(files.keys() - same)
     now = {_format_line(name, content) for name, content in files.items()}
-    _write_record(record, known | now)  # a run that is killed leaves files of both
+    _write_record(record, known | now)  # a killed run leaves files of both
     for name in changed:
         tree.make_folder(os.path.dirname(name))
     names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
-    # Pages can be made again at any time, so nothing waits until they are on the disk.
+    # Pages can be rebuilt at any time, so they are not synced to disk.
     wanted = [Wanted(os.path.join(folder, name), files[name], below=folder, durable=False) for name in changed]
     write_wanted_files([*wanted, Wanted(os.path.join(folder, MARK), names.encode(), below=folder)])
     for name in gone:
@@ -70,7 +72,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
 def _compare_files(
     tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Return the files that are as wanted, those that npuprof wrote with their lines of the record, and all others with their digests.
+    """Return the unchanged files, npuprof's files with their record lines, and all others with their digests.
 
     Raises NpuprofError (NP941) if a site contains a link.
     """
@@ -85,13 +87,13 @@ def _compare_files(
                 same.add(name)
             elif content is not None and (line := _format_line(name, content)) in known:
                 proven[name] = line
-            elif name != MARK and (content != b"" or name not in files):  # a crash of the machine leaves empty files
+            elif name != MARK and (content != b"" or name not in files):  # a system crash leaves empty files
                 rest[name] = "" if content is None else _digest_lines(content)
     return same, proven, rest
 
 
 def _read_file(tree: Tree, name: str) -> bytes | None:
-    """Return what a file contains, None if it cannot be read. Raises NpuprofError (NP941) if it is a link."""
+    """Return the content of a file, None if it cannot be read. Raises NpuprofError (NP941) if it is a link."""
     try:
         with tree.open_reader(name) as file:
             return file.read(output.LARGEST_FILE + 1)
@@ -100,17 +102,17 @@ def _read_file(tree: Tree, name: str) -> bytes | None:
 
 
 def _digest_lines(content: bytes) -> str:
-    """Return the digest of a text, whatever line ends git gave it."""
+    """Return the digest of a text, independent of line endings."""
     return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def _list_committed(git: Git, files: Mapping[str, str]) -> set[str]:
-    """Return which files of a folder, given with their digests, are as in HEAD. Raises NpuprofError."""
+    """Return the files of a folder, given with their digests, that equal HEAD. Raises NpuprofError."""
     if not files or not git.top:
         return set()
     place = os.path.relpath(os.path.realpath(git.folder), git.top)
     committed: set[str] = set()
-    for name, digest in files.items():  # one at a time: together they may be larger than the memory
+    for name, digest in files.items():  # one at a time: together they may exceed the memory
         (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
         if blob is not None and _digest_lines(blob.content) == digest:
             committed.add(name)
@@ -125,7 +127,7 @@ def _build_finding(path: str, others: int) -> Finding:
 
 
 def _read_list(tree: Tree) -> set[str]:
-    """Return the names in the list of a folder, which a stranger may have written."""
+    """Return the names in a folder's list, which is untrusted."""
     try:
         names = json.loads(_read_file(tree, MARK) or b"")["files"]
         return {name for name in names if isinstance(name, str) and is_plain_name(name)}
@@ -142,7 +144,7 @@ def _format_line(name: str, content: bytes) -> str:
 
 
 def _read_record(path: str) -> set[str]:
-    """Return the lines of what npuprof wrote: digests and names."""
+    """Return the lines of the record: digests and names."""
     try:
         return set(output.read_plain_file(path).decode().splitlines())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The documentation as pages: Markdown to HTML, with links among the pages of the site, and nothing in it that the policy refuses."""
+"""The documentation as pages: Markdown converted to HTML within the content policy, with links between pages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-#: Where the page of a topic is, in a site.
+#: The folder of topic pages in a site.
 FOLDER = "docs"
 
 
 class TopicPage(Record):
-    """One page of the documentation: its path in the site, its topic, its text as HTML, and the pictures that it shows, by their paths."""
+    """One documentation page: its path, its topic, its HTML, and its images by path."""
 
     path: str
     topic: docs.Topic
@@ -31,12 +31,12 @@ class TopicPage(Record):
 
 @cache
 def load_topic_pages() -> tuple[TopicPage, ...]:
-    """Return the pages of the documentation, which are the same in every site. Raises NpuprofError as ``build_topic_pages``."""
+    """Return the documentation pages, equal in every site. Raises NpuprofError as ``build_topic_pages``."""
     return tuple(build_topic_pages(docs.load_topics()))
 
 
 def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
-    """Yield the page of each topic. Raises NpuprofError where what it is made with is not installed."""
+    """Yield the page of each topic. Raises NpuprofError if a required library is not installed."""
     try:
         from markdown_it import MarkdownIt
     except ImportError:
@@ -65,10 +65,10 @@ class _Writer:
         self.regions: dict[str, int] = {}
 
     def write(self) -> str:
-        """Return the text below the title."""
-        tokens = self.parser.parse(self.topic.text)[3:]  # a page of the site has its title above
+        """Return the text after the title."""
+        tokens = self.parser.parse(self.topic.text)[3:]  # the page template contains the title
         for place, token in enumerate(tokens):
-            if token.type == "th_open" and not tokens[place + 1].content:  # a corner of a table heads nothing
+            if token.type == "th_open" and not tokens[place + 1].content:  # an empty header cell
                 token.tag = tokens[place + 2].tag = "td"
             self._change_token(token, tokens[place + 1].content if token.type == "heading_open" else "")
         return str(self.parser.renderer.render(tokens, self.parser.options, {}))
@@ -81,7 +81,7 @@ class _Writer:
             for child in token.children or ():
                 self._change_inline(child)
         elif token.type in ("th_open", "td_open"):
-            if token.attrs.pop("style", None) == "text-align:right":  # the policy takes no style from a page
+            if token.attrs.pop("style", None) == "text-align:right":  # the policy forbids style attributes
                 token.attrSet("class", "number")
             if token.tag == "th":
                 token.attrSet("scope", "col")
@@ -91,7 +91,7 @@ class _Writer:
 
     def _write_block(self, token: Token) -> str:
         if token.type == "table_open":
-            number = self.regions[self.heading] = self.regions.get(self.heading, 0) + 1  # each is told by a name of its own
+            number = self.regions[self.heading] = self.regions.get(self.heading, 0) + 1  # each region needs a unique label
             label = f"{self.heading}, table{f' {number}' if number > 1 else ''}"
             return f'<div class="wide" role="region" aria-label="{escape_html(label)}" tabindex="0"><table>\n'
         if token.type == "table_close":
@@ -108,7 +108,7 @@ class _Writer:
             token.attrSet("src", os.path.basename(path))
 
     def _find_target(self, target: str) -> str:
-        """Return where a link leads in the site: the page of a topic for its file."""
+        """Return the target of a link in the site: for a topic's file, its page."""
         file, mark, anchor = target.partition("#")
         if "://" in target or not file:
             return target

@@ -1,4 +1,4 @@
-"""The pages of a site as files: templates filled with what was read; the same input gives the same bytes."""
+"""The pages of a site as files: templates filled with data; the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: What pages may load: their own style and script, also where they are opened as files. Nothing else, and nothing written into them.
+#: The content security policy: only the site's own style and script files, also for pages opened as files; nothing inline.
 POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
 )
@@ -39,7 +39,7 @@ _MENU = (
     ("rules.html", "Rules"),
     ("docs/index.html", "Docs"),
 )
-#: Of how many presets the text stands below the picture; that of more is a page of its own, as no page shall be heavy.
+#: The maximum number of presets listed below the picture; longer lists get their own page to keep pages small.
 _MOST_BELOW = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
 _DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
@@ -48,7 +48,7 @@ _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 @cache
 def _open_templates() -> Environment:
-    """Return the templates, each parsed once. Raises NpuprofError where what they are filled with is not installed."""
+    """Return the templates, each parsed once. Raises NpuprofError if a required library is not installed."""
     try:
         import jinja2
     except ImportError:
@@ -64,15 +64,15 @@ def _open_templates() -> Environment:
 
 
 def _frame_table(caption: str, *header: str, caller: Callable[[], str], **options: Any) -> Any:
-    """Return a table whose rows a template writes."""
+    """Return a table whose rows are written by a template."""
     from markupsafe import Markup
 
-    return Markup(frame_html_table(caption, header, caller(), **options))  # noqa: S704 - a template escapes what it writes
+    return Markup(frame_html_table(caption, header, caller(), **options))  # noqa: S704 - the template escapes its values
 
 
 @lru_cache(4096)
 def _mark_path(place: object, separator: str = "/") -> Any:
-    """Return a path that wraps only behind its separators."""
+    """Return a path that wraps only after its separators."""
     from markupsafe import Markup
 
     parts = escape_lines(str(place)).replace(separator, f"{separator}\0").split("\0")
@@ -80,7 +80,7 @@ def _mark_path(place: object, separator: str = "/") -> Any:
 
 
 class Writer:
-    """Fills the templates. Raises NpuprofError where what they are filled with is not installed."""
+    """Fills the templates. Raises NpuprofError if a required library is not installed."""
 
     def __init__(self, store: str, paths: Mapping[str, str]) -> None:
         self.jinja = _open_templates()
@@ -88,7 +88,7 @@ class Writer:
         self.paths = paths
 
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
-        """Return a page: a template, its path, what it is called, and what it shows."""
+        """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
         base = {
             "policy": POLICY, "title": title, "here": here, "up": up, "menu": _MENU, "store": self.store, "version": __version__,
@@ -97,39 +97,39 @@ class Writer:
         return self.jinja.get_template(template).render({**base, **values})
 
     def _link_preset(self, up: str, name: str) -> str:
-        """Return the name of a preset, as a link where it has a page."""
+        """Return the name of a preset, as a link if it has a page."""
         from markupsafe import Markup
 
         path = self.paths.get(name)
         return name if path is None else Markup('<a href="{}{}">{}</a>').format(up, _show(path), _show(name))
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
-        """Return the pages that are about all presets, and those of the catalogue, by what each shows."""
+        """Return the pages about all presets and the catalogue, given the values of each."""
         labels = {**dict(_MENU), "family-text.html": "Graph as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
     def build_documentation(self) -> dict[str, bytes]:
-        """Return the pages of the documentation and what they show. Raises NpuprofError."""
+        """Return the documentation pages and their images. Raises NpuprofError."""
         from markupsafe import Markup
 
         pages = load_topic_pages()
         groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
         files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
-            html = Markup(page.html)  # noqa: S704 - made of our own pages, whose markup is escaped
+            html = Markup(page.html)  # noqa: S704 - npuprof's own pages, already escaped
             files[page.path] = self.fill("topic.html", page.path, page.topic.title, html=html, before=before, after=after).encode()
             files |= dict(page.pictures)
         return files
 
 
 def list_owners(preset: Preset, past: Past) -> list[str]:
-    """Return who looks after a preset: as it says itself, then by CODEOWNERS."""
+    """Return the owners of a preset: its own ``owner``, then those of CODEOWNERS."""
     owner = preset.head["owner"]
     return list(dict.fromkeys([*([owner] if owner else []), *past.owners.get(preset.name, ())]))
 
 
 def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any]]:
-    """Return what the pages about all presets show, by their paths."""
+    """Return the values of the pages about all presets, by path."""
     parents = {preset.name: preset.parents for preset in presets}
     family, groups, is_large = draw_family(parents), _group_by_parents(presets), len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
@@ -148,7 +148,7 @@ def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any
 
 
 def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
-    """Return one preset in the list of all."""
+    """Return one preset's row in the list of all."""
     found = [
         *(["broken"] if preset.config is None else []),
         *(word for word, number in zip(SEVERITIES[:2], preset.counts, strict=False) if number),
@@ -169,7 +169,7 @@ def _find_kind(preset: Preset) -> str:
 
 
 def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the rows by kind, the columns that are not empty everywhere, and what the filters offer."""
+    """Return the rows by kind, the columns that are not entirely empty, and the choices of the filters."""
     values = {
         "scenario": {row["about"]["scenario"] for row in rows},
         "framework": {name for row in rows for name in row["about"]["frameworks"]},
@@ -192,7 +192,7 @@ def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
-    """Return the presets that extend the same together, those that extend nothing first."""
+    """Return the presets grouped by parents, those without parents first."""
     groups: dict[tuple[str, ...], list[Preset]] = {(): []}
     for preset in presets:
         groups.setdefault(tuple(dict.fromkeys(preset.parents)), []).append(preset)
@@ -205,18 +205,18 @@ def _find_scenario(preset: Preset) -> str:
 
 
 def _say_colours(preset: Preset) -> str:
-    """Return in words what the colours of a picture say of a preset."""
+    """Return the meaning of a preset's colours in a picture."""
     state = "broken" if preset.config is None else preset.worst if preset.worst in ("error", "warning") else ""
     return "".join(f", {word}" for word in (state, _find_scenario(preset)) if word)
 
 
 def _show(value: Any) -> Any:
-    """Return what a template shows of a value: no character that shows nothing by itself. What is markup already stays so."""
+    """Return a value for a template: invisible characters made visible; markup unchanged."""
     return escape_lines(str(value)) if type(value) in (str, Origin) else value
 
 
 def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the page of the catalogue shows; ``set_by`` is how many presets set each setting."""
+    """Return the values of the catalogue page; ``set_by`` is the number of presets that set each setting."""
     rows = list_catalogue_rows()
     known = releases.load_releases()
     shown = []

@@ -1,4 +1,4 @@
-"""What git knows of presets: the commits that touched what each is made of, and its released versions."""
+"""The git history of presets: commits that touched their files, and released versions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from npuprof.store import ReadOnceStore
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit, walk_commits
 
-#: How many commits a page lists; ``npuprof log`` tells them all.
+#: The maximum number of commits on a page; ``npuprof log`` lists all.
 _MOST = 20
 
 
 class CommitRow(Record):
-    """One commit that touched a preset, or one that it extends (``through``)."""
+    """One commit that touched a preset, or one of its ancestors (``through``)."""
 
     commit: str
     date: str
@@ -25,7 +25,7 @@ class CommitRow(Record):
 
 
 class VersionRow(Record):
-    """One released version, and why it was yanked; an empty text where it was not."""
+    """One released version, and why it was yanked; an empty string if it was not."""
 
     number: str
     date: str
@@ -33,7 +33,7 @@ class VersionRow(Record):
 
 
 class Past(Record):
-    """The commits and the versions of each preset, by its name, newest first, and its owners; the commit that is checked out."""
+    """Commits and versions of each preset by name, newest first, and its owners; the checked out commit."""
 
     head: str = ""
     commits: dict[str, list[CommitRow]] = {}
@@ -42,9 +42,9 @@ class Past(Record):
 
 
 def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Past:
-    """Return what git knows of presets, by the names of each and of what it is made of besides.
+    """Return the git history of presets, given the names of each preset's ancestors.
 
-    That is nothing where the store is in no repository, or has no commit yet.
+    Empty if the store is not in a repository with commits.
     """
     try:
         repository = revisions.find_repository(store)

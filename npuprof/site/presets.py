@@ -1,4 +1,4 @@
-"""Each preset of a store as the pages show it: what it is for, its settings with their authors, its findings, what it is written as."""
+"""Each preset of a store for the pages: its claims, settings with origins, findings, and rendered texts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from npuprof.site.settings import SettingRow, build_compared_rows, build_setting
 from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
 
-#: Targets whose text says what it was resolved for.
+#: Targets whose text includes the context.
 _TOLD_CONTEXT = ("toml", "json")
 
 
 class RenderedText(Record):
-    """A preset written for one target: its text, or why there is none."""
+    """A preset rendered for one target: its text, or why there is none."""
 
     target: str
     text: str
@@ -34,7 +34,7 @@ class RenderedText(Record):
 
 
 class Preset(Record):
-    """One preset of the store, as far as it can be read and resolved, and what was found."""
+    """One preset of the store, read and resolved as far as possible, with its findings."""
 
     name: str
     profile: Profile | None = None
@@ -43,7 +43,7 @@ class Preset(Record):
 
     @property
     def head(self) -> dict[str, Any]:
-        """What it says of itself, and what it inherits if it can be resolved; an empty text is not set."""
+        """Its own ``[profile]`` keys, and inherited ones if it can be resolved; an empty string is unset."""
         table = self.profile.table if self.profile is not None else {}
         own = {name: str(table.get(name, "")) for name in ("description", "owner", "deprecated", "scenario", "cann")}
         config = self.config
@@ -55,28 +55,28 @@ class Preset(Record):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many errors, warnings and notes were found."""
+        """The numbers of errors, warnings and notes."""
         return tuple(sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES)
 
     @property
     def worst(self) -> str:
-        """The gravest severity of its findings; an empty text if there is none."""
+        """The worst severity of its findings; an empty string if there are none."""
         return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Whom it is made of besides itself."""
+        """Its ancestors."""
         return tuple(member.name for member in self.config.lineage[:-1]) if self.config is not None else ()
 
     @property
     def parents(self) -> list[str]:
-        """Whom it extends, by name: of this store without their versions, of another as they are written."""
+        """Its parents by name: those of this store without versions, others as written."""
         references = self.profile.extends if self.profile is not None else ()
         return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in references]
 
 
 class Details(Record):
-    """What only the page of a preset shows, and its side of a comparison."""
+    """The additional data of a preset's page, and its side of a comparison."""
 
     findings: tuple[Finding, ...]
     settings: tuple[SettingRow, ...] = ()
@@ -86,14 +86,14 @@ class Details(Record):
 
 
 def _list_frameworks(config: Config) -> tuple[str, ...]:
-    """Return the frameworks that read the settings of a preset; options of an offline conversion are read by ATC."""
+    """Return the frameworks that read a preset's settings; ATC reads the options of an offline conversion."""
     found = {find_framework(*keys.split_section_and_name(key)): None for key in config.ordered_settings()}
     names = ("ATC" if name == "TensorFlow" and config.scenario == "offline-inference" else name for name in found)
     return tuple(dict.fromkeys(name for name in names if name not in ("", "CANN")))
 
 
 def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Preset:
-    """Return a preset resolved, as far as it can be; if npuprof fails on it, that goes to ``faults`` as well."""
+    """Return a preset resolved, as far as possible; internal errors are also added to ``faults``."""
     profile: Profile | None = None
     problems: list[Finding] = []
     try:
@@ -107,7 +107,7 @@ def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) 
 
 
 def build_details(config: Config) -> Details:
-    """Return what a page shows of a preset that can be resolved."""
+    """Return the additional data of a resolvable preset's page."""
     verdict = checks.judge_config(config, notes=True)
     has_errors = any(finding.severity == "error" for finding in verdict.findings)
     findings = sorted(checks.fold_findings(verdict.findings), key=lambda finding: SEVERITIES.index(finding.severity))
@@ -118,7 +118,7 @@ def build_details(config: Config) -> Details:
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
-    """Yield what ``render`` and ``env`` write of a preset, or why they refuse it, and the files that the code needs beside it."""
+    """Yield the output of ``render`` and ``env`` for a preset, or why it is rejected, with the sidecar files."""
     if config.abstract:
         return
     by_target = any("target" in override.match for profile in config.lineage for override in profile.overrides)
@@ -126,7 +126,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
     sidecars: dict[str, str] = {}
 
     def resolve_for(target: str) -> tuple[Config | None, str]:
-        """Return what is written there, and why it is refused."""
+        """Return the config for a target, and why it is rejected."""
         differs = by_target or target in _TOLD_CONTEXT
         there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if differs else config
         return there, refused if there is config or not has_errors else _find_refusal(there)
@@ -150,7 +150,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
 
 
 def _find_refusal(config: Config | None) -> str:
-    """Return why a preset is not written: its errors there; an empty text where it has none."""
+    """Return why a preset is not rendered: its errors for the target; empty if there are none."""
     if config is None:
         return "it cannot be resolved for this target"
     return _join_messages([finding for finding in checks.check_before_export(config) if finding.severity == "error"])
@@ -161,7 +161,7 @@ def _join_messages(findings: Iterable[Finding]) -> str:
 
 
 def _export_to_all(config: Config) -> Iterable[RenderedText]:
-    """Yield the exports for the shells; those that are told the same share a text."""
+    """Yield the exports for the shells; shells with equal exports share a text."""
     try:
         variables, _ = collect_env_variables(config, None, "./npuprof-files", False)
     except NpuprofError as error:

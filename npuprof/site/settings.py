@@ -1,4 +1,4 @@
-"""The settings of a preset as the pages show and compare them: a row for each place of a table, with its authors and overridden values."""
+"""The settings of a preset for pages and comparisons: a row per path of a table, with origins and overridden values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from npuprof.resolve import contexts, origins
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
 
-#: How long a value may be on a page; the whole is in the file.
+#: The maximum length of a value on a page; the file has the whole value.
 _LONGEST_VALUE = 2000
 
 
 class SettingRow(Record):
-    """One place of a setting in force, lists whole.
+    """One effective setting by path; lists are not split.
 
-    ``authors`` are the origins of its value, each with the elements that it wrote if several wrote one list. ``losers`` are the values
-    that it overruled, with their origins. ``scope`` says where only that holds, as ``product atlas-a3``.
+    ``authors`` are the origins of its value, each with its elements if several wrote one list. ``losers`` are the
+    overridden values with their origins. ``scope`` is the context to which the row is limited, as ``product atlas-a3``.
     """
 
     key: str
@@ -40,12 +40,12 @@ class SettingRow(Record):
 
 
 def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
-    """Return all settings of a preset, in the catalogue's order, tables place by place."""
+    """Return all settings of a preset in catalogue order, tables by path."""
     return tuple(row for key in config.ordered_settings() for row in build_rows_of_key(config, key, config.traced_value(key)))
 
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
-    """Yield the places of one setting, of its value as ``all_traced`` has it, leaf by leaf with its author."""
+    """Yield the paths of one setting, from its traced value ``all_traced``, leaf by leaf with origins."""
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
@@ -60,21 +60,21 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
 
 @lru_cache(1024)
 def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], str]:
-    """Return the unit of a setting, what a change of it puts at risk, and what it does; ``name`` is that of its record."""
+    """Return unit, risks and description of a setting; ``name`` is its record's name."""
     section, plain = keys.split_section_and_name(key)
     tail = tuple(name.split(".")[1:]) if section in FRAMEWORK_SECTIONS else ()
     return *catalog.find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
-    """Return the places of a value that are no tables with something in them, and what stands there."""
+    """Return the paths of a value's leaves, lists and empty tables, with their values."""
     if isinstance(traced, dict) and traced:
         return [pair for name, item in traced.items() for pair in _list_places(item, (*tail, name))]
     return [(tail, traced)]
 
 
 def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
-    """Yield who wrote a value; of a list, each preset that wrote elements side by side, and which."""
+    """Yield the origins of a value; for a list, each preset with its elements."""
     if isinstance(traced, values.Leaf):
         yield traced.origin, ""
         return
@@ -87,27 +87,27 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
 
 
 def format_value(value: object) -> str:
-    """Return a value as a page shows it."""
+    """Return a value for a page."""
     text = keys.format_toml_value(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
 
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
-    """Yield what overrides of a preset, and of those that it extends, change for a product, a release or a target, after these words."""
+    """Yield the changes by overrides of a preset and its ancestors, each with its product, release or target."""
     for context, words in list_override_scopes((config,)).items():
         there = contexts.resolve_elsewhere(config, context)
         if changes := compare_configs(config, there) if there is not None else []:
             yield words, changes
 
 
-# -- one side of a comparison: values that mean the same are the same text ---------------------------------------------
+# -- one side of a comparison: equivalent values have equal texts ---------------------------------------------
 
 
 def build_compared_rows(config: Config, shown: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
-    """Return what a preset is for, its settings, and what these are where an override holds, which the row names (``scope``).
+    """Return the claims and settings of a preset, and the settings changed by overrides, with their ``scope``.
 
-    A row of an override with an empty value says that the setting is not set there. ``shown`` are the rows of
-    ``build_setting_rows``, where those are known.
+    A row of an override with an empty value means unset. ``shown`` are the rows of ``build_setting_rows``, if already
+    computed.
     """
     plain = [*_build_header_rows(config), *_build_settings(config, shown)]
     return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))

@@ -1,4 +1,4 @@
-"""Where profiles are kept: a folder of TOML files, named by their paths below it."""
+"""Stores of profiles: a folder of TOML files, named by their relative paths."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
     Key = TypeVar("Key")
 
-    #: What reading a profile came to.
+    #: The result of reading a profile.
     ProfileOrError = Profile | NpuprofError
 
-#: The files next to the store's folder: the project file, which also names presets outside the store, and the lock of its sources.
+#: The files next to the store's folder: the project file, which also lists presets outside the store, and the lock of its sources.
 FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
-#: The store that npuprof ships, and what stands before the name of a preset in it.
+#: The store that npuprof ships; also the prefix of its presets.
 BUILTIN = "builtin:"
 
-#: What lies beside a store in a project, and is no preset.
+#: Project files next to a store that are not presets.
 _PROJECT_FILES = ("pyproject.toml", FILE)
 
-#: The shortest part of a name that is looked for in others, and how many of those are told.
+#: Limits of suggestions by a part of a name: its minimum length, and their number.
 _LEAST_PART = 2
 
 _MOST_NEAR = 3
@@ -52,15 +52,15 @@ _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 
 def is_profile_name(name: str) -> bool:
-    """Return whether a text can be the name of a profile."""
+    """Return whether a text is a valid profile name."""
     parts = name.split("/")
     return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
 
 
 class ReadOnceStore:
-    """What stores have in common: names are what profiles can be called, every profile is read once.
+    """The base class of stores: names are valid profile names, and every profile is read once.
 
-    ``root`` is the folder of the store, of a revision that of the store it belongs to.
+    ``root`` is the folder of the store; for a revision, of the store that it belongs to.
     """
 
     label = ""
@@ -72,24 +72,24 @@ class ReadOnceStore:
         self._keyed: set[str] = set()
         self._policy: Policy | None = None
         self._has_read_policy = False
-        self.kept: dict[str, object] = {}  #: releases that lie in it as files, by the references to them: kept for ``kept``
+        self.kept: dict[str, object] = {}  #: vendored releases by reference, cached for ``kept``
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""
+        """Return the names of all profiles, sorted; files with invalid names are in ``stray_files``."""
         return sorted(name for name in self._list_files() if is_profile_name(name))
 
     def stray_files(self) -> list[str]:
-        """Return the paths below the store of TOML files whose names no profile can have."""
+        """Return the relative paths of TOML files whose names no profile can have."""
         return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file of the store, by its name with ``.toml``."""
+        """Return the path to cite for a file of the store, given its name with ``.toml``."""
         return os.path.join(self.label, path)
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
+        """Return a profile. ``asked`` is the reference that names it, cited in errors.
 
-        Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
+        Raises NpuprofError: missing, not a file, outside the store, not text, not TOML.
         """
         profile = self.load_profile(name, asked)
         if name not in self._keyed:
@@ -99,28 +99,28 @@ class ReadOnceStore:
         return profile
 
     def load_profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile without what its ancestors with an @ mean in its key. Raises NpuprofError."""
+        """Return a profile without the targets of pinned ancestors in its key. Raises NpuprofError."""
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
 
     def _find_pins(self, profile: Profile) -> Collection[str]:
-        """Return what the references with an @ of a profile and its ancestors mean: part of its key if that is not the same everywhere."""
+        """Return the targets of pinned references in a profile and its ancestors: part of its key unless they are unique."""
         return ()
 
     def lay_over(self, profile: Profile) -> None:
-        """Let a profile be what its name gives from here on: one that may be written."""
+        """Replace a profile from now on by one that may be written."""
         self._profiles[profile.name] = profile
 
     def take_out(self, name: str) -> None:
-        """Let a name give nothing from here on: that of a preset that may go."""
+        """Remove a profile from now on, as it may be deleted."""
         self._profiles[name] = NpuprofError([build_missing_finding("NP008", name, self.label, "", None)])
 
     def find_policy(self, name: str) -> Policy | None:
-        """Return what the tree of the store says of the findings of a preset, None where it says nothing. Raises NpuprofError."""
+        """Return the policy of the store's tree for a preset, None if there is none. Raises NpuprofError."""
         policy = self.load_policy()
         return policy.select(name) if policy is not None else None
 
     def load_policy(self) -> Policy | None:
-        """Return what the tree of the store says of findings, read once; None where it says nothing. Raises NpuprofError."""
+        """Return the policy of the store's tree, cached; None if there is none. Raises NpuprofError."""
         if not self._has_read_policy:
             if self._may_have_policy():
                 from npuprof.store.sources.reading import read_policy
@@ -130,24 +130,24 @@ class ReadOnceStore:
         return self._policy
 
     def _may_have_policy(self) -> bool:
-        """Return whether anything may be said of findings in its tree."""
+        """Return whether its tree may have a policy."""
         return True
 
     def _list_files(self) -> Iterable[str]:
-        """Return the paths of the TOML files below the store, without ``.toml``."""
+        """Return the relative paths of the TOML files, without ``.toml``."""
         raise NotImplementedError
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         raise NotImplementedError
 
     def _suggest_name(self, name: str, otherwise: str) -> str:
-        """Return what else a name that is not there may have meant; looked for once, as there may be thousands."""
+        """Return a suggestion for a missing name; cached, as there may be thousands of lookups."""
         if name not in self._hints:
             self._hints[name] = did_you_mean(name, self.names(), "") or self._suggest_by_part(name) or otherwise
         return self._hints[name]
 
     def _suggest_by_part(self, name: str) -> str:
-        """Return which presets a part of a name, or a name with a folder before it, may mean; an empty text if there is none."""
+        """Return the presets that match a part of a name, or a name after a folder; an empty string if there are none."""
         if len(name) < _LEAST_PART:
             return ""
         names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")]
@@ -156,14 +156,14 @@ class ReadOnceStore:
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
-    """Return what ``known`` has below a key, else what is read; an error is kept alike. Raises NpuprofError."""
+    """Return a cached value, else the result of ``read``; errors are cached too. Raises NpuprofError."""
     profile = known.get(key)
     if profile is None:
         try:
             profile = read()
         except NpuprofError as error:
             if error.findings[0].origin is not None:
-                raise  # blames whoever asked: the next to ask gets an error of its own
+                raise  # cites the current reference: the next one gets its own error
             profile = error
         known[key] = profile
     if isinstance(profile, NpuprofError):
@@ -172,7 +172,7 @@ def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Pro
 
 
 class Folder(ReadOnceStore):
-    """A store in a folder. Reads nothing before it is asked, and every file once."""
+    """A store in a folder. Files are read on demand, each once."""
 
     in_work_tree = True
 
@@ -180,17 +180,17 @@ class Folder(ReadOnceStore):
         super().__init__()
         self.root = root
         label = format_relative_path(root)
-        self.label = label if label != BUILTIN else f"./{label}"  # a folder of that name is not the shipped store
+        self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
         self.is_shipped = False  #: whether it is the store that npuprof ships
-        self.beside = ""  #: what stands before the keys of its presets, where another store is read too
-        self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
-        self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were read before anyone asked for the presets
-        self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
-        self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
-        self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
-        self.keeps_releases: bool | None = None  #: whether there is a folder of releases kept as files, once somebody asks
-        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.project``
-        self.sources: object = None  #: those that it names, likewise
+        self.beside = ""  #: the key prefix of its presets, if another store is used too
+        self.repository: object = None  #: the repository around it, cached for ``revisions``
+        self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
+        self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes
+        self.is_implied = False  #: whether it may be missing: a repository without its own presets
+        self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
+        self.keeps_releases: bool | None = None  #: whether it has a folder of vendored releases, determined on demand
+        self.project: object = None  #: its npuprof.toml, cached for ``sources.project``
+        self.sources: object = None  #: its sources, likewise
         self._listed: dict[str, bool] | None = None
         self._names: list[str] | None = None
         self._real = ""
@@ -199,7 +199,7 @@ class Folder(ReadOnceStore):
 
     @property
     def project_file(self) -> str:
-        """The path of npuprof.toml beside the store, looked for once; an empty text where there is none, or it is not about this store."""
+        """The path of npuprof.toml next to the store, cached; an empty string if there is none, or it belongs to another store."""
         if self._project_file is None:
             alone = self.is_source or not self.in_work_tree or self.label == BUILTIN
             path = "" if alone else os.path.join(find_project_folder(self), FILE)
@@ -208,13 +208,13 @@ class Folder(ReadOnceStore):
 
     @property
     def layout(self) -> Layout:
-        """Where the presets are, seen from the folder of npuprof.toml."""
+        """The layout of presets, relative to the folder of npuprof.toml."""
         if self._layout is None:
             from npuprof.store.layout import Layout, read_globs
 
             globs: tuple[str, ...] = ()
             if self.project_file:
-                with suppress(OSError):  # told by whoever asks what else the file says
+                with suppress(OSError):  # reported when the rest of the file is read
                     globs = read_globs(read_plain_file(self.project_file))
             real = os.path.realpath(self.root)
             inside = bool(self.project_file) and os.path.dirname(self.project_file) == real
@@ -225,7 +225,7 @@ class Folder(ReadOnceStore):
         return bool(self.project_file)
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, sorted, as every store does; the files are looked at once."""
+        """Return the names of all profiles, sorted; files are listed once."""
         if self._names is None:
             self._names = super().names()
         return list(self._names)
@@ -234,7 +234,7 @@ class Folder(ReadOnceStore):
         return self._load_listing()
 
     def list_names_beginning(self, text: str) -> list[str]:
-        """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
+        """Return the names with a prefix, sorted; folders without matches are not read."""
         if self.project_file and self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
         names = (name for name, _ in self._scan_folder(self.root, "", text))
@@ -242,7 +242,7 @@ class Folder(ReadOnceStore):
         return sorted({name for name in names if name.startswith(text) and name != reserved and is_profile_name(name)})
 
     def _load_listing(self) -> dict[str, bool]:
-        """Return the names of the store, looked up once, and whether each is a plain file, no link."""
+        """Return the names of the store, cached, and whether each is a plain file rather than a link."""
         if self._listed is None:
             listed = dict(self._scan_folder(self.root, ""))
             if self.project_file and not self.layout.prefix:
@@ -253,7 +253,7 @@ class Folder(ReadOnceStore):
         return self._listed
 
     def _scan_outside(self) -> dict[str, bool]:
-        """Return the names that npuprof.toml names files outside the store by. Raises NpuprofError where a folder cannot be read."""
+        """Return the names of files outside the store listed by npuprof.toml. Raises NpuprofError for an unreadable folder."""
         from npuprof.store.layout import scan_outside_presets
 
         folder = os.path.dirname(self.project_file)
@@ -265,13 +265,13 @@ class Folder(ReadOnceStore):
             raise NpuprofError([build_unreadable_finding(path, error)._replace(hint=hint)]) from None
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset lies outside the store's folder, or would if it were there: npuprof.toml names it, the store has none."""
+        """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists it and the store lacks it."""
         if not self.project_file or not self.layout.takes(name):
             return False
         return not os.path.lexists(f"{self.root}/{name}.toml")
 
     def locate_file(self, path: str) -> str:
-        """Return the name of the preset in a file by its absolute path; an empty text where it is none of the store."""
+        """Return the preset name of a file by its absolute path; an empty string if it is not in the store."""
         root = os.path.abspath(self.root) + os.sep
         name = path[len(root) : -5]
         if path.startswith(root):
@@ -284,13 +284,13 @@ class Folder(ReadOnceStore):
         return name if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name) else ""
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file of the store, by its name with ``.toml``."""
+        """Return the path to cite for a file of the store, given its name with ``.toml``."""
         if self.is_outside(path.removesuffix(".toml")):
             return format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
         return super().cite_file(path)
 
     def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
-        """Yield the names below a folder, and whether each is a plain file; what no name of that ``beginning`` is in is passed over."""
+        """Yield the names below a folder, and whether each is a plain file; names without the prefix ``beginning`` are skipped."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
@@ -305,16 +305,16 @@ class Folder(ReadOnceStore):
             if entry.is_dir(follow_symlinks=False):
                 yield from self._scan_folder(entry.path, inside, beginning)
                 if name.endswith(".toml"):
-                    yield f"{below}{name[:-5]}", False  # a folder that looks like a preset: reading it tells
+                    yield f"{below}{name[:-5]}", False  # a folder with a preset's name: reading it reports that
             elif name.endswith(".toml"):
                 yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
     def profile_path(self, name: str) -> str:
-        """Return the path of a profile's file, as it can be opened."""
+        """Return the path of a profile's file, to open it."""
         return os.path.join(self.folder_of(name), f"{name}.toml")
 
     def folder_of(self, name: str) -> str:
-        """Return the folder below which a profile's file is found by its name: the store, or that of npuprof.toml."""
+        """Return the root of a profile's relative path: the store, or the folder of npuprof.toml."""
         return os.path.dirname(self.project_file) if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
@@ -343,7 +343,7 @@ class Folder(ReadOnceStore):
         return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
-        """Return whether a path leads out of the store; of a preset outside of it, whether it is a link, or below one."""
+        """Return whether a path leads out of the store; for a preset outside of it, whether it is or passes through a link."""
         if outside:
             return os.path.realpath(path) != path
         self._real = self._real or os.path.realpath(self.root)
@@ -361,9 +361,9 @@ class Folder(ReadOnceStore):
 
 
 def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False) -> Folder:
-    """Return the store: as given, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest folder above.
+    """Return the store: the given one, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest parent folder.
 
-    Raises NpuprofError where there is none; its message names the argument, ``in_python`` that of the library.
+    Raises NpuprofError if there is none; the message names the option, or the library's argument if ``in_python``.
     """
     asked = given or environ.get("NPUPROF_STORE")
     if asked == BUILTIN:
@@ -391,7 +391,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
 
 
 def _holds_store_below(folder: str) -> bool:
-    """Return whether a folder is a project with a store in it, rather than a store."""
+    """Return whether a folder is a project that contains a store, rather than a store."""
     try:
         names = os.listdir(folder)
         below = os.listdir(os.path.join(folder, "profiles")) if "profiles" in names else []
@@ -402,13 +402,13 @@ def _holds_store_below(folder: str) -> bool:
 
 
 def find_project_folder(home: Folder) -> str:
-    """Return the folder of ``npuprof.toml``: beside the store's, or the store itself where that is the top of its repository."""
+    """Return the folder of ``npuprof.toml``: the store's parent, or the store itself at the top of its repository."""
     root = os.path.realpath(home.root)
     return root if os.path.exists(os.path.join(root, ".git")) else os.path.dirname(root)
 
 
 def open_builtin_store(beside: bool = False) -> Folder:
-    """Return the presets that npuprof ships, read-only; ``beside`` another store, whose presets may have the same names."""
+    """Return the read-only store that npuprof ships; ``beside`` another store, whose presets may have the same names."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
@@ -419,7 +419,7 @@ def open_builtin_store(beside: bool = False) -> Folder:
 
 
 def format_relative_path(path: str) -> str:
-    """Return a path as users want to read it: relative where it lies below the current folder."""
+    """Return a path for display: relative if it is below the current folder."""
     full = os.path.abspath(path)
     here = os.getcwd()
     return full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full

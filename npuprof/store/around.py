@@ -1,4 +1,4 @@
-"""The repository around a store, as far as files tell of it: git itself is only asked where they do not."""
+"""The repository around a store, as far as files show; git is called only if they do not suffice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from npuprof.system import find_repository_top
 
 
 def has_release_tags(root: str) -> bool:
-    """Return whether a store can have released versions: whether a repository around it has tags.
+    """Return whether a store may have released versions: whether its repository has tags.
 
-    git itself is only asked where this says so. Where a repository is kept in an unusual way, the answer is yes.
+    git is called only if this is true. For unusual repository formats, the result is True.
     """
     top = find_repository_top(os.path.realpath(root))
     if not top:
@@ -31,14 +31,14 @@ def has_release_tags(root: str) -> bool:
 
 
 def has_sparse_checkout(root: str) -> bool:
-    """Return whether git may keep files of a store out of the work tree: only then it is asked."""
+    """Return whether a sparse checkout may exclude files of a store: only then git is called."""
     top = find_repository_top(os.path.realpath(root))
     git = os.path.join(top, ".git")
     return bool(top) and (os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout")))
 
 
 class BareStore(Folder):
-    """The store of a bare repository, by its folder in the tree: revisions are read, a work tree there is not."""
+    """The store of a bare repository, by its folder in the tree: revisions only, without a work tree."""
 
     in_work_tree = False
 
@@ -48,7 +48,7 @@ class BareStore(Folder):
         self.label = path
 
     def profile_path(self, name: str) -> str:
-        """Raise NpuprofError: there is no file to open or to write."""
+        """Raise NpuprofError: there is no file to open or write."""
         raise NpuprofError([self._build_no_tree_finding(name)])
 
     def _load_listing(self) -> dict[str, bool]:
@@ -58,7 +58,7 @@ class BareStore(Folder):
         raise NpuprofError([self._build_no_tree_finding(name)])
 
     def build_sources_finding(self) -> Finding:
-        """Return that the sources of the repository are those of its commits, and cannot be changed here."""
+        """Return the finding that a bare repository's sources are those of its commits and cannot be changed here."""
         what = f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no npuprof.lock to read or write"
         hint = "work in a clone, and push; npuprof source sync fetches here what the lock of HEAD names"
         return Finding("NP010", what, "They are in its commits only.", hint)
@@ -70,11 +70,10 @@ class BareStore(Folder):
 
 
 def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str]) -> str:
-    """Return the bare repository that the current folder lies in, or that ``$GIT_DIR`` names; an empty text where there is none.
+    """Return the bare repository around the current folder, or in ``$GIT_DIR``; an empty string if there is none.
 
-    ``asked`` is the store that was asked for, if any: then a path in the tree. A folder ``profiles`` that is nearer is a
-    store itself, and so is one that was asked for. What lies in somebody's work tree is no repository of its own, as it
-    may have come with a clone.
+    ``asked`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles`` and a requested folder are
+    stores themselves. Repositories inside a work tree do not count, as they may be part of a clone.
     """
     if asked == "builtin:" or os.path.isabs(asked) or os.path.normpath(asked).startswith(os.pardir):
         return ""
@@ -104,12 +103,12 @@ def _is_git_folder(folder: str) -> bool:
 
 
 def is_own_folder(folder: str) -> bool:
-    """Return whether a repository's folder belongs to this user, or is among those that they call safe, as git would ask."""
+    """Return whether a repository's folder belongs to this user, or is in safe.directory, as git would check."""
     if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
         return True
     from npuprof.system import processes
 
-    # (it is asked in no repository: what one says of itself counts for nothing)
+    # (outside any repository: its own settings do not count)
     words = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
     try:
@@ -126,6 +125,6 @@ def is_own_folder(folder: str) -> bool:
 def _is_owned(folder: str) -> bool:
     find_user = getattr(os, "geteuid", None)
     if find_user is None:
-        return True  # the system knows no owners in this sense
+        return True  # the system has no such ownership
     user, owner = find_user(), os.lstat(folder).st_uid
     return owner == user or (user == 0 and str(owner) == os.environ.get("SUDO_UID"))

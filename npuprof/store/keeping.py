@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class KeptFiles:
-    """The files of the folder of kept releases, by their paths in it; ``references`` are those that were kept, and what they mean.
+    """The files of the folder of vendored releases, by path; ``references`` maps the vendored references to their targets.
 
-    ``passed_over`` are references to what is no released version: a branch is another commit tomorrow.
+    ``passed_over`` are references that are not released versions: a branch may move.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class KeptFiles:
         self._problems: list[Finding] = []
 
     def add_store(self, home: Folder) -> None:
-        """Add what all presets of a store extend in a released version. Raises NpuprofError where a reference leads nowhere."""
+        """Add all released versions that presets of a store extend. Raises NpuprofError for an unresolvable reference."""
         for name in home.names():
             try:
                 profile = home.profile(name)

@@ -1,8 +1,8 @@
-"""Released parents that are kept beside a store, as files: what a pin means where no history is at hand (a wheel, an image, an export).
+"""Vendored releases: released parents as files in a store, for use without git history (a wheel, an image, an export).
 
-Below the folder ``.released`` of a store lies a folder for each reference with an @ to a released version that a preset of it
-extends, named as the reference is written: ``.released/base/training@1.2.0/``. It holds the preset and what that builds on, as
-they were released, a ``.released`` of its own for their own such references, and the file ``.release``, which says what was kept::
+The folder ``.released`` of a store contains a folder for each pinned reference to a released version, named as the
+reference is written: ``.released/base/training@1.2.0/``. It contains the preset and its ancestors as released, its own
+``.released`` for their pinned references, and the file ``.release`` with its identity::
 
     base/training 1.2.0 COMMIT
     Preset-Digest: HEX
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
     from npuprof.store.gitstore.revisions import Revision
 
-#: The folder of kept releases in a store; no preset can lie in it, as a dot stands before its name.
+#: The folder of vendored releases in a store; no preset can be in it, because of the leading dot.
 FOLDER = ".released"
 
-#: The file of a kept release that says what it is.
+#: The file with the identity of a vendored release.
 RECORD = ".release"
 
-#: What mends a folder of kept releases.
+#: The hint that repairs a folder of vendored releases.
 ADVICE = "keep it anew in a clone that has the release: npuprof source vendor ."
 
 _RECORD = r"(\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})\nPreset-Digest: ([0-9a-f]{64})\nDigest-Form: ([1-9]\d{0,5})\n*"
 
 
 class KeptRecord(Record):
-    """What was kept: a preset, the number of the version, its commit, the digest of the preset there and the form of that."""
+    """The identity of a vendored release: preset, version number, commit, preset digest and digest form."""
 
     name: str
     version: str
@@ -57,9 +57,9 @@ class KeptRecord(Record):
 
 
 class KeptRelease(ReadOnceStore):
-    """What a reference with an @ to a released version means, read from files: the preset and all that it builds on.
+    """A vendored release, read from files: the target of a pinned reference, and its ancestors.
 
-    ``folder`` is that of the kept release, as ``revision`` has it if there is one, ``shown`` how it is cited.
+    ``folder`` is the folder of the release, at ``revision`` if there is one; ``shown`` is the path to cite.
     """
 
     def __init__(self, reference: str, folder: str, shown: str, record: KeptRecord, revision: Revision | None = None) -> None:
@@ -68,18 +68,18 @@ class KeptRelease(ReadOnceStore):
         self.record = record
         self.root = folder
         self.label = shown
-        self.is_proved = False  #: whether its digest was found to be the one that was kept
+        self.is_proved = False  #: whether its digest was verified
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
 
     def _find_pins(self, profile: Profile) -> set[str]:
-        """Return what the references with an @ mean that a profile and its ancestors make, as far as they can be found."""
+        """Return the available targets of pinned references in a profile and its ancestors."""
         pins: set[str] = set()
         waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, profile.name, None)]
         seen = {(self.root, profile.name)}
         while waiting:
             store, current, asked = waiting.pop()
-            with suppress(NpuprofError):  # told where it is resolved
+            with suppress(NpuprofError):  # reported when it is resolved
                 profile = store.load_profile(current, asked)
                 for index, reference in enumerate(profile.extends):
                     with suppress(NpuprofError):
@@ -90,7 +90,7 @@ class KeptRelease(ReadOnceStore):
         return pins
 
     def pin_parent(self, heir: str, reference: str, pins: set[str]) -> tuple[KeptRelease, str] | None:
-        """Return the store and the name of a parent with an @, None where it was not kept; what it means goes to ``pins``.
+        """Return store and name of a pinned parent, None if it was not vendored; its target is added to ``pins``.
 
         Raises NpuprofError.
         """
@@ -101,18 +101,18 @@ class KeptRelease(ReadOnceStore):
         return there, there.record.name
 
     def find_nested(self, reference: str) -> KeptRelease | None:
-        """Return what a reference of its own presets means, None where that was not kept. Raises NpuprofError."""
+        """Return the target of a reference of its own presets, None if it was not vendored. Raises NpuprofError."""
         return _open_once(self, reference, self.root, self.label, self._revision)
 
     def read_profile_text(self, name: str) -> bytes:
-        """Return the text of a preset. Raises NpuprofError where there is none."""
+        """Return the text of a preset. Raises NpuprofError if there is none."""
         text = self._copy.read_text(name)
         if text is None:
             raise NpuprofError([self._build_missing_finding(name, None)])
         return text
 
     def build_edited_finding(self, asked: Origin | None) -> Finding:
-        """Return that it is not what was released."""
+        """Return the finding for a vendored release that differs from the released one."""
         what = f"{self.label} is not {self.record.name} {self.record.version} as it was released: its preset digest is another"
         return _build_finding(what, "It was edited, or merged wrongly; a released version never changes.", asked)
 
@@ -134,9 +134,9 @@ class KeptRelease(ReadOnceStore):
 
 
 def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
-    """Return the release that a store keeps for a reference, None where it keeps none.
+    """Return a store's vendored release for a reference, None if there is none.
 
-    Raises NpuprofError (NP049) where there is one that cannot be read as such.
+    Raises NpuprofError (NP049) for an unreadable one.
     """
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
@@ -150,7 +150,7 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
 
 
 def keeps_releases(home: ProfileSource) -> bool:
-    """Return whether a store in a folder keeps any release; looked for once, as thousands may pin one."""
+    """Return whether a store in a folder has vendored releases; cached, as thousands of presets may pin one."""
     if not isinstance(home, Folder):
         return False
     if home.keeps_releases is None:
@@ -159,7 +159,7 @@ def keeps_releases(home: ProfileSource) -> bool:
 
 
 def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
-    """Return the release that a preset of a kept one extends. Raises NpuprofError (NP049) where it was not kept with it."""
+    """Return the release that a preset of a vendored one extends. Raises NpuprofError (NP049) if it was not vendored with it."""
     release = home.find_nested(reference)
     if release is None:
         what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
@@ -168,7 +168,7 @@ def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None)
 
 
 def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
-    """Return that there is no history to find a release in, told at the reference to it, with what else it may be read from."""
+    """Return the finding for a missing history at the reference that needs it, with the alternative."""
     hint = f"{finding.hint}; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
     hint = hint if may_be_kept(reference) else finding.hint
     return place_finding(finding._replace(hint=hint), asked)
@@ -179,13 +179,13 @@ def _build_finding(what: str, why: str, asked: Origin | None = None) -> Finding:
 
 
 def may_be_kept(reference: str) -> bool:
-    """Return whether a reference can be one to a released version of a preset of the same store: a number, no branch."""
+    """Return whether a reference can be vendored: a version number of the same store's preset, not a branch."""
     name, _, version = reference.partition("@")
     return is_profile_name(name) and parse_version_request(version) is not None
 
 
 def _open_once(home: ReadOnceStore, reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
-    """Return what a store keeps for a reference: all that pin it share what was read and proved of it."""
+    """Return a store's vendored release for a reference; texts and verification are shared by all that pin it."""
     if reference not in home.kept:
         home.kept[reference] = _open_release(reference, store, shown, revision)
     release = home.kept[reference]
@@ -214,10 +214,10 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
 
 
 def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> Iterator[Finding]:
-    """Yield a finding for each kept release that no preset pins, and for each pinned one that ``prove`` rejects."""
+    """Yield a finding for each unused vendored release, and for each used one that ``prove`` rejects."""
     pinned: set[str] = set()
     for name in home.names():
-        with suppress(NpuprofError):  # told of the preset
+        with suppress(NpuprofError):  # reported with the preset
             pinned.update(home.profile(name).extends)
     for reference in list_kept_references(home):
         if reference not in pinned:
@@ -234,7 +234,7 @@ def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> It
 
 
 def list_kept_references(home: Folder) -> list[str]:
-    """Return the references that releases are kept for, by the folders that hold one, sorted; links are not followed."""
+    """Return the references with vendored releases, by folder, sorted, without following links."""
     top = os.path.join(home.root, FOLDER)
     references: list[str] = []
     if os.path.islink(top):
@@ -243,7 +243,7 @@ def list_kept_references(home: Folder) -> list[str]:
         place = os.path.relpath(folder, top)
         if "@" in os.path.basename(folder) and may_be_kept(place):
             references.append(place)
-            below.clear()  # what it keeps of its own is part of it
+            below.clear()  # its own vendored releases belong to it
         below[:] = [name for name in below if not name.startswith(".")]
     return sorted(references)
 

@@ -1,6 +1,6 @@
-"""Where presets lie and what they are called: below the folder of the store, and outside of it where ``npuprof.toml`` says so.
+"""The layout of presets: below the store's folder, and outside of it if ``npuprof.toml`` lists them.
 
-This is the one place that makes a name of a path, and a path of a name.
+The only module that converts between paths and names.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from npuprof.document import parse_toml_text
 from npuprof.model import Record
 from npuprof.store import FILE, LOCK_FILE
 
-#: A file or a folder: its name, and its mode by itself, of a link the link's.
+#: A file or folder: its name, and its mode, that of the link itself for a link.
 _Entry = tuple[str, int]
 
 
-#: What the globs have left to match in a folder: the segments of each.
+#: The remaining segments of the globs in a folder.
 GlobState = frozenset[tuple[str, ...]]
 
 
 class Located(Record):
-    """What a file is called as a preset, and whether it lies outside the store's folder."""
+    """The preset name of a file, and whether it is outside the store's folder."""
 
     name: str
     outside: bool
 
 
 class Layout(Record):
-    """Where the presets of a repository lie. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
+    """The layout of a repository's presets. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
 
-    ``globs`` name files outside of it, from the folder of ``npuprof.toml``; such a preset is called by its path from there.
+    ``globs`` match files outside of it, relative to ``npuprof.toml``; such a preset is named by its path from there.
     """
 
     prefix: str
@@ -52,11 +52,11 @@ class Layout(Record):
 
     @property
     def store_folder(self) -> str:
-        """The store's folder as it is called beside ``npuprof.toml``, ending in ``/``; empty where that lies in the store."""
+        """The store's folder relative to ``npuprof.toml``, ending in ``/``; empty if that is in the store."""
         return self.prefix[len(self.base) :]
 
     def locate(self, path: str) -> Located | None:
-        """Return which preset the file of a path from the top is; None where it is none."""
+        """Return the preset of a path relative to the top; None if it is not a preset."""
         if not path.endswith(".toml"):
             return None
         if path.startswith(self.prefix):
@@ -66,16 +66,16 @@ class Layout(Record):
         return Located(name, True) if self.globs and path.startswith(self.base) and self.takes(name) else None
 
     def name_of(self, path: str) -> str | None:
-        """Return what the file of a path from the top is called as a preset; None where it is none."""
+        """Return the preset name of a path relative to the top; None if it is not a preset."""
         located = self.locate(path)
         return located.name if located else None
 
     def path_of(self, name: str, outside: bool = False) -> str:
-        """Return the path of a preset's file from the top of the repository, as git writes it."""
+        """Return the path of a preset's file relative to the repository."""
         return f"{self.base if outside else self.prefix}{name}.toml"
 
     def takes(self, name: str) -> bool:
-        """Return whether a glob names a file outside the store that would be called so."""
+        """Return whether a glob matches a file outside the store with that preset name."""
         if not self.globs or not self.prefix or _is_hidden(name) or f"{name}.toml" == FILE or name.startswith(self.store_folder):
             return False
         *folders, last = f"{name}.toml".split("/")
@@ -86,14 +86,14 @@ class Layout(Record):
 
     @cached_property
     def start(self) -> GlobState:
-        """What the globs have left to match in the folder of ``npuprof.toml``."""
+        """The remaining segments of the globs in the folder of ``npuprof.toml``."""
         return _expand(tuple(glob.split("/")) for glob in self.globs if self.prefix)
 
     @property
     def pathspecs(self) -> tuple[str, ...]:
-        """The store's folder, and the files outside of it, as git takes them for paths from wherever it runs.
+        """The store's folder and the files outside of it, as git pathspecs for any current folder.
 
-        git means more by a glob than is meant here: what it finds has to be located.
+        git's globs match more than npuprof's, so the results must be located.
         """
         if not self.prefix:
             return (":(top)",)
@@ -102,13 +102,13 @@ class Layout(Record):
 
 
 def list_project_paths(prefix: str) -> tuple[str, str]:
-    """Return the paths of npuprof.toml and npuprof.lock from the top of a repository whose store is in the folder ``prefix``."""
+    """Return the paths of npuprof.toml and npuprof.lock for a store in the folder ``prefix``, relative to the top."""
     base = Layout(prefix).base
     return f"{base}{FILE}", f"{base}{LOCK_FILE}"
 
 
 def enter_folder(state: GlobState, folder: str) -> GlobState:
-    """Return what the globs have left to match in a folder below; nothing if no preset can be in there."""
+    """Return the remaining segments of the globs in a subfolder; empty if it cannot contain presets."""
     if folder.startswith("."):
         return frozenset()
     from fnmatch import fnmatchcase  # few projects have globs
@@ -118,7 +118,7 @@ def enter_folder(state: GlobState, folder: str) -> GlobState:
 
 
 def accepts_file(state: GlobState, name: str) -> bool:
-    """Return whether a glob names a file of the folder that it was followed into."""
+    """Return whether a glob matches a file in the current folder."""
     if name.startswith(".") or not name.endswith(".toml"):
         return False
     from fnmatch import fnmatchcase
@@ -127,13 +127,13 @@ def accepts_file(state: GlobState, name: str) -> bool:
 
 
 def list_plain_names(state: GlobState) -> set[str] | None:
-    """Return the only names of a folder that the globs can take; None if that takes looking at all of them."""
+    """Return the only names in a folder that the globs can match; None if all must be tested."""
     names = {segments[0] for segments in state}
     return None if any("*" in name for name in names) else names
 
 
 def find_glob_fault(glob: str) -> str:
-    """Return what is wrong with a glob, an empty text where nothing is."""
+    """Return the fault of a glob, an empty string if there is none."""
     parts = glob.split("/")
     if not glob.endswith(".toml"):
         return "must end in .toml"
@@ -150,7 +150,7 @@ def find_glob_fault(glob: str) -> str:
 
 @lru_cache(64)
 def read_globs(raw: bytes) -> tuple[str, ...]:
-    """Return the globs in the text of an ``npuprof.toml``, as far as they can be understood: its faults are told elsewhere."""
+    """Return the valid globs in an ``npuprof.toml``; its faults are reported elsewhere."""
     try:
         presets = parse_toml_text(raw.decode("utf-8-sig")).get("presets")
     except (ValueError, RecursionError):
@@ -160,7 +160,7 @@ def read_globs(raw: bytes) -> tuple[str, ...]:
 
 
 def _expand(globs: Iterable[tuple[str, ...]]) -> GlobState:
-    """Return globs as segments, with what follows a ``**``, which may stand for no folder at all."""
+    """Return globs as segments, including the variants in which ``**`` matches no folder."""
     expanded: set[tuple[str, ...]] = set()
     for segments in globs:
         expanded.add(segments)
@@ -175,9 +175,9 @@ def _is_hidden(name: str) -> bool:
 
 
 def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, bool]]:
-    """Yield the names of the presets outside a store, and whether each is a plain file; ``folder`` is that of ``npuprof.toml``.
+    """Yield the names of presets outside a store, and whether each is a plain file; ``folder`` is that of ``npuprof.toml``.
 
-    No link is followed, and neither folders that begin with a dot nor other repositories are entered. Raises OSError.
+    Links, folders that begin with a dot, and other repositories are skipped. Raises OSError.
     """
     waiting: list[tuple[str, GlobState]] = [("", layout.start)]
     while waiting:
@@ -187,11 +187,11 @@ def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, boo
             if is_folder and f"{below}{name}/" != layout.store_folder and (inner := enter_folder(state, name)):
                 waiting.append((f"{below}{name}/", inner))
             if accepts_file(state, name) and layout.takes(f"{below}{name[:-5]}"):
-                yield f"{below}{name[:-5]}", stat.S_ISREG(mode)  # a folder that looks like a preset: reading it tells
+                yield f"{below}{name[:-5]}", stat.S_ISREG(mode)  # a folder with a preset's name: reading it reports that
 
 
 def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_Entry]:
-    """Yield what of a folder the globs may take; nothing of one that is a repository itself."""
+    """Yield the entries of a folder that the globs may match; none for a nested repository."""
     wanted = list_plain_names(state)
     if wanted is not None:
         if is_below and os.path.lexists(os.path.join(folder, ".git")):
@@ -205,7 +205,7 @@ def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_En
     try:
         with os.scandir(folder) as scanned:
             entries = list(scanned)
-    except FileNotFoundError:  # gone meanwhile
+    except FileNotFoundError:  # deleted meanwhile
         return
     if is_below and any(entry.name == ".git" for entry in entries):
         return

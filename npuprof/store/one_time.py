@@ -1,4 +1,4 @@
-"""``KEY=VALUE`` and ``KEY`` from a command line: the steps that they are, and what was meant by texts that are none."""
+"""Parses ``KEY=VALUE`` and ``KEY`` arguments to steps, with hints for invalid ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from npuprof.report import say_option
 
 _DEEPEST = 100
 
-_LARGEST_BITS = 14_000  # Python refuses to write more than 4300 digits
+_LARGEST_BITS = 14_000  # Python cannot print integers with more than 4300 digits
 
 _PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (bool, bool), (int, int.__int__), (float, float.__float__))
 
@@ -23,18 +23,18 @@ ASSIGNMENT_ADVICE = "write KEY=VALUE without blanks: hccl_timeout=600, or env.HC
 
 
 def suggest_bare_key(text: str) -> str:
-    """Return how to write a key that is none: without the value, if there is one."""
+    """Return how to write an invalid key: without its value, if it has one."""
     name, equals, _ = text.partition("=")
     return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
 
 
 def is_doubled(name: str, raw: str) -> bool:
-    """Return whether ``KEY==VALUE`` was written, as a comparison is; a variable may hold such a text."""
+    """Return whether ``KEY==VALUE`` was written, like a comparison; valid only for variables."""
     return raw.startswith("=") and not name.strip().startswith("env.")
 
 
 def require_closed_quote(text: str) -> None:
-    """Raise NpuprofError for ``KEY=VALUE`` whose value begins with a quote that nothing closes: it would be part of the text."""
+    """Raise NpuprofError for a ``KEY=VALUE`` whose opening quote is not closed and would be part of the text."""
     name, _, value = text.partition("=")
     value = value.strip()
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
@@ -43,13 +43,13 @@ def require_closed_quote(text: str) -> None:
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
-    """Return the hint on a key that is not there: the name in another section, else the nearest of those that are ``known``."""
+    """Return the hint for a missing key: its name in another section, else the most similar of ``known``."""
     elsewhere = catalog.find_key_elsewhere(key, known)
     return f"write {elsewhere}" if elsewhere else did_you_mean(key, known, otherwise)
 
 
 def suggest_unknown_key(key: str, otherwise: str = "") -> str:
-    """Return the hint on a key that the catalogue lacks: the nearest keys of its section; ``otherwise`` if none is near."""
+    """Return the hint for a key unknown to the catalogue: similar keys of its section; ``otherwise`` if there are none."""
     section, name = keys.split_section_and_name(key)
     if catalog.find_record(section, name) is not None or section not in SECTIONS:
         return otherwise
@@ -57,26 +57,26 @@ def suggest_unknown_key(key: str, otherwise: str = "") -> str:
 
 
 def require_shallow_key(text: str) -> None:
-    """Raise NpuprofError for a key of more parts than any value has levels."""
+    """Raise NpuprofError for a key with more segments than any value has levels."""
     if keys.is_too_deep(text):
         what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
         raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
 
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
-    """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
+    """Return the finding for changing a ``[profile]`` key for one command: such keys are metadata, not settings."""
     why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
     return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument, in_python))
 
 
 def place_argument(name: str, in_python: bool = False) -> Place:
-    """Return where a change for one command was given: ``--set``, in Python ``set``."""
+    """Return the place of a one-time change: ``--set``, in Python ``set``."""
     return Place(say_option(name, in_python=in_python))
 
 
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set", in_python: bool = False) -> list[Step]:
-    """Return ``KEY=VALUE`` (given by ``argument``) and ``KEY`` from the command line as steps. Raises NpuprofError."""
+    """Return ``KEY=VALUE`` (from ``argument``) and ``KEY`` arguments as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
     for text in set_:
@@ -107,14 +107,14 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
 
 
 def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: str = "set", in_python: bool = False) -> Step:
-    """Return a step that sets a key, or with a tail what lies below it; its path begins with the argument that says so."""
+    """Return a step that sets a key, or a path below it; the step's path begins with the argument."""
     for part in reversed(tail):
         value = {part: value}
     return Step("set", key, value, (say_option(argument, in_python=in_python), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:
-    """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
+    """Return the value in ``KEY=VALUE``: parsed as TOML if possible, else text; always text for text settings."""
     try:
         document = parse_toml_text(f"value = {text}\n")
         value = document["value"] if len(document) == 1 and not is_nested_too_deeply(document) else text
@@ -129,11 +129,11 @@ def parse_assigned_value(key: str, text: str) -> TomlValue:
 
 
 class _UnfitError(Exception):
-    """A value that no preset can hold: what is wrong with it."""
+    """Raised for a value that no preset can contain."""
 
 
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
-    """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
+    """Return changes given as Python values as steps. Raises NpuprofError for invalid keys and values."""
     cleared = parse_assignments([], unset, in_python=True)
     steps: list[Step] = []
     for name, value in changes.items():
@@ -154,7 +154,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
 
 
 def _convert_value(value: Any, depth: int) -> TomlValue:
-    """Return a value as TOML would hold it: tuples and arrays as lists, members of an enum and kinds of numbers as what they stand for."""
+    """Return a value as TOML: tuples and arrays as lists, enum members and number types as plain values."""
     if depth > _DEEPEST:
         raise _UnfitError("nested so deeply, or inside itself")
     if isinstance(value, Enum):
@@ -168,7 +168,7 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
         return {_convert_value(key, depth + 1): _convert_value(item, depth + 1) for key, item in value.items()}
     if _is_date(value):
         return value
-    plain = value.tolist() if callable(getattr(value, "tolist", None)) else value  # numbers, truth values and arrays of numpy
+    plain = value.tolist() if callable(getattr(value, "tolist", None)) else value  # numbers, booleans and arrays of numpy
     if type(plain) is type(value):
         raise _UnfitError(f"of the type {type(value).__name__}")
     return _convert_value(plain, depth + 1)

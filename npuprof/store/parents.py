@@ -1,4 +1,4 @@
-"""What a reference names, seen from a store: a preset of it, of its history, or of another repository."""
+"""Resolves references seen from a store: to its own presets, its history, or another repository."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from npuprof.store.kept import KeptRelease
     from npuprof.store.versions import Version
 
-#: What may stand in the name of a source besides letters and digits; ``/`` stands before a source of a source.
+#: Characters besides letters and digits in a source's name; ``/`` precedes a source of a source.
 _JOINTS = {ord(char): None for char in "-_/"}
 
 
 class PinnedProfile(Record):
-    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and that the version was yanked, if it was.
+    """A profile at a revision, its display name, ``bert@1.2.0`` or ``bert@abc1234``, and its yank, if any.
 
-    ``version`` and ``commit`` say what the reference means, the first is empty where it is no version. ``outdated`` says what
-    else the store keeps for the reference, for those who have no history; an empty text where it keeps that, or nothing.
+    ``version`` and ``commit`` are the target of the reference; the version is empty if it is not one. ``outdated``
+    describes a different vendored release for the reference; an empty string if there is none.
     """
 
     profile: Profile
@@ -39,17 +39,17 @@ class PinnedProfile(Record):
 
 
 class ComposedParts:
-    """The store of a composed profile: the profiles it was composed of, by their keys."""
+    """The store of a composed profile: its parts by key."""
 
     def __init__(self, parts: dict[str, Profile]) -> None:
         self.parts = parts
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one of the parts by its key."""
+        """Return a part by key."""
         return self.parts[name]
 
     def find_policy(self, name: str) -> Policy | None:
-        """Return what holds for any of the parts. Raises NpuprofError."""
+        """Return the policy of any of the parts. Raises NpuprofError."""
         joined: Policy | None = None
         for part in self.parts.values():
             policy = part.home.find_policy(part.name) if part.home is not None else None
@@ -58,14 +58,14 @@ class ComposedParts:
 
 
 def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
-    """Return the profile that a reference in ``extends`` names, looked up in a store or its history. Raises NpuprofError."""
+    """Return the profile of a reference in ``extends``, looked up in a store or its history. Raises NpuprofError."""
     asked = referrer.origin("profile", "extends", index) if referrer else None
     if isinstance(home, ComposedParts):
         return home.profile(reference, asked)
     if is_source_reference(reference):
         return find_source_profile(home, reference, asked, referrer)
     if "@" in reference:
-        if find_version := getattr(home, "find_version", None):  # the store of a source finds its own versions
+        if find_version := getattr(home, "find_version", None):  # a source's store finds its own versions
             found: Profile = find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
             return found
         pin = load_profile_at_revision(home, reference, asked)
@@ -78,13 +78,13 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
 
 
 def is_source_reference(text: str) -> bool:
-    """Return whether a spec, or a reference in ``extends``, names a preset of a source: ``team:base/training@2``."""
+    """Return whether a spec or reference names a preset of a source: ``team:base/training@2``."""
     source, colon, _ = text.partition("@")[0].partition(":")
     return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
 
 
 def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None, referrer: Profile | None = None) -> Profile:
-    """Return the profile that ``SOURCE:NAME[@VERSION]`` names, seen from a store. Raises NpuprofError."""
+    """Return the profile of ``SOURCE:NAME[@VERSION]``, seen from a store. Raises NpuprofError."""
     from npuprof.store.sources.reading import find_source_store
 
     store = find_source_store(home, reference, asked)
@@ -102,16 +102,16 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
 
 
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
-    """Return the profile that ``NAME@REV`` names in a store.
+    """Return the profile of ``NAME@REV`` in a store.
 
-    If git does not know it, a release that the store contains as files is used. Raises NpuprofError, among others
-    if a released version is not what its tag records.
+    If git does not know it, a vendored release is used. Raises NpuprofError, also if a released version differs from its
+    tag.
     """
     from npuprof.store.around import has_release_tags
     from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):
-        inner = find_nested_release(home, reference, asked)  # the digest of the outermost one is that of all its layers
+        inner = find_nested_release(home, reference, asked)  # the digest of the outermost release covers all its layers
         return _build_kept(inner, inner.profile(inner.record.name, asked))
     has_history = not isinstance(home, Folder) or (home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root))
     if not has_history and (release := find_kept_release(home, reference)) is not None:
@@ -126,13 +126,13 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
             raise
         return _build_kept(release, prove_kept_release(release, asked))
     if keeps_releases(home):
-        with suppress(NpuprofError):  # the check of the whole store reports it; git has the release
+        with suppress(NpuprofError):  # the store's check reports it; git has the release
             return pinned._replace(outdated=_describe_other_release(find_kept_release(home, reference), pinned))
     return pinned
 
 
 def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) -> str:
-    """Return which release a store contains as files in place of one that git knows; an empty text if it is that, or none is needed."""
+    """Return the vendored release that differs from git's; an empty string if it is equal, or none is needed."""
     if release is None:
         return "nothing" if pinned.version else ""
     same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
@@ -151,7 +151,7 @@ def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | 
 
 
 def prove_kept_release(release: KeptRelease, asked: Origin | None = None) -> Profile:
-    """Return the preset of a kept release. Raises NpuprofError (NP049) if it is not what was released."""
+    """Return the preset of a vendored release. Raises NpuprofError (NP049) if it differs from the released one."""
     profile = release.profile(release.record.name, asked)
     if not release.is_proved and release.record.form == FORM:
         if digest_pinned_profile(profile) != release.record.digest:
@@ -166,7 +166,7 @@ def _build_kept(release: KeptRelease, profile: Profile) -> PinnedProfile:
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
-    """Return that the version that a reference names was yanked, of the preset or of the whole store; None if it was not."""
+    """Return the yank of a referenced version, of the preset or the whole store; None if there is none."""
     tags = pin.home.repository
     reason = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision) if pin.version or revision.startswith("v") else ""
     if not reason:
@@ -178,14 +178,14 @@ def _find_yank(pin: Pin, revision: str) -> Yank | None:
 
 
 def require_unchanged(home: Revision, version: Version, asked: Origin | None = None) -> None:
-    """Raise NpuprofError (NP028) if a version has another preset digest than its tag records; nothing if that cannot be told here."""
+    """Raise NpuprofError (NP028) if a version's preset digest differs from its tag; do nothing if that is unknown here."""
     record = version.record
     if not record.preset_digest or record.form != FORM:
         return
     key = f"changed {version.tag}"
     if key not in home.repository.revisions:
         home.repository.revisions[key] = False  # for presets that refer to themselves
-        with suppress(NpuprofError):  # reported where it is resolved
+        with suppress(NpuprofError):  # reported when it is resolved
             home.repository.revisions[key] = digest_pinned_profile(home.profile(version.name)) != record.preset_digest
     if home.repository.revisions[key]:
         from npuprof.store.gitstore.revisions import advise_refetch
@@ -196,12 +196,12 @@ def require_unchanged(home: Revision, version: Version, asked: Origin | None = N
 
 
 def digest_pinned_profile(profile: Profile) -> str:
-    """Return the preset digest of a profile that was read at a revision, or as it was kept. Raises NpuprofError."""
+    """Return the preset digest of a profile at a revision or in a vendored release. Raises NpuprofError."""
     return compute_preset_digest(Lineages(find_parent).find_lineage(profile))
 
 
 def find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
-    """Return the profile that a reference of another names, seen from the store, or the revision, that has that. Raises NpuprofError."""
+    """Return the profile of another one's reference, seen from that one's store or revision. Raises NpuprofError."""
     assert referrer is not None, "a parent is what a profile extends"
     assert referrer.home is not None, "it was read from a store"
     return find_extended_profile(referrer.home, reference, referrer, index)

@@ -1,8 +1,8 @@
-"""Personal layers: what one user lays over a shared preset, kept in the user's config folder and never in a work tree.
+"""Personal layers: a user's overlays over shared presets, in the user's config folder and never in a work tree.
 
-``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` lies over the preset NAME of one checkout: the folder is called like the
-project's, and marked by its real path, so that presets of one name in two projects do not meet. Presets at a revision, of
-sources, and in files of their own have none.
+``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` overlays the preset NAME of one checkout: the folder has
+the project's name and a mark of its real path, so that presets of two projects do not collide. Presets at a revision,
+of sources, and in separate files have no layers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from npuprof.system import find_user_folder
 
 
 def find_personal_folder() -> str:
-    """Return the folder of this user's personal layers, whether it is there or not."""
+    """Return the folder of this user's personal layers, whether or not it exists."""
     return os.path.join(find_user_folder("config"), "personal")
 
 
 def find_personal_file(shared: Profile) -> str:
-    """Return the path of the layer over a shared preset, whether it is there or not."""
+    """Return the path of the layer over a shared preset, whether or not it exists."""
     assert isinstance(shared.home, Folder), "it is one of a store in a folder"
     if shared.home.label == "builtin:":
         place = "builtin"
@@ -38,18 +38,18 @@ def find_personal_file(shared: Profile) -> str:
 
 
 def list_shared_presets(profile: Profile) -> list[Profile]:
-    """Return what of a profile can have personal layers: itself, or what it was composed of, as far as that is of the work tree."""
+    """Return the presets that can have personal layers: the profile itself or its parts, if they are in the work tree."""
     parts = list(profile.home.parts.values()) if isinstance(profile.home, ComposedParts) else [profile]
     return [part for part in parts if isinstance(part.home, Folder) and part.key == part.name]
 
 
 def parse_layer(shared: Profile, path: str, raw: bytes) -> Profile:
-    """Return the text of a layer as a profile; its parents are those of the store. Raises NpuprofError."""
+    """Return the text of a layer as a profile; its parents are in the store. Raises NpuprofError."""
     return Profile(parse_document(f"{shared.name} (personal)", path, raw), key=f"{PERSONAL}{shared.name}", home=shared.home)
 
 
 def load_personal_layers(profile: Profile) -> list[Profile]:
-    """Return the layers that this user has for a profile, later over earlier. Raises NpuprofError for one that cannot be read."""
+    """Return the user's layers for a profile, later over earlier. Raises NpuprofError for an unreadable one."""
     if not os.path.isdir(find_personal_folder()):
         return []
     layers: list[Profile] = []
@@ -74,12 +74,12 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
 
 
 def _says_anything(value: object) -> bool:
-    """Return whether anything stands in a part of a layer: its last key may have been taken out, and only a table is left."""
+    """Return whether a part of a layer has content: after its last key was removed, an empty table may be left."""
     return any(map(_says_anything, value.values())) if isinstance(value, dict) else value != []
 
 
 def build_unfit_finding(path: str) -> Finding:
-    """Return that a personal layer cannot be used, and how to do without."""
+    """Return the finding for an unusable personal layer, with the way to skip it."""
     why = "It is yours alone: what the preset's store says is not at fault."
     what = "this personal layer cannot be laid over the preset"
     return Finding("NP055", what, why, "mend it, or leave it out: --no-personal", where=Place(path))

@@ -1,4 +1,4 @@
-"""What is said where a store, or a preset of it, is not there or cannot be read."""
+"""Findings for stores and presets that are missing or unreadable."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from npuprof.model import Finding, Origin, Place, did_you_mean
 from npuprof.report import say_option
 from npuprof.report.output import UnfitFileError, describe_os_error
 
-#: What to type to see which presets there are.
+#: The command that lists the existing names.
 LIST_ADVICE = "npuprof list shows the names there are"
 
-#: What fetches what a lock names, and what may stand behind it to say which lock.
+#: The command that fetches a lock's sources; options select another lock.
 SYNC = "npuprof source sync"
 _WHICH = ("", "--rev", "--history")
 
-#: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
+#: Codes for a source that cannot be read on this machine: its dependents may still be valid.
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 
-#: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
+#: The same, with codes for objects that are missing in git, and trees for another npuprof.
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 _NAME_RULE = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
 
 
 def place_finding(finding: Finding, asked: Origin | None) -> Finding:
-    """Return a finding at the reference in ``extends`` that it is about; as it is if no preset made that."""
+    """Return a finding at its reference in ``extends``; unchanged if no preset refers to it."""
     return finding if asked is None else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
 
 
 def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterable[str] = ()) -> Finding:
-    """Return that a text cannot be the name of a preset; the hint names similar ones among the ``known`` names."""
+    """Return the finding for an invalid preset name; the hint lists similar ``known`` names."""
     plain = make_preset_name(name)
     names = [] if not plain else list(known)
     hint = f'write "{plain}"' if plain in names else did_you_mean(plain, names, LIST_ADVICE)
@@ -43,7 +43,7 @@ def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterab
 
 
 def build_file_revision_finding(path: str, revision: str) -> Finding:
-    """Return that a file outside the store has no revisions; the hint shows how to get its text from git."""
+    """Return the finding for a file outside the store, which has no revisions, with git's command as the hint."""
     what = f"{path}@{revision}: a path takes no revision"
     why = "A revision is one of the store's presets; this file is none of them."
     shown = path if path.startswith(("./", "../")) else f"./{path}"
@@ -52,7 +52,7 @@ def build_file_revision_finding(path: str, revision: str) -> Finding:
 
 
 def build_bad_new_name_finding(name: str) -> Finding:
-    """Return that a new preset cannot have a name, with the nearest name that is allowed."""
+    """Return the finding for an invalid new preset name, with the nearest valid name."""
     plain = make_preset_name(name)
     return _build_name_finding(name, f"write {plain}" if plain else "choose another name")
 
@@ -63,14 +63,14 @@ def _build_name_finding(name: str, hint: str) -> Finding:
 
 
 def make_preset_name(text: str) -> str:
-    """Return the preset name nearest to a text, such as a path; an empty text if no allowed character is left."""
+    """Return the nearest valid preset name for a text, such as a path; empty if no valid character is left."""
     plain = re.sub(r"^(?:[.~]{0,2}/)*(?:profiles/)?", "", text.replace("\\", "/").removesuffix(".toml"))
     segments = [re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-") for segment in plain.split("/")]
     return "/".join(filter(None, segments)).removesuffix(".toml")
 
 
 def build_no_store_finding(in_python: bool = False) -> Finding:
-    """Return that there is no store in this folder or above."""
+    """Return the finding for a missing store in this folder and its parents."""
     return Finding(
         "NP010",
         "no store of presets was found",
@@ -81,7 +81,7 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
 
 
 def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Finding:
-    """Return that what was named as the store is no folder; a word may be a source, and an address can be added as one."""
+    """Return the finding for a store argument that is not a folder; it may be a source, or a URL to add."""
     hint = "name a folder that holds presets, or make one: npuprof init"
     if re.fullmatch(r"\w[\w-]*", store):
         hint = f"name a folder that holds presets, write {store}: for the store of that source, or make one: npuprof init"
@@ -91,14 +91,14 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
 
 
 def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
-    """Return that what was named as the store is the folder of a project that has one."""
+    """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(asked, "profiles").removeprefix("./")
     what = f"{asked!r} is no store of presets: those are in {inner}"
     return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if is_option else f"set NPUPROF_STORE={inner}")
 
 
 def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
-    """Return that a store has no profile of a name; of a parent, at the reference to it."""
+    """Return the finding for a missing profile; for a parent, at its reference."""
     if asked is None:
         return Finding(code, f"no preset {name!r} in {label}", "", hint)
     what = f"{asked.profile} extends {name!r}, which is not in {label}"
@@ -107,14 +107,14 @@ def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Or
 
 
 def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None = None) -> Finding:
-    """Return that a file outside the store has the name of a preset in it."""
+    """Return the finding for a file outside the store with the name of a preset in it."""
     what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
     why = "A preset outside the store is called by its path from the folder of npuprof.toml, and a name has to mean one file."
     return Finding("NP014", what, why, "rename one of the two files", asked, "", (name,), None if asked else Place(paths[1]))
 
 
 def build_outside_finding(source: str, name: str, asked: Origin | None, outside: bool = False) -> Finding:
-    """Return that a preset's file is a link that leads out of the store; of a preset ``outside`` of it, that it is a link at all."""
+    """Return the finding for a preset file that is a link out of the store; ``outside`` the store, for any link."""
     what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
     if outside:
@@ -124,7 +124,7 @@ def build_outside_finding(source: str, name: str, asked: Origin | None, outside:
 
 
 def build_unreadable_finding(source: str, error: Exception) -> Finding:
-    """Return that a file or a folder cannot be read, and why."""
+    """Return the finding for an unreadable file or folder, with the reason."""
     reason = describe_os_error(error, source)
     hint = (
         "rename the folder"
@@ -137,11 +137,11 @@ def build_unreadable_finding(source: str, error: Exception) -> Finding:
 
 
 def is_untold(findings: Iterable[Finding]) -> bool:
-    """Return whether a preset could not be resolved as one of its sources is not, or not whole, on this machine."""
+    """Return whether a preset could not be resolved because a source is missing or incomplete on this machine."""
     return any(finding.code in UNTOLD for finding in findings)
 
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
-    """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
+    """Return a finding about a missing source with its sync command: ``--rev REV`` or ``--history`` for other locks."""
     before, sync, rest = finding.hint.partition(SYNC)
     return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import tomlkit
 
 _BOM = b"\xef\xbb\xbf"
-#: What changes a parsed TOML file.
+#: Edits a parsed TOML file.
 Edit = Callable[["tomlkit.TOMLDocument"], None]
 
 
 class ProjectFiles:
-    """The two files of a repository as they were read. Raises NpuprofError where they cannot be understood, or there is no work tree."""
+    """The two files of a repository as read. Raises NpuprofError if they are invalid, or there is no work tree."""
 
     def __init__(self, given: str | None, needs_lock: bool = True) -> None:
         self.home = _find_home(given)
@@ -50,18 +50,18 @@ class ProjectFiles:
         except NpuprofError as error:
             if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
-            self.is_lock_unread = True  # it is written anew, over what nobody can read
+            self.is_lock_unread = True  # it will be rewritten
             self.lock = self._read_committed_lock()
 
     def _read_committed_lock(self) -> Lock:
-        """Return what the lock of HEAD names: what was locked before a merge or an editor spoilt it; nothing where HEAD has none."""
+        """Return HEAD's lock: the state before a merge or an editor broke it; empty if HEAD has none."""
         try:
             return Lock(sources=find_sources(revisions.load_named_revision(self.home, "HEAD")).lock.sources)
         except NpuprofError:
             return Lock()
 
     def refuse_shipped(self) -> None:
-        """Raise NpuprofError (NP920) where the store is the one that npuprof ships: its folder is the package's."""
+        """Raise NpuprofError (NP920) for the store that npuprof ships, whose folder belongs to the package."""
         if self.home.label == "builtin:":
             why = "These presets come with npuprof and are the same for everybody."
             raise NpuprofError(
@@ -73,20 +73,20 @@ class ProjectFiles:
         return os.path.join(self.folder, name)
 
     def cite(self, name: str) -> str:
-        """Return the path of one of the files as users read it."""
+        """Return the path of one of the files for display."""
         return os.path.relpath(self.find_path(name))
 
     def open_copy(self, folder: str) -> VendoredCopy:
-        """Return the copy of a source in a folder that npuprof.toml names. Raises NpuprofError where a link leads it elsewhere."""
+        """Return the vendored copy in a folder that npuprof.toml names. Raises NpuprofError for a link on the way."""
         return VendoredCopy(find_copy_folder(self.folder, folder))
 
     def refuse_nowhere(self) -> None:
-        """Raise NpuprofError (NP010) where there is neither a store nor an npuprof.toml: somebody is in another folder than they think."""
+        """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml: probably the wrong folder."""
         if self.texts[projects.FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
             _ = spec.Workspace(None).store
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
-        """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""
+        """Return the sources with some names, all if none is given. Raises NpuprofError for an unknown one."""
         known = self.project.sources
         problems = []
         for name in names:
@@ -99,7 +99,7 @@ class ProjectFiles:
         return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
     def list_references(self) -> dict[str, set[str]]:
-        """Return what the presets refer to, as far as they can be read: ``NAME[@VERSION]`` by the names of the sources."""
+        """Return the references of readable presets: ``NAME[@VERSION]`` by source name."""
         found: dict[str, set[str]] = {}
         for name in self.home.names():
             try:
@@ -113,7 +113,7 @@ class ProjectFiles:
         return found
 
     def find_reference(self, source: str, reference: str) -> Origin | None:
-        """Return where a preset refers to one of a source, the first by name; None where none does."""
+        """Return the place of the first reference to a source's preset, by preset name; None if there is none."""
         for name in self.home.names():
             with suppress(NpuprofError):
                 profile = self.home.profile(name)
@@ -123,9 +123,9 @@ class ProjectFiles:
         return None
 
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
-        """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.
+        """Write both files: changed sources of npuprof.toml (None removes one), and the whole lock; return the changed paths.
 
-        What else stands in npuprof.toml stays, comments too. Raises NpuprofError, and writes nothing then.
+        Other content of npuprof.toml stays, including comments. Raises NpuprofError, and then writes nothing.
         """
         self.refuse_shipped()
         wanted: list[Wanted] = []
@@ -162,7 +162,7 @@ class ProjectFiles:
 
 
 def _find_home(given: str | None) -> Folder:
-    """Return the store, or the one that would be: a repository may take presets before it has some of its own."""
+    """Return the store, or the future one: a repository may use sources before it has presets."""
     try:
         return spec.Workspace(given).store
     except NpuprofError as error:

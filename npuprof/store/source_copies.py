@@ -1,4 +1,4 @@
-"""A copy of a source inside a repository, read without a network: its files are collected from the mirrors, then written to a folder."""
+"""Vendors a source into a repository: its files are collected from the mirrors, then written to a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from npuprof.system.tree import is_plain_name
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by their paths: the store, versions that are referred to, the same of its sources, and their list.
+    """Return the files of a copy by path: the store, referenced versions, the same for its own sources, and the file list.
 
     Raises NpuprofError.
     """
@@ -48,7 +48,7 @@ def collect_files(locked: LockedSource) -> dict[str, bytes]:
 
 
 class _Part(NamedTuple):
-    """A store at a commit: the folder of the store in the copy, and the one of that commit; both end in ``/``, or are empty."""
+    """A store at a commit: the store's folder in the copy, and the commit's; both end in ``/``, or are empty."""
 
     store: SourceStore
     top: str
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 class _Collected:
-    """The files of a copy: of each store all that is at its commit, of versions of single presets those and what they build on."""
+    """The files of a copy: each store completely at its commit, and referenced versions with their ancestors."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
@@ -64,13 +64,13 @@ class _Collected:
         self._seen: set[tuple[str, str]] = set()
 
     def list_files(self) -> dict[str, bytes]:
-        """Return the files by their paths in the copy."""
+        """Return the files by path in the copy."""
         said = {folder: sorted(f"{reference} = {meant}\n" for reference, meant in one.items()) for folder, one in self._references.items()}
         files = {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
         return {**files, MANIFEST: format_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
-        """Add a store, the versions of its presets that are referred to, and its sources. Raises NpuprofError."""
+        """Add a store, the referenced versions of its presets, and its sources. Raises NpuprofError."""
         part = _Part(store, folder, folder)
         if self._add_folder(part):
             names = store.revision.names()
@@ -83,7 +83,7 @@ class _Collected:
             self._add_version(part, reference)
 
     def _add_folder(self, part: _Part) -> bool:
-        """Add what says of which commit a folder is, and what lies beside the store there; return whether it was not there yet."""
+        """Add a folder's commit mark and the files next to the store; return whether the folder is new."""
         if f"{part.folder}{MARK}" in self._files:
             return False
         self._files[f"{part.folder}{MARK}"] = f"{part.store.commit}\n".encode()
@@ -96,7 +96,7 @@ class _Collected:
             return
         self._seen.add((part.folder, name))
         self._files[f"{part.folder}{name}.toml"] = part.store.revision.read_profile_text(name)
-        with suppress(NpuprofError):  # who reads it is told
+        with suppress(NpuprofError):  # the reader reports it
             for reference in part.store.profile(name).extends:
                 with suppress(NpuprofError):
                     self._add_parent(part, reference)
@@ -108,7 +108,7 @@ class _Collected:
                 there = find_source_store(part.store, source)
                 folder = f"{name_nested_folder(there.locked)}/"
                 self.add_store(there, folder)
-                if at:  # the lock need not say what a whole number is
+                if at:  # the lock need not list complete numbers
                     self._add_reference(_Part(there, folder, folder), reference.partition(":")[2])
         elif "@" in reference:
             self._add_reference(part, reference)
@@ -116,13 +116,13 @@ class _Collected:
             self._add_preset(part, reference)
 
     def _add_reference(self, part: _Part, reference: str) -> None:
-        """Add what a reference with an @ names, and that it does. Raises NpuprofError."""
+        """Add the target of a reference with an @, and the reference itself. Raises NpuprofError."""
         there = self._add_version(part, reference)
         number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
         self._references.setdefault(part.folder, {})[reference] = str(LockedVersion(number, there.commit))
 
     def _add_version(self, part: _Part, reference: str) -> SourceStore:
-        """Add the preset that a reference with an @ names, as it was then, and what it built on. Raises NpuprofError."""
+        """Add a referenced preset at its version, with its ancestors. Raises NpuprofError."""
         there = part.store.find_version(reference, is_own=True)
         then = _Part(there, part.top, f"{part.top}{name_version_folder(there.commit)}/")
         self._add_folder(then)
@@ -131,9 +131,9 @@ class _Collected:
 
 
 def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]) -> str:
-    """Return the path of a folder that files of the copy of a source may be written to. Raises NpuprofError if none may.
+    """Return the path of a folder to which a copy may be written. Raises NpuprofError if it may not.
 
-    A copy owns its folder: what is there that its list does not name is somebody's work.
+    A copy owns its folder: files missing in its list belong to somebody else.
     """
     hint = f"name an empty or a new folder: --into vendor/{source.name}"
     if fault := find_copy_fault(folder):
@@ -160,8 +160,8 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
 def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]) -> None:
     """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the user's own.
 
-    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in git's index. Paths in messages start
-    at ``base``.
+    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in git's index. Paths in
+    messages are relative to ``base``.
     """
     git = Git(top)
     place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
@@ -179,7 +179,7 @@ def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Map
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
-    """Return whether a file of a copy has one of the digests, and is reached through no link."""
+    """Return whether a file of a copy has one of the digests, and is not behind a link."""
     path = os.path.join(top, name)
     if not os.path.isfile(path) or _is_link(top, name):
         return False
@@ -188,9 +188,9 @@ def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
 
 
 def read_manifest(top: str) -> dict[str, set[str]]:
-    """Return the names in the list of a copy with their digests, the list itself included; nothing if there is no list.
+    """Return the names in a copy's list with their digests, including the list itself; empty without a list.
 
-    While a copy replaces another one, a name has the digests of both.
+    While a copy is replaced, a name has the digests of both.
     """
     try:
         said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
@@ -201,13 +201,13 @@ def read_manifest(top: str) -> dict[str, set[str]]:
         name, _, digest = line.rpartition(" ")
         if is_plain_name(name):
             found.setdefault(name, set()).add(digest)
-    return {**found, MANIFEST: set(), MARK: set()}  # what they contain changes while a copy is written
+    return {**found, MANIFEST: set(), MARK: set()}  # their content changes while a copy is written
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
-    """Write the files of a copy, its list among them, into a folder; files of an earlier copy that it lacks go. Raises NpuprofError.
+    """Write the files of a copy, including its list, into a folder; files of an earlier copy are removed. Raises NpuprofError.
 
-    If ``texts`` has a mark of its commit, that says "not whole" until all is written.
+    If ``texts`` has a commit mark, the mark says "not whole" until everything is written.
     """
     made = output.make_folder(top)
     try:
@@ -220,7 +220,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]
             mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
-            # who is killed from here on leaves no copy, and no file that the list does not name
+            # after a crash from here on, the copy is invalid and all its files are listed
             writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
             if mark in files:
                 writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
@@ -246,14 +246,14 @@ def _build_link_finding(path: str) -> Finding:
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:
-    """Return the list of a copy that becomes another one: the lines of both."""
+    """Return the list of a copy that is being replaced: the lines of both."""
     lines = {f"{name} {digest}\n" for name, digests in read_manifest(top).items() for digest in digests}
     lines.update(f"{line}\n" for line in new.decode(errors="surrogateescape").splitlines())
     return "".join(sorted(lines)).encode(errors="surrogateescape")
 
 
 def _list_copied(top: str) -> list[str]:
-    """Return the presets and marks of an earlier copy that are there as they were copied, by its list."""
+    """Return the unchanged presets and marks of an earlier copy, by its list."""
     marks = (RECORD, MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
     known = read_manifest(top)
     names = [name for name in known if name.endswith(".toml") or os.path.basename(name) in marks]

@@ -1,4 +1,4 @@
-"""Fetches the commits that ``npuprof.lock`` names, including the sources of sources, and locks sources anew."""
+"""Fetches the commits in ``npuprof.lock``, including the sources of sources, and locks sources."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_range, parse_version_text
 
-#: How many tags a remark names.
+#: The maximum number of tags in a note.
 _SHOWN = 5
 
 
 class Locking(Record):
-    """What sources are locked to now, and remarks."""
+    """The new lock entries of sources, and notes."""
 
     sources: dict[str, LockedSource]
     remarks: tuple[str, ...] = ()
 
 
 def lock_sources(place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
-    """Fetch sources, and theirs, and return what they are locked to now. Raises NpuprofError with all faults."""
+    """Fetch sources and their own sources, and return the new lock entries. Raises NpuprofError with all faults."""
     references = place.list_references()
     locked: dict[str, LockedSource] = {}
     problems: list[Finding] = []
@@ -60,7 +60,7 @@ def lock_sources(place: ProjectFiles, wanted: Iterable[Source], accept_moved: bo
 
 
 def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSource) -> list[str]:
-    """Return that presets have newer releases than the newest store release that ``rev`` allows; a fixed ``rev`` asks for none."""
+    """Return notes on presets with newer releases than the newest store release allowed by ``rev``; none for a fixed ``rev``."""
     wanted = parse_version_range(source.rev)
     if wanted is None or wanted.is_fixed:
         return []
@@ -72,18 +72,18 @@ def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSour
 
 
 def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool) -> tuple[Fetched, LockedSource]:
-    """Return what a source has now, and what it is locked to.
+    """Return a source's refs and its new lock entry.
 
-    Raises NpuprofError, among others (NP046) where tags are not what they were, or gone, unless that is to be accepted.
+    Raises NpuprofError, also (NP046) for moved or deleted tags, unless they are accepted.
     """
     fetched = fetching.fetch_source(source.url, accept_moved, source.name)
     known = place.lock.sources.get(source.name)
-    known = known if known is not None and known.url == source.url and known.is_sealed else None  # what npuprof did not write is not kept
+    known = known if known is not None and known.url == source.url and known.is_sealed else None  # manual edits are dropped
     moved = dict.fromkeys((*fetched.moved, *(_list_moved(known, fetched) if known is not None else ())))
     if moved and not accept_moved:
         raise NpuprofError([fetching.build_moved_finding(source.url, tag) for tag in moved])
     if known is not None:
-        with suppress(NpuprofError):  # what an update changes is compared with it, as far as it can be had
+        with suppress(NpuprofError):  # an update is compared with it, if it is available
             fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
     origin = place.project.find_source_origin(source.name)
     locked = lock_source(source, fetched, asked, origin, known, partial(place.find_reference, source.name))
@@ -97,12 +97,12 @@ def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], acce
 
 
 def list_locked_commits(locked: LockedSource) -> list[str]:
-    """Return the commits that the lock of a source names, each once."""
+    """Return the commits in a source's lock entry, without duplicates."""
     return list(dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))))
 
 
 def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list[str]:
-    """Return the tags of versions that were locked, that the source has no longer, and in place of which an older one would be locked."""
+    """Return the deleted tags of locked versions, in place of which an older version would be locked."""
     steps = [(known.tag, known.tag, now.tag)]
     for reference, pin in known.versions.items():
         after = now.versions[reference].version if reference in now.versions else "-"
@@ -112,7 +112,7 @@ def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list
 
 
 def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
-    """Return the tags that the lock knows at other commits than they are at now: a mirror that is new has seen none of them."""
+    """Return the tags that the lock has at other commits than the remote: a new mirror has seen none of them."""
     locked = {known.tag: known.commit} | {_name_tag(name, pin): pin.commit for name, pin in known.versions.items()}
     names = [tag for tag in locked if tag in fetched.tags]
     commits = open_mirror(known.name, known.url, known.path).git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag in names])
@@ -124,7 +124,7 @@ def _name_tag(reference: str, pin: LockedVersion) -> str:
 
 
 def build_lost_finding(name: str, url: str, commit: str) -> Finding:
-    """Return that a source no longer has a commit that a lock names, and how it comes back to it from another machine than this one."""
+    """Return the finding for a locked commit that a source no longer has, with the way to restore it from another machine."""
     above = name.rpartition("/")[0]
     what = f"the source {name!r} no longer has the commit {commit[:7]} that {f'the lock of {above}' if above else 'npuprof.lock'} names"
     mirror = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/npuprof/{name_mirror(url)}"'
@@ -134,10 +134,9 @@ def build_lost_finding(name: str, url: str, commit: str) -> Finding:
 
 
 def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> list[str]:
-    """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
+    """Fetch the sources in a source's lock, also at its referenced versions, recursively.
 
-    Return what was missing, as ``team/core 1.0.0``.
-    Raises NpuprofError, among others where a source needs another npuprof.
+    Returns the fetched ones, as ``team/core 1.0.0``. Raises NpuprofError, also if a source needs another npuprof.
     """
     seen = set() if seen is None else seen
     fetched: list[str] = []
@@ -155,13 +154,13 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
 
 
 def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
-    """Yield a store, and each version that its presets build on, which may name other sources than today's, before it is read further."""
+    """Yield a store, and each version that its presets extend, whose lock may name other sources, before reading further."""
     yield store
     waiting = [(store, reference) for reference in sorted({*store.locked.versions, *list_versioned_references(store.revision)})]
     seen: set[tuple[str, str]] = set()
     while waiting:
         home, reference = waiting.pop()
-        with suppress(NpuprofError):  # who reads it is told
+        with suppress(NpuprofError):  # the reader reports it
             there = open_reference(home, reference)
             name = reference.rpartition(":")[2].partition("@")[0]
             if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
@@ -173,14 +172,14 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
 
 
 def open_reference(home: SourceStore, reference: str) -> SourceStore:
-    """Return the store that a reference is read from, seen from one of a source. Raises NpuprofError."""
+    """Return the store of a reference, seen from a source's store. Raises NpuprofError."""
     if is_own_reference(reference):
         return home.find_version(reference, is_own=True)
     return home if is_own_name(reference) else find_source_store_among(find_sources(home), reference)
 
 
 def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
-    """Have exactly what a lock names on this machine; return its store, and whether anything was missing. Raises NpuprofError."""
+    """Make the locked commits available on this machine; return the store, and whether anything was missing. Raises NpuprofError."""
     commits = list_locked_commits(locked)
     missing = not all(_is_known(locked, commit) for commit in commits)
     tags = [locked.tag, *(_name_tag(reference, pin) for reference, pin in locked.versions.items())]
@@ -189,13 +188,13 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])
-    with suppress(NpuprofError):  # who asks for a version is told
+    with suppress(NpuprofError):  # reported when a version is requested
         load_released_tags(locked, lambda: store.revision.repository)
     return store, missing
 
 
 def open_locked(name: str, locked: LockedSource) -> SourceStore:
-    """Return the store of a source, or of a source of one (``team/core``), as it is locked. Raises NpuprofError."""
+    """Return the locked store of a source, or of a source's own source (``team/core``). Raises NpuprofError."""
     above = name.rpartition("/")[0]
     project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
     return Sources(project, Lock(sources={locked.name: locked}), f"{above}/" if above else "").open_source(locked.name)

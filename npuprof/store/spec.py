@@ -1,4 +1,4 @@
-"""What users type to name a profile: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``, ``A+B``, a path ending in ``.toml``, ``-``."""
+"""Specs, the names of profiles on the command line: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``, ``A+B``, a ``.toml`` path, ``-``."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.profile import ProfileSource
 
-#: One of the specs joined by ``+``; a revision in quotes may hold any.
+#: One of the specs joined by ``+``; a quoted revision may contain any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
-#: What begins like a path is never the name of a preset.
+#: Prefixes of paths, which are never preset names.
 _PATHS = ("./", "../", "/", "~/")
 
-#: Codes of what says that nothing is called so: no preset, no store, no such name, no such revision.
+#: Codes for an unknown preset, store, name or revision.
 _NOT_THERE = frozenset(("NP004", "NP008", "NP010", "NP011", "NP023", "NP043"))
 
 
 class Workspace:
-    """One store seen by one command: finds profiles by spec, resolves them, reads every file once."""
+    """A store for one command: finds profiles by spec, resolves them, reads every file once."""
 
     def __init__(self, given: str | None = None, context: Context | None = None, in_python: bool = False) -> None:
         self._given = given
         self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
-        self._laid: dict[str, Profile] = {}  # by the paths of files outside the store
+        self._laid: dict[str, Profile] = {}  # by path of files outside the store
         self.resolver = Resolver(self.find_extended_profile, context, in_python=in_python)
         self._piped: Profile | None = None
-        #: How to read what is no preset, by its path; None where it is of no known kind. Where this is None, only presets are taken.
+        #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
         self._builtin: Folder | None = None
 
     @property
     def home(self) -> ProfileSource:
-        """Where profiles are looked up: the store, or what is used in its place. Raises NpuprofError where there is none."""
+        """The source of profiles: the store, or its replacement. Raises NpuprofError if there is none."""
         if self._store is None:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
             if asked.endswith(":") and is_source_reference(asked):
@@ -64,7 +64,7 @@ class Workspace:
         return self._store
 
     def _find_bare_store(self, asked: str) -> Folder | None:
-        """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
+        """Return the store of a bare repository; None if there is none, or a nearer store exists."""
         if not asked and os.path.isdir("profiles"):
             return None
         from npuprof.store.around import BareStore, find_bare_repository
@@ -74,13 +74,13 @@ class Workspace:
 
     @property
     def listed_store(self) -> ReadOnceStore:
-        """The store whose presets can be listed: a folder, or that of a source. Raises NpuprofError where there is none."""
+        """The store whose presets can be listed: a folder, or a source. Raises NpuprofError if there is none."""
         home = self.home
         return home if isinstance(home, store.ReadOnceStore) else self.store
 
     @property
     def store(self) -> Folder:
-        """The store, which is a folder. Raises NpuprofError where there is none, or another was asked for."""
+        """The store, a folder. Raises NpuprofError if there is none, or another kind was requested."""
         home = self.home
         if not isinstance(home, store.Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
@@ -89,12 +89,12 @@ class Workspace:
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
-        """Return the profile that a reference in ``extends`` names. Raises NpuprofError."""
+        """Return the profile of a reference in ``extends``. Raises NpuprofError."""
         home = referrer.home if referrer is not None else None
         return find_extended_profile(home if home is not None else self.home, reference, referrer, index)
 
     def profile(self, spec: str) -> Profile:
-        """Return the profile a spec names; several joined by ``+`` become one that extends them all.
+        """Return the profile of a spec; several joined by ``+`` become one that extends them all.
 
         Raises NpuprofError.
         """
@@ -107,7 +107,7 @@ class Workspace:
                     raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
-            if self._piped is None:  # who asks again finds nothing left to read
+            if self._piped is None:  # standard input can be read only once
                 self._piped = self._read_other_kind(spec) or self._read_piped_profile()
             return self._piped
         try:
@@ -119,18 +119,18 @@ class Workspace:
             return run_profile
 
     def _explain_lost_path(self, spec: str, finding: Finding) -> NpuprofError | None:
-        """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
+        """Return the error for a missing path, which may have been meant as a run's file; None if the spec is not a path."""
         if self.read_other is None or not spec.startswith(_PATHS) or finding.code != "NP004" or os.path.lexists(expand_home(spec)):
             return None
         hint = finding.hint if finding.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
         return NpuprofError([Finding("NP003", f"there is no {spec}", "", hint)])
 
     def _read_other_kind(self, spec: str) -> Profile | None:
-        """Return what is at a path and is no preset as a profile, None where nobody reads it. Raises NpuprofError."""
+        """Return another kind of file as a profile, None if it is of no known kind. Raises NpuprofError."""
         path = expand_home(spec)
         if self.read_other is None or _is_file_spec(path):
             return None
-        if path not in self._others:  # a pipe can be read once only, and a log may be long
+        if path not in self._others:  # a pipe can be read once, and a log may be long
             self._others[path] = self.read_other(path)
         profile = self._others[path]
         if profile is not None:
@@ -138,7 +138,7 @@ class Workspace:
         return profile
 
     def _find_named_profile(self, spec: str) -> Profile:
-        """Return the preset that a spec names, which is of one part and no standard input. Raises NpuprofError."""
+        """Return the preset of a spec with a single part other than standard input. Raises NpuprofError."""
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
         if spec.startswith(BUILTIN):
@@ -159,7 +159,7 @@ class Workspace:
     def _read_piped_profile(self) -> Profile:
         try:
             raw = read_standard_input()
-        except OSError as error:  # closed, a folder, or without an end
+        except OSError as error:  # closed, a folder, or endless
             what = f"cannot read standard input: {describe_os_error(error)}"
             raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
         return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
@@ -184,11 +184,11 @@ class Workspace:
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
-        """Return the specs that are joined by ``+``; a revision that contains a ``+`` is written in quotes: ``NAME@"REV"``."""
+        """Return the specs joined by ``+``; a revision that contains a ``+`` is quoted: ``NAME@"REV"``."""
         return re.findall(_SPEC_PART, spec)
 
     def _load_revision_profile(self, spec: str) -> Profile:
-        """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
+        """Return the profile of ``NAME@REV``, with its parents at that revision."""
         name, _, revision = spec.partition("@")
         if not name:
             raise NpuprofError([build_nameless_revision_finding(revision)])
@@ -205,14 +205,14 @@ class Workspace:
             from npuprof.store.sources.project import require_fitting_project
             from npuprof.store.sources.reading import find_project
 
-            require_fitting_project(find_project(home))  # a work tree was asked when it was opened
+            require_fitting_project(find_project(home))  # a work tree was checked when it was opened
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
             pinned.profile.yanked[ASKED] = pinned.yanked
         return pinned.profile
 
     def _load_builtin_profile(self, spec: str) -> Profile:
-        """Return the profile that ``builtin:NAME`` names: one that npuprof ships, whatever the store."""
+        """Return the profile of ``builtin:NAME``, independent of the store."""
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what, why = f"{spec!r}: what npuprof ships has no versions", "It is what the npuprof that runs brings with it."
@@ -224,14 +224,14 @@ class Workspace:
         return profile
 
     def _load_source_profile(self, spec: str) -> Profile:
-        """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
+        """Return the profile of ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION``."""
         profile = find_source_profile(self.home, spec)
         if "@" in spec:
             self._names[profile.key] = spec
         return profile
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
-        """Return a profile without settings that lays the given ones over one another, in order."""
+        """Return a profile without settings that composes the given ones, in order."""
         joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
         joined.stacked = True
         joined.home = ComposedParts({part.key: part for part in parts})
@@ -239,19 +239,19 @@ class Workspace:
         return joined
 
     def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = (), layers: Sequence[Profile] = ()) -> Config:
-        """Return a spec resolved, personal layers over it, then mix-ins, then changes from the command line. Raises NpuprofError."""
+        """Return a spec resolved, with personal layers, then mix-ins, then command line changes. Raises NpuprofError."""
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
         if mixins or layers:
             composed = self.compose_profiles(name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)])
-            if not mixins:  # it is the shared preset still
+            if not mixins:  # still the shared preset
                 composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
             profile = composed
         self.require_known_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
     def require_known_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
-        """Refuse to unset what no preset could hold and this one does not: a misspelt key would stay in force unseen."""
+        """Reject unsetting an unknown key that is not set: a misspelt key would silently stay effective."""
         strange = [
             step.key for step in changes if step.op == "unset" and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
         ]
@@ -271,11 +271,11 @@ class Workspace:
             raise NpuprofError(problems)
 
     def use_store(self, opened: ProfileSource) -> None:
-        """Use a store that has been opened before (a folder, or one at a revision), with all it has read."""
+        """Use a store that is already open (a folder, or a revision), with its cache."""
         self._store = opened
 
     def _load_file_profile(self, path: str) -> Profile:
-        """Return the profile in a file: inside the store the one of that name, else one that stands alone."""
+        """Return the profile in a file: inside the store the one with its name, else a separate one."""
         home = self._find_home_store()
         name = self._find_name_in_store(path)
         if home is not None and name:
@@ -285,7 +285,7 @@ class Workspace:
         return read_profile_file(path, home)
 
     def lay_over(self, document: Document) -> None:
-        """Let what a preset of the store, or a file, holds be another text from here on: one that may be written."""
+        """Replace the text of a preset or file from now on by one that may be written."""
         if _is_file_spec(document.name):
             key = f"file:{os.path.realpath(document.name)}"
             self._laid[document.name] = Profile(document, key, self._find_home_store())
@@ -293,7 +293,7 @@ class Workspace:
             self.listed_store.lay_over(Profile(document, home=self.store))
 
     def _find_name_in_store(self, path: str) -> str:
-        """Return the name of the profile in a file inside the store, else an empty text."""
+        """Return the name of the profile in a file inside the store, else an empty string."""
         home = self._find_home_store()
         if home is None:
             return ""
@@ -309,14 +309,14 @@ class Workspace:
 
 
 def _open_source(name: str) -> ProfileSource:
-    """Return the store of a source, as it is locked here. Raises NpuprofError."""
+    """Return the store of a source at its locked commit. Raises NpuprofError."""
     from npuprof.store.sources.reading import find_sources
 
     return find_sources(store.find_store(None, {})).open_source(name)
 
 
 def _require_this_npuprof(home: Folder) -> None:
-    """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
+    """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is invalid."""
     if not home.project_file:
         return
     from npuprof.store.sources.project import require_fitting_store
@@ -329,7 +329,7 @@ def _is_file_spec(spec: str) -> bool:
 
 
 def _is_one_file(spec: str) -> bool:
-    """Return whether a spec that contains a ``+`` is the path of one file: an existing one, or one whose first part is no spec."""
+    """Return whether a spec that contains a ``+`` is a single path: an existing file, or one whose first part is not a spec."""
     first = spec.partition("+")[0]
     is_first_a_spec = first == "-" or _is_file_spec(first) or store.is_profile_name(first.partition("@")[0])
     return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
@@ -338,7 +338,7 @@ def _is_one_file(spec: str) -> bool:
 def build_context(
     cann: str | None = None, product: str | None = None, target: str | None = None, versions: Mapping[str, str] | Sequence[str] = ()
 ) -> Context:
-    """Return a context from what a user wrote: ``versions`` are releases by framework, or texts like ``torch_npu=7.3``; cann is one too.
+    """Return a context from a user's arguments: ``versions`` are releases by framework (or cann), or texts like ``torch_npu=7.3``.
 
     Raises NpuprofError for an unknown release, product, target or framework.
     """
@@ -364,7 +364,7 @@ def build_context(
 
 
 def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[str], problems: list[Finding]) -> dict[str, str]:
-    """Return the releases of frameworks that a user asked for, with that of CANN as it is written; tell what is wrong."""
+    """Return a user's framework releases, including CANN's as written; faults are added to the problems."""
     pairs = given.items() if isinstance(given, Mapping) else [(name, text) for name, _, text in (word.partition("=") for word in given)]
     names = ("cann", *releases.list_frameworks()) if pairs else ()
     for name, text in pairs:
@@ -382,7 +382,7 @@ def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[st
 
 
 def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
-    """Return the profile in one file outside any store; its parents are looked up in ``home``. Raises NpuprofError."""
+    """Return the profile in a file outside any store; its parents are in ``home``. Raises NpuprofError."""
     source = format_relative_path(path)
     try:
         raw = read_plain_file(path)
@@ -401,7 +401,7 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
 
 
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
-    """Return that specs joined by ``+`` have blanks around them, or that one is missing."""
+    """Return the finding for specs joined by ``+`` with blanks around them, or with a missing part."""
     plain = "+".join(stripped for part in parts if (stripped := part.strip()))
     what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
     why = "A + joins two specs: the second is laid over the first. A revision with a + is written in quotes."
@@ -409,14 +409,14 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
 
 
 def require_no_blanks(spec: str) -> None:
-    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
+    """Raise NpuprofError for blanks around the ``@`` of a spec, or at its ends."""
     plain = "@".join(part.strip() for part in spec.split("@", 1))
     if plain != spec:
         raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:
-    """Return that a revision stands without the name of a preset."""
+    """Return the finding for a revision without a preset name."""
     if not revision:
         return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", LIST_ADVICE)
     hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"

@@ -1,4 +1,4 @@
-"""What this user trusts which stores with: unknown variables by their names, those that affect what is executed with their values."""
+"""The user's trust per store: unknown variables by name, those that affect code execution by name and value."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.system import find_user_folder
 
-#: A variable and the value it is trusted with.
+#: A variable with its trusted value.
 Pair = tuple[str, str]
 
 _SCHEMA = "npuprof.trust/2"
-#: The schema before, which has pairs only.
+#: The previous schema, which has pairs only.
 _OLD_SCHEMA = "npuprof.trust/1"
 
 
 class Trusted(NamedTuple):
-    """What one store is trusted with."""
+    """The trusted variables of one store."""
 
     names: frozenset[str] = frozenset()
     pairs: frozenset[Pair] = frozenset()
 
     def allows(self, name: str, text: str, executes: str) -> bool:
-        """Return whether a variable may be exported: with this value if it affects what is executed, else with any."""
+        """Return whether a variable may be exported: with this value if it affects code execution, else with any."""
         return (name, text) in self.pairs or (not executes and name in self.names)
 
     def add(self, more: Trusted) -> Trusted:
-        """Return what both are trusted with."""
+        """Return the union of two trust entries."""
         return Trusted(self.names | more.names, self.pairs | more.pairs)
 
 
 def find_trust_file() -> str:
-    """Return the path of the file with what is trusted."""
+    """Return the path of the trust file."""
     return os.path.join(find_user_folder("state"), "trust.json")
 
 
 def load_trusted(identity: str) -> Trusted:
-    """Return what a store is trusted with, by what identifies it. Raises NpuprofError if the file cannot be understood."""
+    """Return the trust entry of a store, by identity. Raises NpuprofError if the file is invalid."""
     return _read_stores(find_trust_file()).get(identity, Trusted())
 
 
 def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
-    """Trust a store with this and nothing else, or with this as well; with nothing, forget it. Raises NpuprofError."""
+    """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed. Raises NpuprofError."""
     from npuprof.report import writing
     from npuprof.report.locks import lock_folders
 
@@ -63,7 +63,7 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
 
 
 def read_trusted(fields: object) -> Trusted:
-    """Return what ``names`` and ``pairs`` of a table say. Raises ValueError, TypeError, LookupError or AttributeError for anything else."""
+    """Return ``names`` and ``pairs`` of a table. Raises ValueError, TypeError, LookupError or AttributeError if it is invalid."""
     names, pairs = fields["names"], fields["pairs"]  # type: ignore[index]
     if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
         raise ValueError(names)

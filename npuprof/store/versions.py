@@ -1,15 +1,15 @@
-"""Released versions: their numbers, and what the annotated tag ``NAME/vX.Y.Z`` of each says.
+"""Released versions: their numbers, and the content of their annotated tags ``NAME/vX.Y.Z``.
 
-The last paragraph of a tag's message is what it records, a line each::
+The last paragraph of a tag's message is its record, one fact per line::
 
-    Digest: HEX                           of what is in force where nothing in particular is asked for
+    Digest: HEX                           of the effective values without a selected context
     Preset-Digest: HEX                    of the layers with all their overrides
     Digest-Form: 2                        the number of the form of both
-    Parent: base@1 1.4.0 COMMIT           a parent with an @, as it is written, its version, or -, and its commit
-    Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same of a preset that was itself taken from there
-    Parent: team:base 2.1.3 COMMIT        a preset of a source: the version of the whole store, or of the preset, and the commit there
+    Parent: base@1 1.4.0 COMMIT           a pinned parent as written, its version, or -, and its commit
+    Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same for a parent of that parent
+    Parent: team:base 2.1.3 COMMIT        a preset of a source: the version of the store, or of the preset, and its commit
 
-Blanks in a reference are written as in an address, ``%20``. A tag of an older npuprof has a ``Digest`` only, in form 1.
+Blanks in a reference are percent-encoded, ``%20``. A tag of an older npuprof has only a ``Digest``, in form 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from npuprof.model import Record
 
-# Texts, compiled when the first one is asked for: few commands read versions, and all import this.
+# Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(0|[1-9]\d{0,8})"
 
 _WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -44,25 +44,25 @@ _BOUND = r"\s*(\^|~|>=|<=|==|=|>|<|)\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9})
 
 _PARENT = r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?"
 
-#: What the name of a tag ends in that says that nobody should use the version before it any more: ``base/v1.2.0.yanked``.
+#: The suffix of a tag that marks the version before it as yanked: ``base/v1.2.0.yanked``.
 YANKED = ".yanked"
 
-#: The number of a released version without what makes it a pre-release: 1.2.0.
+#: The number of a released version without its pre-release part: 1.2.0.
 VersionNumber = tuple[int, int, int]
 
-#: What versions are sorted by, as semantic versioning wants it: a pre-release stands before its release.
+#: The sort key of versions by semantic versioning: a pre-release comes before its release.
 VersionOrder = tuple[VersionNumber, bool, tuple[tuple[bool, int, str], ...]]
 
 
 class VersionText(NamedTuple):
-    """A whole number as it is written: ``1.2.0``, or with what makes it a pre-release ``2.0.0-rc.1``."""
+    """A complete number as written: ``1.2.0``, or a pre-release ``2.0.0-rc.1``."""
 
     number: VersionNumber
     pre: str = ""
 
     @property
     def order(self) -> VersionOrder:
-        """What versions are sorted by."""
+        """The sort key."""
         words = self.pre.split(".") if self.pre else []
         return self.number, not self.pre, tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words)
 
@@ -71,23 +71,23 @@ class VersionText(NamedTuple):
 
 
 class VersionRequest(Record):
-    """What stands behind the @ and may be a version: a whole number, or the beginning of some (``1``, ``1.2``)."""
+    """A possible version after an @: a complete number, or a prefix (``1``, ``1.2``)."""
 
     parts: tuple[int, ...]
     pre: str = ""
 
     @property
     def is_range(self) -> bool:
-        """Whether it means the newest of some versions."""
+        """Whether it selects the newest of several versions."""
         return len(self.parts) < 3
 
     def accepts(self, version: VersionText) -> bool:
-        """Return whether a version is one that is meant; a pre-release is only by its whole number."""
+        """Return whether it selects a version; a pre-release only by its complete number."""
         return version.number[: len(self.parts)] == self.parts and version.pre == self.pre
 
 
 class TagRef(Record):
-    """A tag whose name is that of a version, and the id of what it names; nothing of it has been read."""
+    """A tag with the name of a version, and its object id, unread."""
 
     name: str
     text: VersionText
@@ -100,15 +100,15 @@ class TagRef(Record):
 
     @property
     def sort_key(self) -> tuple[str, VersionOrder]:
-        """By the name of the preset, then by number."""
+        """By preset name, then by number."""
         return self.name, self.text.order
 
 
 class ParentRecord(Record):
-    """What a parent with an @ was when its heir was released.
+    """A pinned parent at the release of its dependent.
 
-    ``view`` is the version (``base@1.4.0``) whose file refers to it, empty where that was read at the heir's own commit;
-    ``version`` is empty where the reference names no version.
+    ``view`` is the version (``base@1.4.0``) whose file refers to it, empty for the dependent's own commit; ``version`` is
+    empty if the reference is not a version.
     """
 
     view: str
@@ -123,7 +123,7 @@ class ParentRecord(Record):
 
     @property
     def own_view(self) -> str:
-        """The parent as its own parents refer to it."""
+        """The parent in the form in which its own parents refer to it."""
         return f"{self.name}@{self.version or self.commit}"
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class ParentRecord(Record):
 
 
 class ReleaseRecord(Record):
-    """What a tag records; empty texts and None are what it does not say. ``faults`` are lines that cannot be understood."""
+    """The record of a tag; missing facts are empty strings and None. ``faults`` are invalid lines."""
 
     digest: str = ""
     preset_digest: str = ""
@@ -144,7 +144,7 @@ class ReleaseRecord(Record):
     faults: tuple[str, ...] = ()
 
     def find_parent(self, view: str, reference: str) -> ParentRecord | None:
-        """Return what a reference was at the release, seen from a view; None where that is not recorded."""
+        """Return the target of a reference at the release, seen from a view; None if it is not recorded."""
         return next((parent for parent in self.parents if (parent.view, parent.reference) == (view, reference)), None)
 
     def __str__(self) -> str:
@@ -153,9 +153,9 @@ class ReleaseRecord(Record):
 
 
 class Version(Record):
-    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is what the tag names (it may be another tag).
+    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is the tag's target (possibly another tag).
 
-    ``inner`` is the name that the tag has in itself, ``pre`` what makes it a pre-release.
+    ``inner`` is the tag's internal name, ``pre`` the pre-release part.
     """
 
     name: str
@@ -169,7 +169,7 @@ class Version(Record):
 
     @property
     def text(self) -> VersionText:
-        """The whole number."""
+        """The complete number."""
         return VersionText(self.number, self.pre)
 
     @property
@@ -179,46 +179,46 @@ class Version(Record):
 
     @property
     def tag_name(self) -> str:
-        """``base/training/v1.2.0``; of the whole store ``v1.2.0``."""
+        """``base/training/v1.2.0``; for the whole store ``v1.2.0``."""
         return f"{self.name}/v{self.text}" if self.name else f"v{self.text}"
 
     @property
     def record(self) -> ReleaseRecord:
-        """What the tag records."""
+        """The tag's record."""
         return parse_release_record(self.message)
 
     @property
     def digest(self) -> str:
-        """The digest that the tag holds, or an empty text."""
+        """The digest in the tag, or an empty string."""
         return self.record.digest
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong with the tag in itself."""
+        """The faults of the tag itself."""
         renamed = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", self.tag_name) else []
         return [*renamed, *self.record.faults]
 
 
 def parse_version_text(text: str) -> VersionText | None:
-    """Return a whole number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None where it is none."""
+    """Return a complete number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None if it is invalid."""
     match = re.fullmatch(_NUMBER, text, re.ASCII)
     return VersionText((int(match[1]), int(match[2]), int(match[3])), match[4] or "") if match else None
 
 
 def parse_version_request(text: str) -> VersionRequest | None:
-    """Return what a text behind an @ asks for if it means versions; None where it can only be a revision."""
+    """Return the version request of a text after an @; None if it can only be a revision."""
     match = re.fullmatch(_ASKED, text, re.ASCII)
     return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
 
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
-    """Return a tag whose name is that of a version; None for all others."""
+    """Return a tag with the name of a version; None for all others."""
     match = None if ref.endswith(YANKED) else re.fullmatch(_TAG, ref, re.ASCII)
     return TagRef(match[1], VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""), oid) if match else None
 
 
 def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
-    """Return the version of an annotated tag, from what git has of it."""
+    """Return the version of an annotated tag, from its git object."""
     head, _, message = raw.decode(errors="replace").partition("\n\n")
     fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
@@ -229,7 +229,7 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
 
 @cache
 def parse_release_record(message: str) -> ReleaseRecord:
-    """Return what the message of a tag records: its last paragraph that records anything."""
+    """Return the record in a tag's message: its last paragraph with any facts."""
     unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
     paragraphs = re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))
     lines = next((record_lines for part in reversed(paragraphs) if (record_lines := _find_record_lines(part))), [])
@@ -271,12 +271,12 @@ def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
 
 
 def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
-    """Return the tags that a request means, the newest first."""
+    """Return the tags that a request selects, newest first."""
     return sorted((ref for ref in refs if request.accepts(ref.text)), key=lambda ref: ref.text.order, reverse=True)
 
 
 def format_tag_date(stamp: int, zone: str) -> str:
-    """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
+    """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's time zone."""
     from datetime import datetime, timedelta, timezone
 
     minutes = int(f"{zone[0]}1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
@@ -293,7 +293,7 @@ def is_version_tag(tag: str) -> bool:
 
 
 class Bound(Record):
-    """One condition of a range: an operator, and the parts of the version that are written."""
+    """One condition of a range: an operator, and the written parts of the version."""
 
     operator: str
     parts: tuple[int, ...]
@@ -301,12 +301,12 @@ class Bound(Record):
 
     @property
     def text(self) -> VersionText:
-        """The version with what is not written as zeros."""
+        """The version, with zeros for missing parts."""
         major, minor, patch = (*self.parts, 0, 0)[:3]
         return VersionText((major, minor, patch), self.pre)
 
     def _end(self) -> VersionText:
-        """Return the first version that the bound no longer means, where it means a span."""
+        """Return the first version after the span of the bound."""
         major, minor, patch = self.text.number
         count = len(self.parts)
         if self.operator == "^":
@@ -317,12 +317,12 @@ class Bound(Record):
         return VersionText((major + 1, 0, 0)) if count == 1 else VersionText((major, minor + 1, 0))
 
     def accepts(self, version: VersionText) -> bool:
-        """Return whether a version meets the condition."""
+        """Return whether a version satisfies the condition."""
         order, here = version.order, self.text.order
         is_whole = len(self.parts) == 3
         if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not is_whole):
             return here <= order < self._end().order
-        if self.operator in (">", "<=") and not is_whole:  # beyond, or up to, all that begin like it
+        if self.operator in (">", "<=") and not is_whole:  # beyond, or up to, all versions with this prefix
             return (order >= self._end().order) == (self.operator == ">")
         return {
             "": order == here, "=": order == here, "==": order == here,
@@ -331,24 +331,24 @@ class Bound(Record):
 
 
 class VersionRange(Record):
-    """A range of versions: all of its bounds hold; without any, every version is meant."""
+    """A range of versions: all its bounds must be satisfied; without bounds, every version is."""
 
     bounds: tuple[Bound, ...] = ()
 
     def accepts(self, version: VersionText) -> bool:
-        """Return whether a version is meant. A pre-release only is where a bound names one of the same number."""
+        """Return whether a version is in the range. A pre-release is only if a bound has the same number."""
         if version.pre and not any(bound.pre and bound.text.number == version.number for bound in self.bounds):
             return False
         return all(bound.accepts(version) for bound in self.bounds)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether one whole number is all that it means."""
+        """Whether it selects exactly one version."""
         return any(bound.operator in ("", "=", "==") and len(bound.parts) == 3 for bound in self.bounds)
 
 
 def parse_version_range(text: str) -> VersionRange | None:
-    """Return the range that a text writes; None where it writes none, and can only be a revision."""
+    """Return a range parsed; None if it can only be a revision."""
     if text.strip() == "*":
         return VersionRange()
     bounds: list[Bound] = []

@@ -1,4 +1,4 @@
-"""What git says of a work tree: files that differ from the last commit, are kept out of it, or are stored as other bytes."""
+"""The state of a work tree in git: files that differ from the last commit, are excluded, or are converted."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _KEPT_OUT = b"S "
 
 
 class ChangedPaths(NamedTuple):
-    """The paths of files, from the top, that differ from the last commit, and which of them git does not know yet."""
+    """The paths of files, from the top, that differ from the last commit, and the untracked ones among them."""
 
     changed: list[str]
     untracked: list[str]
 
 
 def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
-    """Return which profile files differ from the last commit; ``layout`` says where those are.
+    """Return the profile files that differ from the last commit; ``layout`` locates them.
 
-    Unless the repository's git runs filters, a file that has one counts as changed once git cannot tell from its size and time.
+    If the repository's git runs no filters, a filtered file counts as changed unless its size and time are unchanged.
     """
     changed = _list_changed(repository, layout.pathspecs)
     return _sort_paths({path: new for path, new in changed.items() if (name := layout.name_of(path)) and is_profile_name(name)})
 
 
 def list_changed_beside(repository: Repository, copies: Collection[str]) -> ChangedPaths:
-    """Return which files that say where presets come from differ from the last commit: npuprof.toml, the lock, files in the copies.
+    """Return the changed files that decide the origin of presets: npuprof.toml, the lock, files in vendored copies.
 
-    ``copies`` are the folders of copied stores, from the folder of npuprof.toml.
+    ``copies`` are the folders of vendored stores, relative to npuprof.toml.
     """
     files = list_project_paths(repository.prefix)
     paths = [*files, *(posixpath.join(posixpath.dirname(files[0]), folder) for folder in copies)]
@@ -41,11 +41,11 @@ def list_changed_beside(repository: Repository, copies: Collection[str]) -> Chan
 
 
 def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str, bool]:
-    """Return the paths of files that differ from the last commit, and whether git does not know them yet."""
+    """Return the paths of files that differ from the last commit, and whether they are untracked."""
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--")
     changed: dict[str, bool] = {}
     for record in filter(None, os.fsdecode(repository.git.run_command(*words, *pathspecs)).split("\0")):
-        # git lists a file that was taken out of the index and left in place twice, and does not know it
+        # a file removed from the index but not from the folder is listed twice, also as untracked
         changed[record[3:]] = changed.get(record[3:], False) or record.startswith("??")
     return changed
 
@@ -55,7 +55,7 @@ def _sort_paths(changed: dict[str, bool]) -> ChangedPaths:
 
 
 def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeFile]:
-    """Return the files of presets that the index has and the work tree need not have, by their names."""
+    """Return the preset files in the index that the work tree may lack, by name."""
     listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", *layout.pathspecs)
     files: dict[str, TreeFile] = {}
     for record in listed.split(b"\0"):
@@ -68,12 +68,12 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
 
 
 def find_work_tree_layout(repository: Repository, folder: Folder) -> Layout:
-    """Return where the presets of a work tree are, from the top of its repository: its own ``npuprof.toml`` says so."""
+    """Return the layout of a work tree's presets, from the top of its repository, by its own ``npuprof.toml``."""
     return Layout(repository.prefix, folder.layout.globs)
 
 
 def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> set[str]:
-    """Return which presets are in the work tree as ``then`` has them though their bytes differ; no filter is run for that."""
+    """Return the presets that equal ``then`` in the work tree although their bytes differ, without running filters."""
     head = repository.git.read_objects(["HEAD"])[0]
     if head is None:
         return set()

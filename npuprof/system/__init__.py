@@ -1,8 +1,8 @@
-"""What npuprof asks of the system and of Python: processes, files, folders, and patterns compiled when they are first used.
+"""The interface to the operating system and Python: processes, files, folders, lazy patterns.
 
-A user's own folders, for state, cache and configuration, are decided by no preset and no clone: each is at an absolute
-``XDG_..._HOME``, else below an absolute ``HOME``, else below the home of the account. A user without any of these has none:
-``~`` would otherwise be a folder of the clone that npuprof is started in.
+The user's folders for state, cache and configuration are independent of presets and clones: each is at an absolute
+``XDG_..._HOME``, else below an absolute ``HOME``, else below the account's home. A user without any of these has none:
+``~`` would otherwise be a folder of the current clone.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ class _LazyPattern:
 
 
 def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return what ``re.compile`` would, compiled when one of its methods is first asked for. Functions of ``re`` do not take it."""
+    """Return a pattern that is compiled when one of its methods is first used. Functions of ``re`` do not accept it."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(text, flags))
 
 
 @contextmanager
 def pause_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: for work that keeps nearly all objects it makes, which a collector goes through for nothing."""
+    """Pause garbage collection, for work that keeps nearly all its objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            gc.freeze()  # and back, into the oldest generation: the next object would have all of them gone through at once
+            gc.freeze()  # moves everything into the oldest generation: otherwise the next object would trigger a full collection
             gc.unfreeze()
             gc.enable()
 
 
 def find_home() -> str:
-    """Return the home folder of the user, an empty text if there is none."""
+    """Return the home folder of the user, an empty string if there is none."""
     home = os.environ.get("HOME", "")
     if not os.path.isabs(home):
         import pwd
@@ -64,13 +64,13 @@ def find_home() -> str:
 
 
 def expand_home(path: str) -> str:
-    """Return a path that begins with ``~/`` below the home folder; any other, and one without a home, as it is."""
+    """Return a path with a leading ``~/`` expanded; unchanged without a home."""
     home = find_home() if path.startswith("~/") else ""
     return os.path.join(home, path[2:]) if home else path
 
 
 def find_shared_folder(kind: str) -> str:
-    """Return the folder that programs share for ``state``, ``cache`` or ``config``, an empty text if there is none."""
+    """Return the base folder for ``state``, ``cache`` or ``config``, an empty string if there is none."""
     variable, below = _PLACES[kind]
     base = os.environ.get(variable, "")
     if os.path.isabs(base):
@@ -80,12 +80,12 @@ def find_shared_folder(kind: str) -> str:
 
 
 def find_user_folder(kind: str) -> str:
-    """Return npuprof's own folder for ``state``, ``cache`` or ``config``; if there is none, a path where nothing is and can be."""
+    """Return npuprof's folder for ``state``, ``cache`` or ``config``; without one, a path that cannot exist."""
     return os.path.join(find_shared_folder(kind) or os.devnull, "npuprof")
 
 
 def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or an empty string."""
     here = folder
     while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
@@ -96,5 +96,5 @@ def find_repository_top(folder: str) -> str:
 
 
 def is_below(path: str, top: str) -> bool:
-    """Return whether a path, with its links followed, is a folder or below it."""
+    """Return whether a path, with links resolved, is a folder or below it."""
     return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)

@@ -1,6 +1,6 @@
-"""The one place where processes start: git and Python that read, git that writes or talks to a remote, and what the user named.
+"""The only module that starts processes: git and Python for reading, git for writing or remotes, and the user's commands.
 
-What a repository, a preset or a log names is never started; what the user named runs as given.
+Commands named by a repository, a preset or a log are never started; the user's commands run as given.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
-#: Stand for a pipe to a process that is started, and for nothing at all: as in ``subprocess``, which not every start needs.
+#: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands need not import.
 PIPE, DEVNULL = -1, -3
-#: For how many seconds a process that reads may say nothing while it is asked; it has ten times as long to end.
+#: The timeout of an answer from a reading process, in seconds; it may run ten times as long.
 PATIENCE = 60.0
-#: How many bytes of memory git that reads may take: a file that a repository names may have no end.
+#: The memory limit of reading git, in bytes: a repository may name an endless file.
 MEMORY = 4 << 30
-#: What stands over the settings of any repository. A folder that merely looks like a bare repository is none, and what watches files
-#: is a program.
+#: Settings that override any repository's. A folder that only looks like a bare repository is none, and a file system monitor would be a
+#: program.
 _ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
 
 
 class GitProfile(NamedTuple):
-    """How git is started: settings over those of any repository, and variables over those of the caller."""
+    """How git is started: settings that override any repository's, and variables that override the caller's."""
 
     settings: tuple[str, ...]
     variables: Mapping[str, str]
 
     def build_command(self, words: Sequence[str], git_folder: str = "", more: Sequence[str] = ()) -> list[str]:
-        """Return a command line of git; ``more`` are further settings. Raises FileNotFoundError where there is no git."""
+        """Return a git command line; ``more`` are further settings. Raises FileNotFoundError without git."""
         place = [f"--git-dir={git_folder}"] if git_folder else []
         settings = [word for setting in (*self.settings, *more) for word in ("-c", setting)]
         return [require_program("git"), *place, "--no-pager", *settings, *words]
 
 
-#: git that reads starts nothing that the repository names, and fetches nothing that is missing: the first variable is for git 2.45
-#: and later, the second lets older ones find no way to.
+#: Reading git starts no programs of the repository and fetches no missing objects: the first variable is for git 2.45 and later, the second
+#: blocks older ones.
 READ = GitProfile(
     (
         *_ALWAYS, f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=", "core.alternateRefsCommand=", "diff.external=",
@@ -55,9 +55,9 @@ READ = GitProfile(
     ),
     {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
 )  # fmt: skip
-#: git that writes runs the hooks, the filters and the signer of its user, as if started by hand.
+#: Writing git runs the user's hooks, filters and signing program, as if started by hand.
 WRITE = GitProfile(_ALWAYS, {"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"})
-#: git that talks to a remote starts its transport and its own helpers; nothing is prompted, nothing comes but what is asked for.
+#: git for remotes starts its transport and helpers; it never prompts and fetches only what is requested.
 NETWORK = GitProfile(
     (
         *_ALWAYS, "protocol.ext.allow=never", f"core.hooksPath={os.devnull}", "core.askPass=", "core.alternateRefsCommand=",
@@ -74,7 +74,7 @@ NETWORK = GitProfile(
 
 
 class SilentError(OSError):
-    """A process that reads did not answer in time, and was ended."""
+    """Raised for a reading process that did not answer in time and was ended."""
 
 
 @lru_cache(maxsize=64)
@@ -84,12 +84,12 @@ def _find_program(name: str, path: str) -> str | None:
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program, None where there is none; folders of PATH that are not absolute are those of a clone."""
+    """Return the absolute path of a program, None if there is none; relative folders of PATH may belong to a clone and are ignored."""
     return _find_program(name, os.environ.get("PATH", os.defpath))
 
 
 def require_program(name: str) -> str:
-    """Return the absolute path of a program. Raises FileNotFoundError where there is none."""
+    """Return the absolute path of a program. Raises FileNotFoundError if there is none."""
     program = find_program(name)
     if program is None:
         raise FileNotFoundError(2, f"{name} was not found", name)
@@ -102,14 +102,14 @@ def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, **how)  # noqa: S603 - no shell
 
 
-# -- what reads --------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def start_git(
     words: Sequence[str], folder: str, environment: Mapping[str, str], git_folder: str = "", is_asked: bool = False,
     profile: GitProfile = READ,
 ) -> subprocess.Popen[bytes]:  # fmt: skip
-    """Start git in a folder, with pipes for what it says, and for what it ``is_asked`` meanwhile. Raises OSError."""
+    """Start git in a folder, with pipes for output and, if ``is_asked``, for input. Raises OSError."""
     command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
     process = _start(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)
     if profile is READ:
@@ -118,7 +118,7 @@ def start_git(
 
 
 def _limit_memory(process: int) -> None:
-    """Limit the memory of a process, files that it maps aside, where the system can and the caller has set no limit."""
+    """Limit the memory of a process, except mapped files, if supported and not already limited."""
     with suppress(ImportError, AttributeError, OSError):
         import resource
 
@@ -128,9 +128,9 @@ def _limit_memory(process: int) -> None:
 
 
 def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[bytes, bytes]:
-    """Return what a process says until it ends, on standard output and on standard error; ``stdin`` is its standard input.
+    """Return standard output and standard error of a process; ``stdin`` is its standard input.
 
-    Raises SilentError if that takes longer than ten times ``PATIENCE``.
+    Raises SilentError after ten times ``PATIENCE``.
     """
     import subprocess
 
@@ -152,7 +152,7 @@ def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
 
 
 class Replies:
-    """What a process that stays open answers, waited for no longer than ``PATIENCE``."""
+    """The answers of a persistent process, with the timeout ``PATIENCE``."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None, "it was asked for"
@@ -161,7 +161,7 @@ class Replies:
         self._held = b""
 
     def read_line(self) -> bytes:
-        """Return the next line with its end, what is left of one where the process has ended. Raises SilentError."""
+        """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
         pieces = [self._held]
         while b"\n" not in pieces[-1]:
             if not (piece := self.read_some()):
@@ -172,7 +172,7 @@ class Replies:
         return line + end
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer where the process has ended. Raises SilentError."""
+        """Return ``size`` bytes, fewer if the process has ended. Raises SilentError."""
         pieces = [self._held[:size]]
         self._held = self._held[size:]
         size -= len(pieces[0])
@@ -185,7 +185,7 @@ class Replies:
         return b"".join(pieces)
 
     def read_some(self) -> bytes:
-        """Return what comes next from the process, nothing at its end. Raises SilentError."""
+        """Return the next bytes of the process, empty at its end. Raises SilentError."""
         waiting = select.poll()
         waiting.register(self._handle, select.POLLIN)
         if not waiting.poll(PATIENCE * 1000):
@@ -194,9 +194,9 @@ class Replies:
 
 
 def ask_python(code: str) -> bytes:
-    """Return what the Python on PATH prints for some code, nothing where there is none or it fails.
+    """Return the output of some code in the Python on PATH, empty if there is none or it fails.
 
-    It starts apart from the folder it is started in and from what the environment says: nothing of a clone is imported.
+    It runs isolated from the current folder and the environment: nothing of a clone is imported.
     """
     program = find_program("python3") or find_program("python")
     if program is None:
@@ -207,13 +207,13 @@ def ask_python(code: str) -> bytes:
         return b""
 
 
-# -- what talks to a remote, and what writes, by GitPython ------------------------------------------------------------------
+# -- remotes, and writing by GitPython -------------------------------------------------------------------------
 
 
 def open_git_writer(top: str) -> git.Git:
-    """Return git in the top of a repository, as its user would start it there: its hooks, filters and signer run.
+    """Return git at the top of a repository, as its user would start it: with hooks, filters and signing.
 
-    It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
+    It discovers the repository itself; GitPython's own search would accept a store that looks like a repository.
     """
     commands: git.Git = _import_gitpython().Git(top)
     commands.set_persistent_git_options(c=list(WRITE.settings))
@@ -224,14 +224,14 @@ def open_git_writer(top: str) -> git.Git:
 def start_git_talk(
     words: Sequence[str], folder: str, environment: Mapping[str, str], more: Sequence[str], stdin: IO[bytes] | None, git_folder: str = "",
 ) -> subprocess.Popen[bytes]:  # fmt: skip
-    """Start git that talks to a remote in a folder, in a session of its own. Raises OSError."""
+    """Start git for a remote in a folder, in a separate session. Raises OSError."""
     command = NETWORK.build_command(words, git_folder, more)
     return _start(command, cwd=folder, env={**environment}, stdin=stdin or DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
 
 
 @contextmanager
 def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    """Make GitPython pass on exactly this environment: it can add variables, but not remove any."""
     removed = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
     try:
         yield
@@ -240,7 +240,7 @@ def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def _import_gitpython() -> Any:
-    """Return GitPython, with the git that is meant: it would start whichever it finds, the first time as it is imported."""
+    """Return GitPython with the selected git: it would otherwise start any it finds, even on import."""
     program = find_program("git") or "git"
     saved = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
     os.environ.update(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=program)
@@ -255,17 +255,17 @@ def _import_gitpython() -> Any:
     return git
 
 
-# -- what the user named -----------------------------------------------------------------------------------------
+# -- the user's commands ---------------------------------------------------------------------------------------
 
 
 def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """Start a command that the user named: a pager, a trial, npuprof itself. Raises OSError where it cannot be started."""
+    """Start a command of the user: a pager, a trial, npuprof itself. Raises OSError if that fails."""
     return _start(list(command), **how)
 
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Let a request to end wait while a process is started: until its starter has noted it, nobody would end it."""
+    """Defer termination signals while a process is started, until it is registered and can be ended."""
     received: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -276,7 +276,7 @@ def hold_signals() -> Iterator[None]:
     try:
         for number in handlers:
             signal.signal(number, note)
-    except ValueError:  # not in the main thread, which gets them
+    except ValueError:  # not in the main thread, which gets the signals
         yield
         return
     try:
@@ -289,22 +289,23 @@ def hold_signals() -> Iterator[None]:
 
 
 def exec_user_command(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """Be a command that the user named, in place of this process. Raises OSError where it cannot be started."""
-    os.execvpe(command[0], list(command), environment)  # noqa: S606 - the user names it
+    """Replace this process with a command of the user. Raises OSError if that fails."""
+    os.execvpe(command[0], list(command), environment)  # noqa: S606 - the user's command
 
 
 def fork() -> int:
-    """Make a child of this process that becomes a command; return 0 in it, else its process id."""
+    """Fork a child process that becomes a command; return 0 in it, else its process id."""
     return os.fork()
 
 
-# -- this program, several times -----------------------------------------------------------------------------------
+# -- copies of this process ------------------------------------------------------------------------------------
 
 
 def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
-    """Yield what ``work`` returns for each batch, in their order, from as many copies of this process as there are processors.
+    """Yield the results of ``work`` for batches, in order, from as many copies of this process as there are processors.
 
-    This process itself works where that is as fast, where it cannot be copied (other threads, not Linux), and once a copy was killed.
+    This process works itself if that is as fast, if it cannot be forked (other threads, not Linux), and after a copy was
+    killed.
     """
     import threading
 
@@ -328,7 +329,7 @@ _work: Callable[[Any], Any]
 
 
 def _begin_copy(work: Callable[[Any], Any]) -> None:
-    """Keep what a copy of this process is for, which need not be sent to it; an interrupt is for its parent."""
+    """Store the work function in a copy, so that it need not be sent; interrupts are for the parent."""
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)

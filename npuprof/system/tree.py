@@ -1,7 +1,8 @@
-"""Folders whose contents are written, renamed and deleted without following a link: nothing below one leads out of it.
+"""Folders whose contents are written, renamed and deleted without following links.
 
-A stranger's repository may contain links wherever npuprof writes. A folder is opened once, and each name below it is looked up in the open
-folder, where a link is rejected. A name that becomes a link while npuprof runs leads nowhere else either.
+A foreign repository may contain links at any place to which npuprof writes. A folder is opened once, and each name
+below it is looked up in the open folder, rejecting links. A name that becomes a link meanwhile leads nowhere else
+either.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from npuprof.system import find_repository_top, is_below, lazy_pattern
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
-#: A file that is being written, and one that is about to be replaced.
+#: A file being written, and one about to be replaced.
 _UNDER_WAY = lazy_pattern(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
-#: More links than this on one path lead in a circle.
+#: More links on one path form a cycle.
 _MOST_LINKS = 40
 
 
 def refuse_link_out(path: str) -> None:
-    """Raise NpuprofError (NP941) where a typed path leads, by a link in a work tree, out of that: the link may be a clone's.
+    """Raise NpuprofError (NP941) if a typed path leads out of a work tree through one of its links, which may be a clone's.
 
-    Any other link is the user's own, or the system's, and is followed.
+    Other links belong to the user or the system, and are followed.
     """
     here, links = os.sep, 0
     todo = os.path.join(os.getcwd(), path).split(os.sep)[::-1]
@@ -58,17 +59,17 @@ def refuse_link_out(path: str) -> None:
 
 
 def name_under_way(folder: str = "") -> str:
-    """Return a name for a file to be written in a folder: short, so that it has room beside whatever name it will take."""
+    """Return a temporary file name in a folder: short, to stay within the name limit."""
     return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
 
 
 def is_under_way(name: str) -> bool:
-    """Return whether a file of a name is one that a run has under way, or that a killed one has left."""
+    """Return whether a name is that of a temporary file of a running or killed process."""
     return _UNDER_WAY.fullmatch(name) is not None
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a name that was read from a file is a relative path of printable characters that stays below its folder."""
+    """Return whether a name read from a file is a relative path of printable characters that stays below its folder."""
     return name.isprintable() and not {"", ".", ".."}.intersection(name.split("/"))
 
 
@@ -93,19 +94,19 @@ def truncate_file(handle: int, size: int) -> None:
 
 
 class Tree:
-    """A folder that stays open. Names are paths below it, with ``/`` between folders.
+    """A folder that stays open. Names are relative paths with ``/``.
 
-    All that it does raises NpuprofError (NP941) where a folder on the way is a link or no folder, and OSError for what the system says.
+    All methods raise NpuprofError (NP941) if a folder on the way is a link or not a folder, and OSError for system errors.
     """
 
     def __init__(self, top: str, handle: int | None = None) -> None:
-        """Open a folder, links to it followed; one that is open already has a ``handle``, which is ours from here on."""
+        """Open a folder, following links to it; an open one is passed as ``handle``, which is owned from now on."""
         self.top = top
         self._handle = -1
         self._handle = os.open(top, _FOLDER) if handle is None else handle
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -120,21 +121,21 @@ class Tree:
             return Tree(self.find_path(name), os.dup(handle))
 
     def find_path(self, name: str) -> str:
-        """Return the path of a name, to be shown, or handed to a command."""
+        """Return the path of a name, for display or for a command."""
         return os.path.join(self.top, name)
 
     def make_folder(self, name: str, mode: int = 0o777) -> None:
-        """Make a folder and those above it, as far as they are not there."""
+        """Create a folder and its missing parents."""
         with self._open_folder(name, mode):
             pass
 
     def find_status(self, name: str) -> os.stat_result:
-        """Return what ``os.lstat`` does. Raises FileNotFoundError where there is nothing of that name."""
+        """Return the result of ``os.lstat``. Raises FileNotFoundError if the name does not exist."""
         with self._open_parent(name) as (parent, last):
             return os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
 
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """Return a handle of a file, as ``os.open`` does; a link is no file."""
+        """Return a handle of a file, as ``os.open`` does; links are rejected."""
         with self._open_parent(name) as (parent, last):
             try:
                 return os.open(last, flags | _FILE, mode, dir_fd=parent)
@@ -142,7 +143,7 @@ class Tree:
                 raise self._explain(name, error) from None
 
     def open_reader(self, name: str) -> IO[bytes]:
-        """Return a file, open to be read: a pipe or a device is none, and not waited for."""
+        """Return a file opened for reading; pipes and devices are rejected without waiting."""
         handle = self.open_file(name, os.O_RDONLY)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
@@ -150,7 +151,7 @@ class Tree:
         return open(handle, "rb")
 
     def list_names(self, name: str) -> list[str]:
-        """Return what is in a folder, sorted; nothing where there is none."""
+        """Return the names in a folder, sorted; empty if it does not exist."""
         try:
             with self._open_folder(name) as handle:
                 listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
@@ -162,9 +163,9 @@ class Tree:
             os.close(listed)
 
     def walk(self, name: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield each folder below one, with the names of folders, which may be taken out, and those of all else in it.
+        """Yield each folder below one, with its folder names, which may be removed, and all other names.
 
-        A link is no folder. What cannot be read is left out.
+        Links are not folders. Unreadable folders are omitted.
         """
         with self._open_folder(name) as handle:
             for where, folders, names, here in os.fwalk(".", dir_fd=handle):
@@ -174,11 +175,11 @@ class Tree:
                 yield "" if path == "." else path, folders, [*names, *links]
 
     def create_file(self, name: str, mode: int = 0o666) -> int:
-        """Return a handle of a file that is new, to be written and read. Raises FileExistsError where there is one."""
+        """Return a handle of a new file for writing and reading. Raises FileExistsError if it exists."""
         return self.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
 
     def write_file(self, name: str, content: bytes, mode: int = 0o666) -> None:
-        """Write a file: whoever reads it sees it as it was, or whole."""
+        """Write a file atomically."""
         temporary = name_under_way(os.path.dirname(name))
         handle = self.create_file(temporary, mode)
         try:
@@ -191,33 +192,33 @@ class Tree:
             raise
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
-        """Write files one after the other, and the folders that they lie in."""
+        """Write files one after the other, with their folders."""
         for name, content in files.items():
             if os.path.dirname(name):
                 self.make_folder(os.path.dirname(name))
             self.write_file(name, content)
 
     def rename(self, name: str, new: str) -> None:
-        """Give a file another name, in place of whatever has that."""
+        """Rename a file, replacing an existing one."""
         with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
             os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
 
     def link_file(self, name: str, new: str) -> None:
-        """Give a file a second name. Raises FileExistsError where something has that, OSError where the system has no such thing."""
+        """Hard-link a file. Raises FileExistsError if the new name exists, OSError if links are not supported."""
         with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
             os.link(last, new_last, src_dir_fd=parent, dst_dir_fd=there, follow_symlinks=False)
 
     def copy_in(self, path: str, name: str) -> None:
-        """Copy the file at a path, with its times, mode and further attributes, to a new one."""
+        """Copy a file, with its times, mode and attributes, to a new one."""
         import shutil
 
-        with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:  # read first: there may be none
+        with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:  # opened first: it may not exist
             shutil.copyfileobj(source, file)
             file.flush()
             shutil.copystat(path, file.fileno())  # type: ignore[arg-type]
 
     def make_executable(self, name: str) -> None:
-        """Let whoever may read a file run it."""
+        """Make a file executable for everyone who may read it."""
         handle = self.open_file(name, os.O_RDONLY)
         try:
             mode = os.fstat(handle).st_mode
@@ -226,19 +227,19 @@ class Tree:
             os.close(handle)
 
     def remove_file(self, name: str) -> None:
-        """Remove a file, or a link; what that leads to stays."""
+        """Remove a file or link; the target of a link stays."""
         with self._open_parent(name) as (parent, last):
             os.unlink(last, dir_fd=parent)
 
     def remove(self, name: str) -> None:
-        """Remove whatever has a name, as far as the system allows; of a link the link."""
+        """Remove a file, folder or link, as far as the system allows."""
         try:
             self.remove_file(name)
         except OSError:
             self.remove_folder(name)
 
     def remove_empty_folders(self, name: str) -> None:
-        """Remove a folder and those above it, as far as nothing is in them."""
+        """Remove a folder and its parents, if they are empty."""
         while name:
             try:
                 with self._open_parent(name) as (parent, last):
@@ -248,10 +249,10 @@ class Tree:
             name = os.path.dirname(name)
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder with all that is in it, as far as the system allows; of a link in it, the link."""
+        """Remove a folder with its content, as far as the system allows; links in it are removed, not their targets."""
         import shutil
 
-        with suppress(OSError), self._open_parent(name) as (parent, last), self._open_folder(name):  # what is no folder stays
+        with suppress(OSError), self._open_parent(name) as (parent, last), self._open_folder(name):  # anything but a folder stays
             shutil.rmtree(last, ignore_errors=True, dir_fd=parent)
 
     @contextmanager
@@ -281,7 +282,7 @@ class Tree:
             os.close(handle)
 
     def _explain(self, name: str, error: OSError) -> Exception:
-        """Return why a name cannot be reached: the first on the way that is a link, or what the system said."""
+        """Return why a name cannot be reached: the first link on the way, or the system error."""
         path = self.top
         for part in name.split("/"):
             path = os.path.join(path, part)

@@ -1,5 +1,5 @@
-"""Commands tried with many settings: which of the differing ones make the difference, and what every allowed combination gives.
+"""Trials of a command with many settings: finds decisive differences (bisect), or runs every allowed combination (sweep).
 
-``search`` decides which combinations have to be run and has no side effects. ``combinations`` lists what a combination is made of
-and builds its config, ``processes`` runs commands, ``journal`` stores their results.
+``search`` decides which combinations to run and has no side effects. ``combinations`` builds the config of a
+combination, ``processes`` runs commands, ``journal`` stores their results.
 """

@@ -1,4 +1,4 @@
-"""What a bisection found: the smallest set of changes, with what shows that each matters, in words, and as the fields of a JSON answer."""
+"""The result of a bisection, as text and as JSON fields: the smallest set of changes, and the runs that show each matters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "npuprof.bisect/1"
 
 
 class Member(Record):
-    """A unit of a cause, what goes with it as it needs the unit, what the cause is without them, and whether that is good."""
+    """A unit of a cause, the changes that depend on it, the rest of the cause without them, and whether that is good."""
 
     changes: int
     needed_by: int
@@ -37,7 +37,7 @@ def list_members(bisection: Bisection, cause: Cause) -> Iterator[Member]:
             yield Member(unit, gone & ~unit, without, bisection.find_verdict(without))
 
 
-# -- in words ----------------------------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------------------
 
 
 def format_answer_text(bisection: Bisection) -> str:
@@ -78,7 +78,7 @@ def _list_member_lines(bisection: Bisection, member: Member) -> Iterator[str]:
 
 
 def _describe_without(bisection: Bisection, member: Member) -> str:
-    """Return what is left of the effect without a member of a cause."""
+    """Return the effect that remains without a member of a cause."""
     verdict = "cannot be told" if member.verdict in (None, UNKNOWN) else member.verdict
     if member.without in bisection.barred:
         codes = dict.fromkeys(finding.code for finding in bisection.barred[member.without])
@@ -88,7 +88,7 @@ def _describe_without(bisection: Bisection, member: Member) -> str:
 
 
 def name_change(change: Change) -> str:
-    """Return what a change is about: its key, and of a list the element."""
+    """Return the name of a change: its key, and for lists the element."""
     value = change.after if change.kind == "added" else change.before
     return escape_controls(f"{change.key} {keys.format_short_value(value)}" if change.element else change.key)
 
@@ -101,11 +101,11 @@ def _list_open_lines(bisection: Bisection, counts: str) -> Iterator[str]:
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
 
 
-# -- for programs ------------------------------------------------------------------------------------------------------
+# -- JSON ----------------------------------------------------------------------------------------------------
 
 
 def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, Any]:
-    """Return the answer, with all trials, as the fields of its JSON form; changes are named by their places in ``changes``."""
+    """Return the answer, with all trials, as the fields of its JSON form; changes are indexes into ``changes``."""
     difference = bisection.difference
     cause, effect = bisection.cause, bisection.judgement.effect
     return {

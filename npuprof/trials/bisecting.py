@@ -1,4 +1,4 @@
-"""Which of the differing settings make the difference between a good and a bad config: ends first, then the search, run by run."""
+"""Bisects the differing settings of a good and a bad config: first the ends, then the search, run by run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-#: Says how far the work is.
+#: Shows progress.
 Tell = Callable[[str], None]
 
 
 class Bisection:
-    """A good and a bad config, what differs between them as units, and what is known of their combinations.
+    """A good and a bad config, their differences as units, and the results of combinations.
 
-    ``asked`` is the digest of each combination that was asked for, ``barred`` what the checks say against the others.
+    ``asked`` is the digest of each requested combination, ``barred`` the check findings that exclude others.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Bisection:
         self._runner = runner
         self.remarks: tuple[str, ...] = ()
 
-    # -- what is known ---------------------------------------------------------------------------------------------
+    # -- known results -------------------------------------------------------------------------------------------
 
     def find_digest(self, mask: int) -> str:
         """Return the digest of a combination."""
         return self.asked.get(mask) or self.combinations.compute_digest(mask)
 
     def list_results(self, mask: int) -> list[Result]:
-        """Return the runs that decide a combination, ``repeat`` at most; runs that could not be judged give way to others."""
+        """Return the runs that decide a combination, at most ``repeat``; undecided runs are replaced by others."""
         counted = self._runner.journal.results.get(self.find_digest(mask), [])
         return sorted(counted, key=lambda result: result.exit == UNTOLD)[: self.judgement.repeat]
 
     def find_verdict(self, mask: int) -> str | None:
-        """Return whether a combination is good or bad, or cannot be told; None where it has to be run first. Raises NpuprofError."""
+        """Return whether a combination is good, bad, or undecided; None if it must be run first. Raises NpuprofError."""
         if mask not in self.barred and mask not in self.asked:
             errors = self.combinations.find_new_errors(mask)
             if errors:
@@ -64,11 +64,11 @@ class Bisection:
         return self.judgement.judge_runs(self.list_results(mask))
 
     def find_dropped(self, unit: int) -> int:
-        """Return what goes with a unit: itself, and what cannot stand without it."""
+        """Return the changes removed with a unit: itself, and those that depend on it."""
         return self._drops.get(unit, unit)
 
     def count_runs(self) -> int:
-        """Return how many runs were made of what was asked for, those of earlier times among them."""
+        """Return the number of runs of requested combinations, including earlier ones."""
         return sum(len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values()))
 
     def _list_missing(self, mask: int, every: bool = False) -> list[Config]:
@@ -82,7 +82,7 @@ class Bisection:
     def find(self, tolerance: str, tell: Tell) -> None:
         """Run the ends, then find the cause; ``cause`` stays None if no more runs are allowed.
 
-        Raises NpuprofError where the good end is not good or the bad one not bad: nothing could be found then.
+        Raises NpuprofError if the good end is not good or the bad one not bad, so that nothing can be found.
         """
         if self._runner.drive(self._find_wanted_of_ends, lambda: tell("the two ends")):
             good = self.difference.before.name, self.list_results(0)
@@ -91,7 +91,7 @@ class Bisection:
             self._runner.drive(self._find_wanted, lambda: tell(self._describe_progress()))
 
     def _find_wanted_of_ends(self) -> list[Config]:
-        is_measured = bool(self.judgement.metric)  # its values at the ends are compared: all runs count
+        is_measured = bool(self.judgement.metric)  # metric values of the ends are compared: all runs count
         if not is_measured and self.judgement.judge_runs(self.list_results(0)) == BAD:
             return []
         return [config for mask in (0, self.difference.every) for config in self._list_missing(mask, is_measured)]
@@ -104,7 +104,7 @@ class Bisection:
         return []
 
     def _answer(self, units: int) -> str:
-        """Return the verdict of a combination. Raises Pending if it has to be run first."""
+        """Return the verdict of a combination. Raises Pending if it must be run first."""
         verdict = self.find_verdict(units)
         if verdict is None:
             raise Pending(units)

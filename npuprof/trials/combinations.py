@@ -1,4 +1,4 @@
-"""Combinations of two configs: the changes between them, each a bit of a mask, and the checked config of each combination."""
+"""Combinations of two configs: their differences as bits of a mask, and the checked config of each mask."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-    #: What two findings share that are the same fault.
+    #: The identity of a finding's fault.
     Fault = tuple[str, str, str]
 
 
 class Difference:
-    """What differs between two configs: ``changes``, each a bit of a mask; what is not tried is ``untried``.
+    """The differences of two configs: ``changes``, each a bit of a mask; ``untried`` ones are excluded.
 
-    A mask says which changes are made to the first config: none are the first, all the second.
+    A mask selects the changes applied to the first config: none gives the first, all the second.
     """
 
     def __init__(self, before: Config, after: Config) -> None:
@@ -67,7 +67,7 @@ class Difference:
         return settings
 
     def _mix_value(self, key: str, chosen: int) -> Any:
-        """Return the value of a setting of which some changes are made; None where nothing is left of it."""
+        """Return a setting with some of its changes applied; None if nothing is left."""
         was, _ = read_both_sides(key, self.before, self.after)
         box = {} if was is None else {"value": deepcopy(was)}
         for change in self.select(chosen):
@@ -76,7 +76,7 @@ class Difference:
 
 
 def _split_change(change: Change) -> Iterator[Change]:
-    """Yield the parts of a change that can be made singly: where a list whose order means nothing came or went whole, its elements."""
+    """Yield the separable parts of a change: the elements of an unordered list that was added or removed as a whole."""
     structure = values.find_structure(change.setting)
     content = change.after if change.kind == "added" else change.before
     parts = []
@@ -93,7 +93,7 @@ def _split_change(change: Change) -> Iterator[Change]:
 
 
 def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
-    """Yield the parts of a value, each with its place, and whether it is an element of the list there."""
+    """Yield the parts of a value, each with its path, and whether it is a list element there."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
@@ -108,7 +108,7 @@ def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
 
 
 def _make_change(box: dict[str, Any], path: Path, change: Change) -> None:
-    """Make a change to what stands at a path; tables that are left without anything in them go as well."""
+    """Apply a change at a path; tables that become empty are removed."""
     tables = [box]
     for part in path[:-1]:
         tables.append(tables[-1].setdefault(part, {}))
@@ -126,12 +126,12 @@ def _make_change(box: dict[str, Any], path: Path, change: Change) -> None:
 
 
 def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
-    """Return the findings that keep a combination from being run, without the warnings beside them."""
+    """Return the errors that prevent a combination from being run, without warnings."""
     return tuple(finding for finding in error.findings if finding.severity == "error") or error.findings
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
-    """Return a config of these settings that is for what another one is for, in its context. Raises NpuprofError."""
+    """Return a config with these settings and another one's claims and context. Raises NpuprofError."""
     tables: dict[str, dict[str, Any]] = {
         "profile": {key: value for key in INHERITED_KEYS if (value := like.find_profile_value(key))},
         **{section: {} for section in SECTIONS},
@@ -148,9 +148,10 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
 
 
 class Combinations:
-    """The configs of what lies between two: which of them the checks allow, and why not the others.
+    """The configs between two others: which of them the checks allow, and why not the others.
 
-    A combination is allowed that has no error which neither end has; ``fit`` raises NpuprofError for those that cannot be run.
+    A combination is allowed if it has no errors that neither end has; ``fit`` raises NpuprofError for those that cannot be
+    run.
     """
 
     def __init__(self, difference: Difference, name: str, fit: Callable[[Config], object] = require_exportable) -> None:
@@ -162,7 +163,7 @@ class Combinations:
         self.excused = {identify_finding(error) for mask in (0, difference.every) for error in self._find_errors(mask)}
 
     def find_config(self, mask: int) -> Config | None:
-        """Return the config of a combination; an end is the config that was given. None for what cannot be resolved."""
+        """Return the config of a combination; the given config for an end. None if it cannot be resolved."""
         if mask == 0:
             return self.difference.before
         if mask == self.difference.every:
@@ -178,7 +179,7 @@ class Combinations:
     def find_new_errors(self, mask: int) -> tuple[Finding, ...]:
         """Return the errors of a combination that neither end has."""
         errors = self._find_errors(mask)
-        if self._configs[mask] is None:  # what cannot be resolved cannot be run
+        if self._configs[mask] is None:  # unresolvable: cannot be run
             return errors
         return tuple(error for error in errors if identify_finding(error) not in self.excused)
 

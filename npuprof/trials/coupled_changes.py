@@ -1,6 +1,6 @@
-"""Changes that rules tie together: one cannot be made without the other, so that they are one unit.
+"""Couples changes that rules tie together, so that they form one unit.
 
-They are found by asking the checks. A change that brings an error about needs the fewest others that take the error away again.
+They are found by running the checks. A change that causes an error needs the smallest set of others that removes it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from npuprof.checks import identify_finding
 from npuprof.trials.combinations import Combinations, Difference
 from npuprof.trials.search import BAD, GOOD, find_cause, join_masks, list_bits
 
-#: Of a setting with more changes than these only some are asked for singly: those of an element that went from one list to another.
+#: Of settings with more changes, only some are tested individually: those of elements moved to another list.
 _MOST_SINGLE = 8
 
 
 def tie_changes(combinations: Combinations) -> tuple[list[int], dict[int, int]]:
-    """Return the units as masks of changes, in the order of their first changes; and for each what goes with it where it is taken away.
+    """Return the units as masks of changes, in the order of their first changes; and for each the changes removed with it.
 
-    Changes that need one another are one unit. One that needs another, which can be made without it, goes with that.
+    Changes that need one another are one unit. A change that needs another, but not vice versa, is removed with that one.
     """
     needs = _Needs(combinations)
     for suspect in _list_suspects(combinations.difference):
@@ -27,16 +27,16 @@ def tie_changes(combinations: Combinations) -> tuple[list[int], dict[int, int]]:
 
 
 class _Needs:
-    """Which changes need which others, so that no rule is broken that both ends keep."""
+    """Dependencies between changes, so that no combination breaks a rule that both ends satisfy."""
 
     def __init__(self, combinations: Combinations) -> None:
         self._combinations = combinations
         self._difference = combinations.difference
-        self._needed_by: dict[int, int] = {}  # by place: the mask of the changes that need it
+        self._needed_by: dict[int, int] = {}  # by index: the mask of the changes that need it
         self._owners = [self._difference.settings[change.setting] for change in self._difference.changes]
 
     def find_needs(self, suspect: int) -> None:
-        """Find what a change needs that is made alone, and what needs it where all others are made."""
+        """Find what a change needs when applied alone, and what needs it when all others are applied."""
         every = self._difference.every
         for partner in self._find_partners(0, suspect):
             self._note(suspect, partner)
@@ -45,7 +45,7 @@ class _Needs:
             self._note(partner, suspect)
 
     def _note(self, dependents: int, needed: int) -> None:
-        """Keep that some changes need others; what an element of a long list needs, all of its setting do."""
+        """Record a dependency; those of an element of a long list apply to the whole setting."""
         for place in list_bits(dependents):
             if self._owners[place].bit_count() > _MOST_SINGLE and not self._owners[place] & needed:
                 dependents |= self._owners[place]
@@ -53,7 +53,7 @@ class _Needs:
             self._needed_by[place] = self._needed_by.get(place, 0) | dependents & ~(1 << place)
 
     def close(self, mask: int) -> int:
-        """Return some changes with all that need them, or need what needs them."""
+        """Return some changes with their direct and indirect dependents."""
         closure, waiting = mask, list_bits(mask)
         while waiting:
             new = self._needed_by.get(waiting.pop(), 0) & ~closure
@@ -62,7 +62,7 @@ class _Needs:
         return closure
 
     def _find_partners(self, base: int, chosen: int) -> list[int]:
-        """Return the fewest other changes, one set for each error, that cure what a change of an end to the other breaks."""
+        """Return the smallest sets of other changes, one per error, that fix what an end's change breaks."""
         partners: list[int] = []
         combinations = self._combinations
         errors = combinations.find_new_errors(base ^ chosen)
@@ -72,7 +72,7 @@ class _Needs:
 
             def ask(mask: int, others_left: set[tuple[str, str, str]] = others_left) -> str:
                 remaining = set(map(identify_finding, combinations.find_new_errors(base ^ (chosen | mask))))
-                return BAD if remaining <= others_left else GOOD  # another error in its place is no cure
+                return BAD if remaining <= others_left else GOOD  # a different error is no fix
 
             others = [part for part in self._list_parts() if not part & chosen]
             if others and ask(join_masks(others)) == BAD:
@@ -80,12 +80,12 @@ class _Needs:
         return partners
 
     def _list_parts(self) -> list[int]:
-        """Return what is asked for as one: changes, and settings with many of them as a whole."""
+        """Return the parts to test: changes, and settings with many changes as a whole."""
         parts = [1 << place if own.bit_count() <= _MOST_SINGLE else own for place, own in enumerate(self._owners)]
         return list(dict.fromkeys(parts))
 
     def collect_units(self) -> tuple[list[int], dict[int, int]]:
-        """Return changes that need one another as one, and what goes with each."""
+        """Return the units of mutually dependent changes, and the dependents of each."""
         closed = {place: self.close(1 << place) for place in self._needed_by}
         remaining, units = self._difference.every, []
         for place in range(len(self._owners)):
@@ -99,7 +99,7 @@ class _Needs:
 
 
 def _list_suspects(difference: Difference) -> list[int]:
-    """Return the changes that may break a rule by themselves: of a long list the ends, and what went to another list."""
+    """Return the changes that may break a rule alone: of a long list its ends, and elements moved to another list."""
     suspects: list[int] = []
     for own in difference.settings.values():
         changes = {place: difference.changes[place] for place in list_bits(own)}

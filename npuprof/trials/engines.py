@@ -1,4 +1,4 @@
-"""A sweep for schedulers: a script for an array of Slurm, a manifest for an Indexed Job of Kubernetes. Each task is one combination."""
+"""Sweeps for schedulers: a Slurm array script, or a Kubernetes Indexed Job manifest. Each task is one combination."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from npuprof.trials.running import CODE, Setup
 
 ENGINES = ("slurm-array", "k8s-indexed-job")
 
-#: An array has so many tasks at most unless Slurm is set up for more: MaxArraySize is 1001, and 0 the first index.
+#: Slurm's default maximum array size: MaxArraySize is 1001, and the first index 0.
 _LARGEST_ARRAY = 1001
 _PARTS = (
     "Where MaxArraySize (scontrol show config) is too small, submit parts: sbatch --array=0-999 THIS 0; sbatch --array=0-999 THIS 1000; ..."
@@ -71,7 +71,7 @@ exit "$code"
 
 
 def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int) -> tuple[str, dict[str, str], set[str]]:
-    """Return the script of an array, the files that it needs by path, and remarks; results go to a folder. Raises NpuprofError."""
+    """Return the script of an array, its files by path, and notes; results are written to a folder. Raises NpuprofError."""
     files: dict[str, str] = {}
     notes: set[str] = set()
     branches = []
@@ -99,12 +99,12 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
 
 
 def _format_limit(setup: Setup) -> str:
-    """Return what ends a trial after its time, and nothing else of the task: how it ended is written down still."""
+    """Return the command that limits a trial's time; the task still records how it ended."""
     return f"timeout --kill-after={GRACE:g} {setup.timeout:g} " if setup.timeout is not None else ""
 
 
 def _build_command(config: Config, setup: Setup, files_folder: str) -> tuple[list[str], dict[str, str]]:
-    """Return a command with the path of its rendered file, and the files that are needed beside it."""
+    """Return a command with the path of its rendered file, and the files it needs."""
     files = {os.path.join(files_folder, file): text for file, text in dict(collect_sidecars(config).values()).items()}
     if not setup.needs_code:
         return list(setup.command), files
@@ -116,7 +116,7 @@ def _build_command(config: Config, setup: Setup, files_folder: str) -> tuple[lis
 
 
 def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
-    """Return the manifest of a ConfigMap and an Indexed Job, and remarks. Raises NpuprofError for more than a ConfigMap holds."""
+    """Return the manifest of a ConfigMap and an Indexed Job, and notes. Raises NpuprofError if a ConfigMap is too small."""
     data: dict[str, str] = {}
     paths: dict[str, str] = {}
     notes: set[str] = set()

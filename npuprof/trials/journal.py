@@ -1,4 +1,4 @@
-"""What came of trials, kept by digest: a line a run, written down before anything else is done, so that a killed npuprof goes on."""
+"""Stored results of trials by digest: a line per run, written at once, so that a killed npuprof can resume."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from npuprof.system.tree import Tree, truncate_file
 SCHEMA = "npuprof.trials/1"
 HOME = ".npuprof/trials"
 _FILE = "journal.jsonl"
-#: For how many seconds a lock is waited for: a run that a killed npuprof was just starting has it too, until the command begins.
+#: The wait for a lock in seconds: a run that a killed npuprof was starting holds it until its command begins.
 _LOCK_PATIENCE = 1.0
 
 
 class Result(Record):
-    """One run of a trial: how it ended, how long it took, and the numbers that were read in its output."""
+    """One run of a trial: how it ended, its duration, and the numbers in its output."""
 
     digest: str
     exit: int | None
@@ -33,10 +33,10 @@ class Result(Record):
     metrics: dict[str, float] = {}
     log: str = ""
     device: str = ""
-    files: dict[str, str] = {}  #: size and time of the files that the command names
+    files: dict[str, str] = {}  #: size and time of the files in the command
 
 
-#: The types that the fields of a stored result can have; True is no exit code.
+#: The types of a stored result's fields; True is not an exit code.
 _TYPES: dict[str, tuple[type, ...]] = {
     "digest": (str,), "exit": (int, type(None)), "signal": (int, type(None)), "seconds": (int, float), "hung": (bool,),
     "metrics": (dict,), "log": (str,), "device": (str,), "files": (dict,),
@@ -44,7 +44,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _read_result(row: Mapping[str, Any]) -> Result | None:
-    """Return a result from a line of a journal, None if it is none; fields that older versions did not store have their defaults."""
+    """Return a result from a journal line, None if it is invalid; fields missing in older versions have defaults."""
     fields = {name: row.get(name, getattr(Result, name, None)) for name in Result._fields}
     if not row.keys() >= {"digest", "exit"} or any(type(fields[name]) not in types for name, types in _TYPES.items()):
         return None
@@ -54,10 +54,10 @@ def _read_result(row: Mapping[str, Any]) -> Result | None:
 
 
 class Journal:
-    """The results of one command, judged one way, in one context, in one folder."""
+    """The results of one command, with one kind of judgement, in one context and folder."""
 
     def __init__(self, request: Mapping[str, Any], fresh: bool = False) -> None:
-        """Open it, and lock it. Raises NpuprofError where another holds it, or it is of another version."""
+        """Open and lock the journal. Raises NpuprofError if it is locked, or of another version."""
         self.asked = dict(request)
         self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
@@ -74,7 +74,7 @@ class Journal:
             raise
 
     def _open_tree(self) -> Tree:
-        """Return the folder of the journal, made where it is not there. Raises NpuprofError where something else is."""
+        """Return the folder of the journal, creating it if necessary. Raises NpuprofError if the path is something else."""
         try:
             here = Tree(os.curdir)
             for name in ("logs", "code"):
@@ -88,7 +88,7 @@ class Journal:
             raise build_file_error(os.path.join(self.folder, "logs"), error, "Nothing was run.") from None
 
     def _take_lock(self) -> int:
-        """Return the handle of the lock. Raises NpuprofError while another process has it."""
+        """Return the handle of the lock. Raises NpuprofError if another process has it."""
         path = os.path.join(self.folder, "lock")
         try:
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -99,7 +99,7 @@ class Journal:
             os.close(handle)
             what = f"{self.folder} is in use by {holder}: the same command is being tried there"
             raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")])
-        with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
+        with suppress(OSError):  # the owner is informational: only the lock counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
         return handle
@@ -118,7 +118,7 @@ class Journal:
         except OSError as error:
             raise build_file_error(self.file, error, "Results would be lost.") from None
         raw = os.pread(handle, os.fstat(handle).st_size, 0)
-        complete = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
+        complete = raw[: raw.rfind(b"\n") + 1]  # a killed npuprof leaves an incomplete last line
         if len(complete) != len(raw):
             truncate_file(handle, len(complete))
         head, *rows = map(_read_line, complete.splitlines() or [b""])
@@ -140,7 +140,7 @@ class Journal:
         return NpuprofError([Finding("NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line))])
 
     def add(self, result: Result) -> None:
-        """Keep a result, on the disk as well. Raises NpuprofError where it cannot be written."""
+        """Append a result and sync it to disk. Raises NpuprofError if that fails."""
         self._append(result._asdict())
         self.results.setdefault(result.digest, []).append(result)
 
@@ -156,19 +156,19 @@ class Journal:
             raise build_file_error(self.file, error, "A result that is not kept would be run again; what is in the file stays.") from None
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         os.close(self._handle)
         os.close(self._lock)
         self.tree.close()
 
 
 def build_file_error(path: str, error: OSError, why: str) -> NpuprofError:
-    """Return the error of a file of trials that cannot be written."""
+    """Return the error for a trial file that cannot be written."""
     return build_write_error(f"{path}: {describe_os_error(error, path)}", why)
 
 
 def _lock_file(handle: int) -> bool:
-    """Lock a file; return whether no other process has done so."""
+    """Lock a file; return whether that succeeded."""
     until = time.monotonic() + _LOCK_PATIENCE
     while time.monotonic() < until:
         try:

@@ -1,4 +1,4 @@
-"""How runs are judged: by exit code as ``git bisect run`` does, by signal, by time, or by a metric that the two ends calibrate."""
+"""Judges runs: by exit code as ``git bisect run`` does, by signal, by time, or by a metric calibrated by the two ends."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from npuprof.trials.journal import Result
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
-#: The exit code of a run that says nothing, as for ``git bisect run``.
+#: The exit code of an undecided run, as for ``git bisect run``.
 UNTOLD = 125
-#: By so much of a value a number may miss an edge that it would lie on, were numbers not written in two's powers.
+#: The relative rounding error of binary numbers at an edge.
 _ROUNDING = 1e-9
 
 
 class Effect(Record):
-    """Which values of a metric are bad: those of the bad end, within a tolerance, and those that lie beyond."""
+    """The bad values of a metric: that of the bad end, within a tolerance, and those beyond it."""
 
     good: float
     bad: float
     tolerance: float
 
     def judge(self, value: float) -> str:
-        """Return whether a value is that of the bad end."""
+        """Return whether a value counts as the bad end's."""
         if math.isnan(self.bad) or math.isnan(value):
             return BAD if math.isnan(value) else GOOD
         if math.isinf(self.bad):
             return BAD if value == self.bad else GOOD
-        edge = self.tolerance + _ROUNDING * max(abs(self.bad), abs(value))  # on the edge is within it, whatever numbers are rounded to
+        edge = self.tolerance + _ROUNDING * max(abs(self.bad), abs(value))  # the edge itself is inside, in spite of rounding
         return BAD if (value - self.bad) * (1 if self.bad > self.good else -1) >= -edge else GOOD
 
 
 class Judgement(Record):
-    """How runs are judged: what a hang and a signal count as, how many runs a combination has, and the metric if there is one."""
+    """How runs are judged: the meaning of a hang and a signal, the number of runs per combination, and the metric, if any."""
 
     hang: str = UNKNOWN
     signal: str = ""
@@ -45,12 +45,12 @@ class Judgement(Record):
     effect: Effect | None = None
 
     def judge_run(self, result: Result) -> str:
-        """Return what one run says. Raises NpuprofError for one after which no other makes sense."""
+        """Return the verdict of one run. Raises NpuprofError if further runs are pointless."""
         if result.hung:
             return self.hang
         code = result.exit
         require_command(result)
-        if code is None or code >= 128:  # shells pass a signal on as such a code
+        if code is None or code >= 128:  # shells report signals as such codes
             if self.signal != BAD:
                 raise _build_stop(result, "say --signal bad where that is what is looked for")
             return BAD
@@ -62,7 +62,7 @@ class Judgement(Record):
         return BAD if code else GOOD
 
     def judge_runs(self, results: Sequence[Result]) -> str | None:
-        """Return the verdict that more than half of a combination's ``repeat`` runs have; UNKNOWN if none has, None if runs are missing."""
+        """Return the majority verdict of a combination's ``repeat`` runs; UNKNOWN without a majority, None if runs are missing."""
         verdicts = [self.judge_run(result) for result in results]
         for verdict in (GOOD, BAD):
             if 2 * verdicts.count(verdict) > self.repeat:
@@ -70,14 +70,14 @@ class Judgement(Record):
         return None if self.count_missing(results) else UNKNOWN
 
     def count_missing(self, results: Sequence[Result]) -> int:
-        """Return how many more runs decide a combination if all of them end alike; 0 if it is decided, or no runs are left to decide it."""
+        """Return the number of runs that decide a combination if they end alike; 0 if it is decided, or no runs are left."""
         verdicts = [self.judge_run(result) for result in results]
         needed = self.repeat // 2 + 1 - max(verdicts.count(GOOD), verdicts.count(BAD))
         return needed if 0 < needed <= self.repeat - len(results) else 0
 
 
 def find_median_value(results: Sequence[Result], metric: str) -> float | None:
-    """Return the middle one of the values of a metric, None where no run has one."""
+    """Return the median of a metric's values, None if no run has one."""
     values = sorted(
         (value for result in results if (value := result.metrics.get(metric)) is not None), key=lambda value: (value != value, value)
     )
@@ -85,7 +85,7 @@ def find_median_value(results: Sequence[Result], metric: str) -> float | None:
 
 
 def require_command(result: Result) -> None:
-    """Raise NpuprofError for a run that says that there is no command to run."""
+    """Raise NpuprofError for a run whose command does not exist."""
     if result.exit in (126, 127) and not result.hung:
         raise _build_stop(result, "check that the command, and those that it calls, are there and can be executed")
 
@@ -96,7 +96,7 @@ def _build_stop(result: Result, hint: str) -> NpuprofError:
 
 
 def name_signal(number: int) -> str:
-    """Return a signal as people call it."""
+    """Return the name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -104,7 +104,7 @@ def name_signal(number: int) -> str:
 
 
 def build_result(digest: str, ended: Ended, metrics: dict[str, float], log: str, device: str = "") -> Result:
-    """Return the result of a run as the journal stores it."""
+    """Return the result of a run in the journal's form."""
     return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, metrics, log, device)
 
 
@@ -120,7 +120,7 @@ def parse_tolerance(text: str, of: float) -> float:
 
 
 def compile_pattern(text: str) -> str:
-    """Return the pattern of a metric. Raises NpuprofError for what is none."""
+    """Return the pattern of a metric. Raises NpuprofError if it is invalid."""
     try:
         re.compile(text)
     except re.error as error:
@@ -134,7 +134,7 @@ End = tuple[str, Sequence[Result]]
 
 
 def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> tuple[Judgement, tuple[str, ...]]:
-    """Return how combinations are judged by what the ends gave, and remarks. Raises NpuprofError for ends that tell nothing."""
+    """Return the judgement calibrated by the ends, and notes. Raises NpuprofError if the ends do not differ."""
     remarks: list[str] = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
@@ -151,7 +151,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
 
 
 def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -> Effect:
-    """Return which values of a metric are bad: those within the tolerance of BAD's value, and those beyond it."""
+    """Return the bad values of a metric: those within the tolerance of BAD's value, and those beyond it."""
     values = []
     for name, results in (good, bad):
         value = find_median_value([result for result in results if not result.exit], judgement.metric)
@@ -175,7 +175,7 @@ def _describe_runs(judgement: Judgement, results: Sequence[Result]) -> str:
 
 
 def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:
-    """Return how many of several runs had which verdict; an empty text if each combination is run once."""
+    """Return the number of runs per verdict; empty if each combination is run once."""
     if judgement.repeat < 2:
         return ""
     verdicts = [judgement.judge_run(result) for result in results]
@@ -184,7 +184,7 @@ def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:
 
 
 def describe_run(result: Result) -> str:
-    """Return how a run ended, in words."""
+    """Return how a run ended, as text."""
     if result.hung:
         return f"a hang, ended after {result.seconds:g} s"
     if result.signal is not None:

@@ -1,4 +1,4 @@
-"""Read the numbers of metrics from the output of commands, line by line: the last one of each name counts."""
+"""Reads metrics from the output of commands, line by line: the last value of each name counts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 
-#: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.
+#: The number of a metric: the first group of its pattern, or the first number in its match.
 _NUMBER = lazy_pattern(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
 
 
 class MetricReader:
-    """Reads the numbers in an output line by line, the last of each name; ``metrics`` are patterns by name, empty ones for JSON lines."""
+    """Reads metrics from an output line by line, the last value of each; ``metrics`` are patterns by name, empty ones for JSON lines."""
 
     def __init__(self, metrics: Mapping[str, str]) -> None:
         self._patterns = {name: re.compile(pattern) for name, pattern in metrics.items() if pattern}
@@ -24,14 +24,14 @@ class MetricReader:
         self.found: dict[str, float] = {}
 
     def add(self, raw: bytes) -> None:
-        """Take a line of the output."""
+        """Read a line of the output."""
         line = raw.decode(errors="replace").rstrip("\r\n")
         for name, pattern in self._patterns.items():
             match = None
             for match in pattern.finditer(line):  # noqa: B007 - the last one counts
                 pass
             if match is not None:
-                self.found.pop(name, None)  # what matches last counts, also if it is no number
+                self.found.pop(name, None)  # the last match counts, even if it is not a number
                 if number := _NUMBER.search((match[1] if pattern.groups else match[0]) or ""):
                     self.found[name] = float(number[0])
         values = _read_object(line) if self._names else {}
@@ -41,7 +41,7 @@ class MetricReader:
 
 
 def read_metrics(tree: Tree, name: str, metrics: Mapping[str, str]) -> dict[str, float]:
-    """Return the numbers in a file of a tree; none if it cannot be read."""
+    """Return the metrics in a file of a tree; empty if it cannot be read."""
     reader = MetricReader(metrics)
     with suppress(OSError), tree.open_reader(name) as file:
         for line in file:
@@ -60,7 +60,7 @@ def _read_object(line: str) -> dict[str, Any]:
 
 
 def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return a remark for each metric that no run has given; ``runs`` are the numbers read in the output of each."""
+    """Return a note for each metric missing in all runs; ``runs`` are the metrics of each."""
     return [
         f"the output of no run gives the metric {name}: nothing in it {f'matches {pattern!r}' if pattern else 'is JSON with it'}"
         for name, pattern in metrics.items()

@@ -1,4 +1,4 @@
-"""Start trials as process groups that write to a file, and end a group that exceeds its time or is interrupted."""
+"""Starts trials as process groups that write to a file, and ends groups that exceed their time or are interrupted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-#: How long the processes of a group have to end after a signal, in seconds.
+#: The time for a group to end after a signal, in seconds.
 GRACE = 2.0
-#: How often the processes are polled, in seconds.
+#: The polling interval of processes, in seconds.
 _POLL_INTERVAL = 0.01
 
 
 class Ended(Record):
-    """How a command ended: its exit code, or the signal that ended it; ``hung`` if it was ended because of the time."""
+    """How a command ended: its exit code, or its fatal signal; ``hung`` if it exceeded its time."""
 
     exit: int | None
     signal: int | None
@@ -37,7 +37,7 @@ class _Running(Record):
 
 
 class Pool:
-    """Commands that run side by side, each by a key of its own."""
+    """Commands that run concurrently, by key."""
 
     def __init__(self) -> None:
         self._running: dict[str, _Running] = {}
@@ -46,14 +46,14 @@ class Pool:
         return len(self._running)
 
     def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], log: int, timeout: float | None = None) -> None:
-        """Start a command as a process group of its own that writes to an open file. Raises OSError if it cannot be started."""
+        """Start a command as a process group that writes to an open file. Raises OSError if that fails."""
         began = time.monotonic()
         with hold_signals():
             process = start_user_command(command, stdin=DEVNULL, stdout=log, stderr=log, env=dict(environment), start_new_session=True)
             self._running[key] = _Running(process, began, began + (timeout or math.inf))
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
-        """Yield the commands that have ended, with how, as soon as there are some or the patience is at its end."""
+        """Yield the ended commands, each with how it ended, as soon as there are any or the time is over."""
         until = time.monotonic() + patience
         done: list[str] = []
         while self._running and not done and time.monotonic() < until:
@@ -70,13 +70,13 @@ class Pool:
             yield key, Ended(None if code < 0 else code, -code if code < 0 else None, seconds, is_hung)
 
     def stop(self) -> None:
-        """End all commands with the processes of their groups."""
+        """End all commands with their process groups."""
         _end_groups([running.process for running in self._running.values()])
         self._running.clear()
 
 
 def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
-    """End what is left of process groups; what SIGKILL does not end is left alone."""
+    """End remaining process groups; processes that survive SIGKILL are ignored."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         until = time.monotonic() + GRACE
         alive = [leader for leader in leaders if _signal_group(leader, number)]
@@ -86,7 +86,7 @@ def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _signal_group(leader: subprocess.Popen[bytes], number: int) -> bool:
-    """Send a signal to a process group; return whether there was one."""
+    """Send a signal to a process group; return whether it existed."""
     try:
         os.killpg(leader.pid, number)
     except (ProcessLookupError, PermissionError):

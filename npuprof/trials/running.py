@@ -1,4 +1,4 @@
-"""Trials run: the environment of ``run``, a fresh rendered file, devices, several at once; a result is kept before more is asked for."""
+"""Runs trials: the environment of ``run``, a fresh rendered file, devices, concurrency; each result is stored at once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from npuprof.trials.judging import build_result
 from npuprof.trials.metrics import read_metrics
 from npuprof.trials.processes import Ended, Pool
 
-#: The path of the rendered file in a command.
+#: The placeholder in a command for the path of the rendered file.
 CODE = "{code}"
 
 
 class Setup(Record):
-    """How runs are made: the command, the target of its rendered file, how many at once, where, how long and how many at most."""
+    """The setup of runs: command, target of the rendered file, concurrency, devices, time limit, and maximum number."""
 
     command: tuple[str, ...]
     target: str = "session"
@@ -42,15 +42,18 @@ class Setup(Record):
 
     @property
     def needs_code(self) -> bool:
-        """Whether the command names a rendered file."""
+        """Whether the command contains the placeholder of a rendered file."""
         return any(CODE in word for word in self.command)
 
 
 class Runner:
-    """Makes the runs that somebody wants and are not known, side by side, until none is wanted."""
+    """Makes requested runs without a stored result, concurrently, until there are none."""
 
     def __init__(self, setup: Setup, journal: Journal, judge: Callable[[Result], object]) -> None:
-        """Take what raises NpuprofError for a result after which no run makes sense: it is not kept, so that a fixed command goes on."""
+        """Create a runner; ``judge`` raises NpuprofError for a result that makes further runs pointless.
+
+        Such a result is not stored, so that a fixed command can resume.
+        """
         self.setup = setup
         self.journal = journal
         self._judge = judge
@@ -64,13 +67,13 @@ class Runner:
 
     @property
     def running(self) -> int:
-        """How many runs are under way."""
+        """The number of active runs."""
         return len(self._pool)
 
     def drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
-        """Make runs until none is wanted, or no more are allowed; return whether all were made. Raises NpuprofError.
+        """Make runs until none is requested, or no more are allowed; return whether all were made. Raises NpuprofError.
 
-        ``find_wanted`` returns the configs to run, those that are under way among them; one stands there once for each run.
+        ``find_wanted`` returns the configs to run, including active ones, once per run.
         """
         with _end_on_signals():
             try:
@@ -122,7 +125,7 @@ class Runner:
         self._started[name] = config, device
 
     def _open_log(self, name: str) -> int:
-        """Return the open file that a run writes to. Raises NpuprofError."""
+        """Return the open log file of a run. Raises NpuprofError."""
         path = f"logs/{name}.log"
         try:
             return self.journal.tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -130,10 +133,10 @@ class Runner:
             raise build_file_error(self.journal.tree.find_path(path), error, "A run needs it; what is known is kept.") from None
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
-        """Return what ``npuprof run`` gives a command."""
+        """Return the environment that ``npuprof run`` would pass to a command."""
         outer = {**os.environ, **(tell_single_process(device) if device else {})}
         folder = sidecar_cache_folder(config)
-        variables, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
+        variables, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # trust was checked for the ends
         write_sidecars(config, folder)
         self.told.update(notes)
         return strip_environment(outer, list_unset_variables(config, True)[0]) | variables
@@ -161,7 +164,7 @@ class Runner:
 
 
 def identify_files(command: Sequence[str]) -> dict[str, str]:
-    """Return the size and the time of each file that a command names."""
+    """Return size and time of each file named by a command."""
     identities = {}
     for word in command:
         if os.path.isfile(word):
@@ -183,7 +186,7 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
-    """Write files that runs need, by their paths below the folder of a journal. Raises NpuprofError."""
+    """Write the files of runs, by path below a journal's folder. Raises NpuprofError."""
     for name, text in files.items():
         try:
             tree.write_files({name: text.encode(errors="surrogateescape")})
@@ -207,7 +210,7 @@ def parse_seconds(text: str | None, name: str) -> float | None:
 
 @contextmanager
 def _end_on_signals() -> Iterator[None]:
-    """Let a request to end be what Ctrl-C is: what runs is ended, and what is known is kept."""
+    """Treat termination signals like Ctrl-C: active runs are ended, and results are kept."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,9 +1,9 @@
-"""Which of many units bring an effect about: a pure search that asks for trials, and gives the same questions for the same answers.
+"""Finds the units that cause an effect: a pure search that requests trials; equal answers give equal requests.
 
-A set of units is a whole number, a bit for each. None of the units is known to be good, all of them to be bad; the search takes
-units away from what is bad. The first unit that is needed is found by halving; after it blocks are taken away that are about as
-long as the gaps between the needed ones were so far. That asks for few trials both where one unit is needed and where many are:
-a tail of the units that nothing is needed of goes in growing blocks, and units that stand close are found in short ones.
+A set of units is a bit mask. No units are known to be good, all of them bad; the search removes units from a bad set.
+Bisection finds the first required unit; after it, blocks about as long as the previous gaps between required units are
+removed. That needs few trials for one required unit and for many: a tail without required units is removed in growing
+blocks, and dense units are found in short ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from npuprof.model import Record
 
 GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 
-#: Blocks after the second find: at least so many units, and this share of the mean gap so far. Found by working out the worst placing
-#: of the needed units, among up to 80: with these none takes more trials than are promised.
+#: Blocks after the second required unit: the minimum size, and the share of the mean gap. Derived from the worst placements of required
+#: units, among up to 80: no other values stay within the promised number of trials.
 _LEAST_BLOCK = 3
 _SHARE_OF_GAP = 0.56
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Pending(Exception):  # noqa: N818 - no error: what has to be known first
-    """A trial whose result is not known yet: the set of units."""
+    """Raised for a trial without a result: the set of units."""
 
     def __init__(self, units: int) -> None:
         super().__init__(units)
@@ -34,22 +34,23 @@ class Pending(Exception):  # noqa: N818 - no error: what has to be known first
 
 
 class Cause(Record):
-    """A smallest set of units that brings the effect about: without any of them it is gone, or that is ``undecided``."""
+    """A smallest set of units that causes the effect: without any of them it is gone, or that is ``undecided``."""
 
     units: int
     undecided: int
 
 
 def find_cause(units: Sequence[int], ask: Ask, drops: Mapping[int, int] | None = None, watch: Callable[[int], None] | None = None) -> Cause:
-    """Return a smallest set of units, each a mask of what is taken away together; all of them are known to be bad.
+    """Return a smallest set of units, each a mask of changes removed together; all units are known to be bad.
 
-    ``drops`` says what goes with a unit, itself among it: others that cannot stand without it. ``watch`` takes the smallest set so far.
+    ``drops`` are the units removed with a unit, including itself: those that depend on it. ``watch`` gets the smallest set
+    so far.
     """
     return _Search(ask, drops or {}, watch).find_cause(list(units))
 
 
 def list_bits(mask: int) -> list[int]:
-    """Return the places of the bits of a mask, lowest first."""
+    """Return the bit positions of a mask, lowest first."""
     return [place for place in range(mask.bit_length()) if mask >> place & 1]
 
 
@@ -62,7 +63,7 @@ def join_masks(masks: Sequence[int]) -> int:
 
 
 class _Search:
-    """One search; ``bad`` is the smallest set so far that brings the effect about."""
+    """One search; ``bad`` is the smallest set so far that causes the effect."""
 
     def __init__(self, ask: Ask, drops: Mapping[int, int], watch: Callable[[int], None] | None) -> None:
         self._ask = ask
@@ -79,7 +80,7 @@ class _Search:
         return Cause(self._bad, join_masks(undecided))
 
     def _take(self, units: Sequence[int]) -> str:
-        """Remove units, with what cannot stand without them, if the rest is bad; return what the rest is."""
+        """Remove units with their dependents if the rest is bad; return the verdict of the rest."""
         rest = self._bad & ~join_masks([self._drops.get(unit, unit) for unit in units])
         if rest not in self._known:
             self._known[rest] = self._ask(rest)
@@ -90,17 +91,17 @@ class _Search:
         return self._known[rest]
 
     def _sift(self, units: list[int]) -> None:
-        """Take units away from the last to the first as long as what is left is bad."""
+        """Remove units from the last to the first as long as the rest is bad."""
         rest, needed = units[::-1], 0
         while rest := [unit for unit in rest if unit & self._bad]:
-            block = len(rest)  # often no other is needed but the first that was found
+            block = len(rest)  # often only the first unit is required
             if needed > 1:
                 block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / needed))
             has_needed, rest = self._clear(rest[:block], rest[block:])
             needed += has_needed
 
     def _clear(self, block: list[int], after: list[int]) -> tuple[bool, list[int]]:
-        """Take a block away, or what precedes its first unit that has to stay; return whether it has one, and what is left to try."""
+        """Remove a block, or the part before its first required unit; return whether it has one, and the units left to try."""
         if self._take(block) == BAD:
             return False, after
         while len(block) > 1:
@@ -112,11 +113,11 @@ class _Search:
         return True, after
 
     def _minimize(self, units: list[int]) -> list[int]:
-        """Take units away singly until none can be: what was needed among others may not be by itself. Return the undecided ones."""
+        """Remove units one by one until none can be: a unit may be required only with others. Return the undecided ones."""
         before = 0
         undecided: list[int] = []
         while before != self._bad:
             before = self._bad
             undecided = [unit for unit in units if unit & self._bad and self._take([unit]) == UNKNOWN]
-            self._take(undecided)  # what cannot be judged singly may be judged together
+            self._take(undecided)  # undecided units may be decidable together
         return undecided

@@ -1,4 +1,4 @@
-"""How the runs of ``bisect`` and ``sweep`` are set up, and how far they are."""
+"""The setup and progress of ``bisect`` and ``sweep``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
-    """Return how runs are made. Raises NpuprofError for a value that cannot be understood, or no command."""
+    """Return the setup of runs. Raises NpuprofError for invalid values, or without a command."""
     if not options.command:
         raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")])
     devices = parse_devices(options.devices) if options.devices is not None else ()
@@ -34,7 +34,7 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
 
 
 def build_fit(setup: Setup, trusting: bool = True, checking: bool = True) -> Callable[[Config], None]:
-    """Return what raises NpuprofError for a config that the checks reject, that needs trust, or that cannot be rendered for a run."""
+    """Return a function that raises NpuprofError for a config that the checks reject, needs trust, or cannot be rendered."""
 
     def fit(config: Config) -> None:
         if checking:
@@ -47,7 +47,7 @@ def build_fit(setup: Setup, trusting: bool = True, checking: bool = True) -> Cal
 
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
-    """Return a note for each file of a command that has changed since some of the stored results."""
+    """Return a note for each file of a command that is newer than some stored results."""
     results = [result for results in journal.results.values() for result in results]
     notes = []
     for word, identity in identify_files(command).items():

@@ -1,4 +1,4 @@
-"""Every allowed combination of some values, run: what each gave, why the others are not run, and which is best."""
+"""Runs every allowed combination of values: results, reasons for excluded ones, and the best."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from npuprof.trials.metrics import MetricReader, read_metrics
 from npuprof.trials.processes import Ended
 from npuprof.trials.running import Runner
 
-#: More combinations are refused before anything is resolved: nobody waits for them.
+#: The maximum number of combinations, tested before anything is resolved.
 MOST_COMBINATIONS = 100_000
-#: What ``kubectl logs --prefix`` puts before a line, and what the line begins with that says how a pod ended.
+#: The line prefix of ``kubectl logs --prefix``, and the start of the line that reports how a pod ended.
 _PREFIX = lazy_pattern(r"\[pod/[^\]\s]+\] ")
 _POD_END = '{"npuprof_trial": '
-#: What the values of ``--vary`` are made of: texts in quotes, and each character that may part values or hold them together.
+#: Tokens of ``--vary`` values: quoted strings, and separator and bracket characters.
 _TOKEN = lazy_pattern(
     r"""\"{3}(?:\\.|[^\\])*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|[\[\](){},"']""",
     re.DOTALL,
 )
-#: What closes a bracket.
+#: Closing brackets.
 _CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
-#: What is known of a run beside its metrics, and may be asked for like one.
+#: The duration of a run, which can be used like a metric.
 TIME = "time"
 
 
-#: Takes the names of presets that are laid over, and steps.
+#: Resolves presets to compose, and steps.
 Resolve = Callable[[Sequence[str], Sequence[Step]], Config]
 
 
 class Choice(Record):
-    """One value of an axis: as it is shown, and what it lays over the preset: steps, or another preset."""
+    """One value of an axis: its display form, and the steps or preset that it adds."""
 
     shown: str
     steps: tuple[Step, ...] = ()
@@ -51,14 +51,14 @@ class Choice(Record):
 
 
 class Axis(Record):
-    """What is varied: a key, or the presets laid over; and its values."""
+    """An axis: a key, or presets to compose; and its values."""
 
     name: str
     choices: tuple[Choice, ...]
 
 
 class Combination(Record):
-    """One value of each axis: the config, or what the checks say against it. ``same_as`` is the one before with its digest."""
+    """A value for each axis: the config, or the findings that exclude it. ``same_as`` is an earlier one with the same digest."""
 
     choices: tuple[Choice, ...]
     config: Config | None
@@ -72,7 +72,7 @@ class Combination(Record):
 
 
 def list_configs(combinations: Sequence[Combination]) -> list[Config]:
-    """Return the configs that are run: those that are allowed, each digest once."""
+    """Return the configs to run: allowed ones, each digest once."""
     return [
         combination.config
         for combination in combinations
@@ -81,9 +81,9 @@ def list_configs(combinations: Sequence[Combination]) -> list[Config]:
 
 
 def split_values(text: str, key: str = "KEY") -> list[str]:
-    """Return the values in ``A,B``: commas in quotes, brackets and braces are part of a value.
+    """Return the values in ``A,B``: commas in quotes, brackets and braces belong to a value.
 
-    Raises NpuprofError for a comma next to a quote or bracket without its other one: it is not known whether it separates two values.
+    Raises NpuprofError for a comma next to an unmatched quote or bracket, which is ambiguous.
     """
     values, start, closing, is_balanced = [], 0, list[str](), True
     for match in _TOKEN.finditer(text):
@@ -105,7 +105,7 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
 
 
 def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
-    """Yield the axes that ``--vary`` and ``--with`` name. Raises NpuprofError."""
+    """Yield the axes of ``--vary`` and ``--with``. Raises NpuprofError."""
     if not vary and not mixins:
         raise NpuprofError([Finding("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")])
     seen: set[str] = set()
@@ -131,7 +131,7 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
 def combine_axes(
     axes: Sequence[Axis], resolve: Resolve, fit: Callable[[Config], None], is_wanted: Callable[[Config], bool]
 ) -> list[Combination]:
-    """Return the combinations that are wanted, in the order of the axes, the last varying fastest. Raises NpuprofError for too many.
+    """Return the wanted combinations, in the order of the axes, the last varying fastest. Raises NpuprofError for too many.
 
     ``resolve`` and ``fit`` raise NpuprofError for a combination that cannot be run.
     """
@@ -156,12 +156,12 @@ def combine_axes(
 
 
 def count_combinations(axes: Sequence[Axis]) -> int:
-    """Return how many combinations there are, with those that are not wanted."""
+    """Return the number of combinations, including unwanted ones."""
     return math.prod(len(axis.choices) for axis in axes)
 
 
 def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
-    """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
+    """Run combinations without results; return whether all have results now. Raises NpuprofError."""
     wanted = list_configs(combinations)
 
     def find_wanted() -> list[Config]:
@@ -180,23 +180,23 @@ def describe_end(result: Result) -> str:
 
 
 def find_value(result: Result, name: str) -> float | None:
-    """Return a metric of a run, or its time."""
+    """Return a metric of a run, or its duration."""
     return result.metrics.get(name, result.seconds if name == TIME else None)
 
 
 class Goal(Record):
-    """A metric and which way is better."""
+    """A metric and its better direction."""
 
     name: str
     greatest: bool
 
     def rank(self, value: float) -> float:
-        """Return a number that is smaller where the value is better; what is no number is worst."""
+        """Return a rank that is smaller for better values; not a number is worst."""
         return math.inf if math.isnan(value) else -value if self.greatest else value
 
 
 def parse_goal(text: str, names: Sequence[str]) -> Goal:
-    """Return what ``min:loss``, ``max:speed`` or a bare name says: the greatest, of ``time`` the least. Raises NpuprofError."""
+    """Return the goal of ``min:loss``, ``max:speed`` or a bare name: the maximum, for ``time`` the minimum. Raises NpuprofError."""
     way, colon, name = text.partition(":")
     if not colon:
         way, name = "min" if text == TIME else "max", text
@@ -209,7 +209,7 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
 
 
 def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> tuple[Config, Combination, float] | None:
-    """Return the combination that is best, of those whose run was fine, with its value; None where none has the metric."""
+    """Return the best combination with a successful run, with its value; None if none has the metric."""
     best = None
     for combination, result in rows:
         value = find_value(result, goal.name) if result is not None and result.exit == 0 else None
@@ -221,20 +221,20 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
 
 
 def find_result(combination: Combination, journal: Journal) -> Result | None:
-    """Return the run of a combination: those of one digest share it."""
+    """Return the run of a combination: those with equal digests share it."""
     results = journal.results.get(combination.config.digest) if combination.config is not None and combination.is_allowed else None
     return results[-1] if results else None
 
 
 def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:
-    """Return how a command ended that ``timeout`` may have ended: with 124, or 137 where it had to be killed."""
+    """Return how a command ended that may have been ended by ``timeout``: with 124, or 137 if it was killed."""
     number = code - 128 if 128 < code < 128 + 65 else None
     hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
     return Ended(None if number else code, number, seconds, hung)
 
 
 def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
-    """Take over what jobs of a scheduler have left in the folder of results; return how many there were."""
+    """Import the results of scheduler jobs from the results folder; return their number."""
     taken = 0
     for digest, code, seconds in _list_ends(journal.tree):
         if digest in journal.results:
@@ -249,10 +249,10 @@ def take_results(journal: Journal, metrics: dict[str, str], timeout: float | Non
 
 
 def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequence[str], timeout: float | None = None) -> int:
-    """Take over what the pods of an Indexed Job have printed; return how many results of ``wanted`` there were.
+    """Import the output of an Indexed Job's pods; return the number of results among ``wanted``.
 
-    The last line of each pod says which combination it was, and how it ended; what stands before it is its output. With the names of
-    pods before the lines (``--prefix``) they may stand in any order.
+    The last line of each pod identifies its combination and how it ended; the preceding lines are its output. With pod
+    names before lines (``--prefix``), lines may be in any order.
     """
     readers: dict[str, MetricReader] = {}
     taken = 0
@@ -273,13 +273,13 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
 
 
 def _split_prefix(line: str) -> tuple[str, str]:
-    """Return what ``kubectl logs --prefix`` has put before a line, and the line."""
+    """Return the prefix of ``kubectl logs --prefix``, and the rest of the line."""
     match = _PREFIX.match(line)
     return (match[0], line[match.end() :]) if match else ("", line)
 
 
 def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
-    """Return what is output in a line, and what it says of the end of a pod."""
+    """Return the output in a line, and a pod's end, if the line reports one."""
     output, mark, _ = line.partition(_POD_END)
     if not mark:
         return line, None
@@ -291,7 +291,7 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
 
 
 def _list_ends(tree: Tree) -> Iterator[tuple[str, int, float]]:
-    """Yield how each job ended that left a result: the digest, the exit code, the seconds."""
+    """Yield how each job with a result ended: digest, exit code, seconds."""
     for name in tree.list_names("results"):
         digest, dot, kind = name.rpartition(".")
         if dot and kind == "end":

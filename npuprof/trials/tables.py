@@ -1,4 +1,4 @@
-"""What a sweep gave: as a table, CSV or JSON fields."""
+"""The results of a sweep: as a table, CSV or JSON fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = "npuprof.sweep/1"
 
 
 class Sweep(Record):
-    """A sweep: what was varied, the combinations with what came of them, and the metrics that were read."""
+    """A sweep: its axes, the combinations with results, and the metrics."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -27,33 +27,33 @@ class Sweep(Record):
 
     @property
     def rows(self) -> list[tuple[Combination, Result | None]]:
-        """The combinations that the checks allow."""
+        """The allowed combinations."""
         return [row for row in self.combinations if row[0].is_allowed]
 
     @property
     def left_out(self) -> int:
-        """How many combinations are not wanted."""
+        """The number of unwanted combinations."""
         return count_combinations(self.axes) - len(self.combinations)
 
     @property
     def refused(self) -> list[Combination]:
-        """The combinations that the checks do not allow."""
+        """The combinations that the checks exclude."""
         return [combination for combination, _ in self.combinations if not combination.is_allowed]
 
 
 def format_number(value: float | None) -> str:
-    """Return a number as a table shows it, a dash for none."""
+    """Return a number for a table, a dash for none."""
     return "-" if value is None else f"{value:.6g}"
 
 
 def build_table(sweep: Sweep) -> Table:
-    """Return the runs as a table, and below it what was not run, each with its rule."""
+    """Return the runs as a table, followed by the excluded combinations with their rules."""
     rows = list_rows(sweep)
     return Table(rows if len(rows) > 1 else [], after=format_refused(sweep), wrapping=len(sweep.axes))
 
 
 def list_rows(sweep: Sweep) -> list[list[str]]:
-    """Return the names of the columns, and a row for each combination that is allowed."""
+    """Return the column names, and a row for each allowed combination."""
     rows = [[*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics]]
     for combination, result in sweep.rows:
         ending = [describe_end(result), f"{result.seconds:.3f}"] if result is not None else ["not run", "-"]
@@ -64,7 +64,7 @@ def list_rows(sweep: Sweep) -> list[list[str]]:
 
 
 def format_refused(sweep: Sweep) -> str:
-    """Return the combinations that the checks do not allow, each with its rule."""
+    """Return the excluded combinations, each with its rule."""
     lines = [f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} not allowed:"] if sweep.refused else []
     for combination in sweep.refused:
         reasons = "; ".join(f"{error.code} {error.message}" for error in combination.errors)
@@ -75,12 +75,12 @@ def format_refused(sweep: Sweep) -> str:
 
 
 def describe_choices(sweep: Sweep, combination: Combination) -> str:
-    """Return a combination in a line."""
+    """Return a combination on one line."""
     return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in zip(sweep.axes, combination.choices, strict=True)))
 
 
 def format_csv(sweep: Sweep) -> str:
-    """Return a line a combination, those that are not allowed with their codes in place of an exit code."""
+    """Return one line per combination; excluded ones have their codes in place of an exit code."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])

@@ -1,4 +1,4 @@
-"""Lint scripts in place: what is found wrong has to be right, so what cannot be known is passed over."""
+"""Lints scripts: findings must be certain, so unknown values are skipped."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment, VariableRead
 
-#: A name that a script reads as a variable, and one that it has otherwise, as in an assignment, or gives a default.
+#: A variable that a script reads, and one that it sets or gives a default.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
 _OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
-#: Why a setting is in force nowhere, with what used its object and the line of that.
+#: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
-#: What is told of the age of a setting and is no matter of its surface: values of ATC are judged as flags, TF 2 has its own releases.
+#: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own releases.
 _NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 
 
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
-    """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
+    """Return the findings about a file's settings, in line order; ``team`` are team rules."""
     context = asked or Context()
     groups = [group for group in list_config_groups(imported) if group.surface != "config"]
     findings = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
@@ -44,14 +44,14 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
         findings += _check_group(imported, group, context, team)
     findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported), *_check_names(imported)]
     lost = _check_estimator_sessions(imported, groups)
-    places = {(finding.where, finding.key) for finding in lost}  # how old it is does not matter where it is lost
+    places = {(finding.where, finding.key) for finding in lost}  # the age of an ineffective setting does not matter
     findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in findings}
     return sorted(_name_calls(imported, unique.values()), key=lambda finding: (finding.line, finding.column, finding.code))
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the line of the script that calls the function of another file in which they stand, or sources that file."""
+    """Return findings with the calling line of the script, for findings in a called or sourced file."""
     does = "The file is sourced" if any(not called.name for called in imported.followed) else "The function is called"
     foreign = [(Place(item.file, item.line, item.column), item.place.call) for item in imported.found if item.file != imported.file]
     callers: dict[Place | None, str] = {place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call}
@@ -65,9 +65,9 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
 
 
 def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, team: Sequence[TeamRule]) -> list[Finding]:
-    """Return what is wrong with the settings of one configuration, each alone and all together."""
+    """Return the findings about one configuration, each setting alone and all together."""
     result: list[Finding] = []
-    is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets something that nobody can name
+    is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets an unknown key
     site = group.site._replace(closed=group.site.closed and not is_open) if group.site else None
     usable = place_under_functions(item for item in group.settings if item.key and not _is_apart(item))
     for view in build_script_views(imported.file, usable, site, asked):
@@ -75,17 +75,17 @@ def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, tea
     whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
     for setting in group.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
-            may_be_taken = fault.code == "NP209" and is_open  # what stands for atc here may take flags of its own
+            may_be_taken = fault.code == "NP209" and is_open  # a wrapper of atc may have its own flags
             result.append(place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting))
     return result
 
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
-    """Return what is wrong with a setting by itself: its name and value, its default, its age, its place."""
+    """Return the faults of a setting alone: name, value, default, age, place."""
     of_value, of_age = scope.follow_advice(find_script_faults(setting, view.asked), _find_age_faults(setting, view))
     of_value = [fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)]
     if any(fault.code == "NP812" for fault in of_value):
-        of_age = [fault for fault in of_age if fault.code != "NP501"]  # it is gone already
+        of_age = [fault for fault in of_age if fault.code != "NP501"]  # already removed
     faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         why = "What was set by then was taken, and nothing looks again."
@@ -94,7 +94,7 @@ def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]
 
 
 def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault]:
-    """Return what is wrong with what holds if nobody says otherwise, on the command line or in the environment; a test may keep it out."""
+    """Return the faults of a default from the command line or environment; a condition may exclude it."""
     default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
     if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
         return []
@@ -105,12 +105,12 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
 
 
 def _is_apart(setting: ScriptSetting) -> bool:
-    """Return whether a setting says nothing of what others come to with it: it never runs, or the others may be without it."""
+    """Return whether a setting cannot be combined with others: it never runs, or the others may run without it."""
     return setting.dead or setting.unused == EMPTY or bool(setting.surface == "env" and setting.unused) or _is_setting_unread(setting)
 
 
 def _is_setting_unread(setting: ScriptSetting) -> bool:
-    """Return whether the adapter would not find the value where the script stores it."""
+    """Return whether the adapter would not find the value at its place in the script."""
     if setting.surface == "global_options":
         return setting.name not in list_attribute_paths()
     option = catalog.find_option(setting.name)
@@ -121,7 +121,7 @@ def _check_script_rules(view: ScriptView) -> list[Finding]:
     findings = [finding for finding, _ in rules.check_rules(view) if finding.severity != "info"]
     if view.surface == "atc":
         findings += flags.check_flags(view)
-    if view.surface == "global_options":  # as all that the class lets pass, and the engine does not
+    if view.surface == "global_options":  # like other values that the class accepts and the engine rejects
         findings = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in findings]
     if _is_same_device(view):
         findings = [finding for finding in findings if finding.code != "NP393"]
@@ -129,7 +129,7 @@ def _check_script_rules(view: ScriptView) -> list[Finding]:
 
 
 def _is_same_device(view: ScriptView) -> bool:
-    """Return whether two variables give one device to old and new readers: by the same text, or one by the other."""
+    """Return whether two variables select the same device for old and new readers."""
     old, new = (view.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID"))
     if old is None or new is None:
         return False
@@ -138,23 +138,23 @@ def _is_same_device(view: ScriptView) -> bool:
 
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
-    """Return what the age of a setting, the release and the product asked for say of it."""
+    """Return the faults of a setting's age for the requested release and product."""
     is_lost = setting.surface == "session" and _is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
     scope_faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
     variable = catalog.find_variable(setting.name)
-    is_early = variable is not None and variable.replacement_since and not view.asked.cann  # the newer name may be unknown yet
+    is_early = variable is not None and variable.replacement_since and not view.asked.cann  # older releases may not know the newer name
     mattering = (fault for fault in scope_faults if not _is_no_matter(setting, fault))
     faults = [fault for fault in mattering if not scope.is_fault_excused(view.settings, setting.key, fault)]
     return [fault._replace(severity="info") if is_early and fault.code == "NP501" else fault for fault in faults]
 
 
 def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
-    """Return whether what is told of the age of a setting says nothing of it on its surface; undocumented ones are none."""
+    """Return whether an age finding does not apply to a setting's surface; undocumented settings do not count."""
     if setting.surface == "atc" and not setting.key.startswith("atc.") and fault.code in ("NP501", "NP502", "NP404", "NP405"):
         flag = catalog.find_flag(setting.name.removeprefix("--"))
-        return flag is None or not flag.deprecated  # the adapter's releases say nothing of ATC
+        return flag is None or not flag.deprecated  # the adapter's releases do not apply to ATC
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
 
 
@@ -184,7 +184,7 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield options that a script exports as variables and does not read itself, and misspelt names that it reads but never sets."""
+    """Yield options exported as variables that the script does not read, and misspelt names that it reads but never sets."""
     read = frozenset(_READ_NAME.findall(imported.text)) if imported.others else frozenset()
     for setting in imported.others:
         option = catalog.find_option(setting.name)
@@ -198,7 +198,7 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
 
 
 def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:
-    """Return the exports of a file that a script sourced below them overwrites, unless they are repeated."""
+    """Return the exports that a later sourced file overwrites, unless they are repeated."""
     findings: list[Finding] = []
     folder = sourced.path.rpartition("/")[0].lower()
     exports = [setting for setting in settings if setting.surface == "env" and setting.file == sourced.file and not setting.commented]
@@ -214,7 +214,7 @@ def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSett
 
 
 def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
-    """Return the settings of a session_config that NPUEstimator overwrites with its own."""
+    """Return the settings of a session_config that NPUEstimator overwrites."""
     keys = {group.scope: {setting.key for setting in group.settings} for group in groups}
     sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
     result: list[Finding] = []

@@ -1,4 +1,4 @@
-"""What is wrong with the calls that make NPURunConfig and its parts: arguments that they do not take, or lack, and their values."""
+"""Faults of calls that create NPURunConfig and its parts: unknown and missing arguments, and values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTAINERS = ("list", "tuple", "dict", "set")
 
 
 def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return what is wrong with one argument of a call."""
+    """Return the faults of one argument of a call."""
     if not setting.name:
         return []
     config_class = catalog.load_config_classes()[setting.made]
@@ -52,7 +52,7 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
 
 
 def _is_argument_known(config_class: ConfigClass, name: str, asked: Context) -> bool:
-    """Return whether a class may have an argument in the release asked for; without one, today's."""
+    """Return whether a class may have an argument in the requested release; by default, today's."""
     since = config_class.since.get(name)
     if not since or not is_before(asked, since):
         return name in list_class_arguments(config_class.name)
@@ -61,7 +61,7 @@ def _is_argument_known(config_class: ConfigClass, name: str, asked: Context) -> 
 
 
 def is_before(asked: Context, release: str) -> bool:
-    """Return whether the release asked for is an earlier one; not where none is."""
+    """Return whether the requested release is earlier; False if none is requested."""
     return bool(asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(release)
 
 
@@ -81,7 +81,7 @@ def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -
 
 
 def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fault]:
-    """Return what None does, where it does not say the same as leaving an argument out."""
+    """Return the effect of None, if it differs from omitting the argument."""
     if name in config_class.exact or name in config_class.stored:
         why = "It is stored as it is, and a protobuf field or the class raises TypeError for None."
         return [Fault("NP202", f"{config_class.name} takes no None for {name}", why, "leave the argument out")]
@@ -99,20 +99,20 @@ def _build_argument_type_fault(setting: ScriptSetting, exact: str, option: catal
 
 def _find_argument_value_faults(cls: ConfigClass, setting: ScriptSetting) -> list[Fault]:
     taken = cls.choices.get(setting.name)
-    if taken and (setting.value not in taken or catalog.find_option(setting.key) is None):  # without an option it is the class that decides
+    if taken and (setting.value not in taken or catalog.find_option(setting.key) is None):  # without an option, the class decides
         listed = ", ".join(map(format_literal, taken))
         what = f"{setting.name} = {format_literal(setting.given.written)} is none of {listed}"
         return [Fault("NP203", what, f"{cls.name} raises ValueError.", f"write one of {listed}")] if setting.value not in taken else []
     argument = catalog.find_argument(setting.name) if setting.key.startswith("estimator.") else None
     if argument is not None and argument.kind == "int" and setting.given.kind == "float":
         low = (argument.minimum or 0) - 1
-        if not argument.whole and setting.given.written > low:  # RunConfig compares it with 0, whatever number it is
+        if not argument.whole and setting.given.written > low:  # RunConfig compares any number with 0
             return []
     return [fault._replace(why=_REFUSED) if fault.code == "NP202" else fault for fault in find_plain_value_faults(setting)]
 
 
 def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
-    """Return what is wrong with whole calls: arguments that are missing, a class that is gone."""
+    """Return the faults of whole calls: missing arguments, a removed class."""
     return [place_fault(fault, call) for call in imported.list_own_remarks(GivenCall) for fault in _check_call(call, asked)]
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with one attribute of ``global_options()``: what its class refuses is an error, what the engine dislikes is a warning."""
+"""Faults of one ``global_options()`` attribute: errors for values that the class rejects, warnings for the engine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from npuprof.scripts.records import UNSET, ScriptSetting
 
 
 def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
-    """Return what is wrong with a value wherever it is set; notes are left out."""
+    """Return the faults of a value anywhere, without notes."""
     return [fault for fault in settings.find_setting_faults(setting.key, setting.value) if fault.severity != "info"]
 
 
 def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return what is wrong with an attribute and its value, today or in the release asked for."""
+    """Return the faults of an attribute and its value, today or in the requested release."""
     is_there = not asked.cann or find_attribute_release(setting.name, asked.cann) != "."
     if not setting.name or setting.name not in list_attribute_paths() or not is_there:
         is_gone_since = asked.cann and is_there
@@ -27,7 +27,7 @@ def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]
     if not is_attribute_value(setting.name, setting.given.written, asked.cann):
         return [_build_refused_fault(setting, asked)]
     if setting.reason or setting.key not in catalog.record_names() or not is_attribute_value(setting.name, setting.given.written):
-        return []  # what was right then is no fault of today's option
+        return []  # a value valid then is not a fault of today's option
     return [fault._replace(severity="warning") for fault in find_plain_value_faults(setting)] or _find_engine_faults(setting)
 
 
@@ -58,7 +58,7 @@ def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
 
 
 def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:
-    """Return what the engine makes of a value that the class lets pass."""
+    """Return the engine's problems with a value that the class accepts."""
     option = catalog.find_option(setting.key)
     known = option.engine_choices.get("global_options", ()) if option else ()
     if not known or setting.value in known:

@@ -1,7 +1,7 @@
-"""Optimizer entries of one configuration, and the rewrites of TensorFlow that do not know the NPU.
+"""Optimizer entries of one configuration, and TensorFlow rewriters that conflict with the NPU.
 
-There should be one entry, named NpuOptimizer, since of two the later takes over. A script that adds it by itself has to switch the
-rewrites off by itself.
+There should be one entry, named NpuOptimizer, as a later one takes over. A script that adds it directly must also
+disable the rewriters.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
 from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting, are_exclusive
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
-#: A line that ends a path through a script, and one that takes entries away again.
+#: A line that ends a path through a script, and one that removes entries.
 _LEAVES = re.compile(r"[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)")
 _TAKES_AWAY = re.compile(r"[ \t]*del\b|.*(?:\bClear\w*|\.pop|\.CopyFrom|\.remove)\(")
-#: A line that gives something another value, and what.
+#: An assignment, with its target.
 _BINDS = re.compile(r"[ \t]*((?:[^\s=:\[\]]|\[[^\[\]]*\])+)\s*(?::[^=\n]*)?=(?!=)")
-#: What makes a session; the config of one that another file makes may be changed there.
+#: Session constructors; a session from another file may change its config there.
 _SESSIONS = ("Session(", "managed_session(")
-#: The rewrites that have to be off, with the code and the reason of what is told of one that is left on.
+#: The rewriters that must be off, with the code and reason of the finding otherwise.
 _REWRITES = {
     "remapping": ("NP806", "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."),
     "memory_optimization": ("NP807", "The documented scripts switch it off; helpers do so only where they add the entry themselves."),
@@ -31,7 +31,7 @@ _REWRITES = {
 
 
 def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
-    """Return the entries that get options but no name, in a script that hands them to nobody else who could name them."""
+    """Return the entries with options but without a name, if no other code could name them."""
     filled = {setting.scope for setting in imported.found if not setting.commented}
     nameless = {site.scope: site.variable for site in imported.sites if site.entry is None and site.variable.isidentifier()}
     result = []
@@ -47,12 +47,12 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
 
 
 def find_idle_configs(imported: ImportedFile) -> list[Finding]:
-    """Return the configurations with an entry that are handed to nothing, in a script that makes a session without them."""
+    """Return the unused configurations with an entry, in a script that creates a session without them."""
     return [_build_idle_finding(imported, idle) for idle in imported.list_remarks(IdleConfig)]
 
 
 def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
-    """Return that nothing is given a configuration, at the entry of it that is filled."""
+    """Return the finding for an unused configuration, at its entry."""
     entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
     settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
     name, session = next(iter(idle.names), "config"), idle.session
@@ -65,7 +65,7 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
 
 
 def find_double_entries(imported: ImportedFile) -> list[Finding]:
-    """Return the entries that are added to a configuration which has one of that name already."""
+    """Return the entries added to a configuration that already has one with that name."""
     names = {site.scope: site.entry for site in imported.sites}
     named = [entry for entry in imported.list_own_remarks(AddedEntry) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
     lines = imported.text.split("\n")
@@ -84,7 +84,7 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
 
 
 def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
-    """Return whether lines that run one after the other keep the object that entries are added to, with its entries."""
+    """Return whether successive lines keep the object that entries are added to, with its entries."""
     parts = owner.split(".")
     holders = {".".join(parts[: count + 1]) for count in range(len(parts))}
     for line in between:
@@ -95,7 +95,7 @@ def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
 
 
 def check_rewrites(imported: ImportedFile) -> list[Finding]:
-    """Return whether remapping or memory_optimization stay on in a script that adds the optimizer by itself."""
+    """Return findings for remapping or memory_optimization left on in a script that adds the optimizer directly."""
     added = imported.list_own_remarks(AddedEntry)
     named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_remarks(NamedEntry))
     if not added or not named or not any(word in imported.text for word in _SESSIONS):
@@ -115,6 +115,6 @@ def check_rewrites(imported: ImportedFile) -> list[Finding]:
 
 
 def _is_remapping_helped(text: str) -> bool:
-    """Return whether something else in a script switches remapping off: a helper, the Estimator, or the patched Session."""
+    """Return whether other code of a script disables remapping: a helper, the Estimator, or the patched Session."""
     patched = re.search(r"^[ \t]*(?:from|import)[ \t]+npu_bridge\.npu_init", text, re.MULTILINE)
     return patched is not None or "NPURunConfig" in text or any(helper in text for helper in HELPERS)

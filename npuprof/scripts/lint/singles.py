@@ -1,4 +1,4 @@
-"""What is wrong with one setting of a script, whatever stands around it."""
+"""Faults of one setting of a script, independent of other settings."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from npuprof.scripts.python.environ import has_slip, is_ascend_variable
 from npuprof.scripts.reading.vllm_arguments import NO_TABLE
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
-#: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
+#: Minimum similarity of misspelt names: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93
-#: What a field takes, by the kind of the value. A switch takes any whole number and is on for all but 0 (hcom_parallel = 2), in a
-#: session and behind NPURunConfig, which hands it on; TF 2 compares with True and False, and a preset has types of its own: both refuse.
+#: Types accepted by a field, by kind. A switch takes any integer and is on unless 0 (hcom_parallel = 2), in a session and through
+#: NPURunConfig; TF 2 compares with True and False, and presets have their own types: both reject it.
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
-#: Devices as scripts of PyTorch list them, where the adapter of TensorFlow reads one.
+#: A device list as in PyTorch scripts, where the TensorFlow adapter reads one device.
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)+")
-#: Where a session option goes that a script exports.
+#: Where an exported session option belongs.
 OPTION_ADVICE = "set it where the script makes its session"
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
 
-#: What a command line of ATC is judged for.
+#: The scope of an ATC command line.
 _CONVERSION = Scope(OFFLINE, (), ())
 _STOPS = "atc stops at such a value."
 
 
 def find_script_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return what is wrong with one setting."""
+    """Return the faults of one setting."""
     find_faults = _FINDERS.get(setting.surface)
     if find_faults is not None:
         return find_faults(setting, asked)
@@ -65,10 +65,10 @@ def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> lis
         hint = f'write parameter_map["{setting.name}"].{field} = {_SAMPLE[field]}'
         return [Fault("NP803", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
     if option.field is None:
-        return []  # nothing reads the key at all: NP502 says so
+        return []  # nothing reads the key at all: NP502 reports it
     if setting.field != option.field:
         if setting.reason and (not setting.field or any("isinstance(" in test or "type(" in test for _, _, test in setting.branches)):
-            return []  # the arm for one type of a value that the run decides: it may be of another one; or no field is in sight
+            return []  # a type-dependent branch, or no field in the source
         until = option.field_until.get(setting.field or "")
         return [_build_wrong_field_fault(setting, option)] if not until or not is_before(asked, until) else []
     kind = setting.given.kind
@@ -101,7 +101,7 @@ def _build_wrong_field_fault(setting: ScriptSetting, option: Option) -> Fault:
 
 
 def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
-    """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
+    """Return the value for the right field: the same one if known, and if the checks accept it."""
     field = option.field or "s"
     if field == "s" and (setting.reason or setting.value is None):
         return _SAMPLE[field]
@@ -117,7 +117,7 @@ def _find_script_value_faults(setting: ScriptSetting) -> list[Fault]:
 
 
 def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
-    """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
+    """Return the fault of a value that belongs to another option, a mistake found in several scripts."""
     mode = catalog.find_option("dump_mode")
     if setting.reason or setting.key != "dump_path" or mode is None or setting.value not in mode.choices:
         return []
@@ -128,7 +128,7 @@ def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
 
 def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     name = setting.name
-    if not setting.key.startswith("env."):  # an option that an export carries
+    if not setting.key.startswith("env."):  # an exported option
         return _find_script_value_faults(setting)
     variable = catalog.find_variable(name)
     if variable is None:
@@ -139,17 +139,17 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
     if setting.reason or setting.value in variable.tolerated or setting.value == "":
         return []
     faults = find_plain_value_faults(setting)
-    # a job goes on with such a value if its reader takes another one, or if it is a list for the script itself
+    # the job continues if another reader accepts the value, or the list is for the script itself
     goes_on = (variable.otherwise and variable.framework == "cann") or (variable.per_process and _IDS.fullmatch(str(setting.value)))
     return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
 
 
 def find_misspelt_variable(name: str) -> list[Fault]:
-    """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
+    """Return the fault of an unknown variable that is a misspelt known one; scripts may have their own variables."""
     if meant := find_rewritten_name(name):
         return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]
     similar = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with more behind it
+    is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with a suffix
     is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1
     if not similar or is_own or is_part or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name)):
         return []
@@ -157,13 +157,13 @@ def find_misspelt_variable(name: str) -> list[Fault]:
 
 
 def _find_vllm_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return what is wrong with a key of --additional-config, or with its text."""
+    """Return the faults of a key of --additional-config, or of its text."""
     if setting.reason.startswith(NO_TABLE):
         return [Fault("NP203", f"{setting.name} {setting.reason}", "vLLM stops at it.", "write it as '{\"key\": value}'")]
     return [] if setting.reason or not setting.key else find_framework_faults(*split_section_and_name(setting.key), setting.value)
 
 
-#: What finds faults of settings, by their surface; all others are flags of ATC.
+#: Finders by surface; all others are ATC flags.
 _FINDERS = {
     "session": _find_script_parameter_faults,
     "env": _find_script_variable_faults,
@@ -181,7 +181,7 @@ def _tell_doubt(setting: ScriptSetting, fault: Fault) -> Fault:
 
 
 def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
-    """Return what is wrong with one flag: by its own record, by the option that it is where the record says nothing of its form."""
+    """Return the faults of one flag: by its record, or by its equivalent option if the record has no format."""
     if not item.name:
         return []
     flag = catalog.find_flag(item.name.removeprefix("--"))
@@ -215,11 +215,11 @@ def _build_unknown_flag_fault(name: str) -> Fault:
 
 
 def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
-    """Return what is wrong with the text of a flag whose record says which texts it takes: the same as in a preset."""
+    """Return the faults of a flag's text if its record lists valid texts: the same as in a preset."""
     faults = find_flag_faults(flag.name, read_as_flag(flag, text))
     return [fault._replace(message=_spell_flag(fault.message, flag), why=_STOPS, hint=_spell_flag(fault.hint, flag)) for fault in faults]
 
 
 def _spell_flag(text: str, flag: Flag) -> str:
-    """Return what is told of a preset's key in the words of a command line: ``--flag=value``."""
+    """Return a message about a preset key in command line form: ``--flag=value``."""
     return re.sub(rf"(?:atc\.|(?<=write )){flag.name}( = )?", lambda match: f"--{flag.name}{'=' * bool(match[1])}", text).replace('"', "")

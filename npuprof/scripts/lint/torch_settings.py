@@ -1,4 +1,4 @@
-"""What is wrong with one setting of torch_npu in a script: what Python or torch_npu makes of its name, its type, its value."""
+"""Faults of one torch_npu setting in a script: its name, type and value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STOPS = "The script stops there with TypeError."
 
 
 def find_torch_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return what is wrong with a setting of torch_npu."""
+    """Return the faults of a torch_npu setting."""
     section, name = split_section_and_name(setting.key)
     record = catalog.find_setting(section, name) if setting.name else None
     if record is None:
@@ -42,7 +42,7 @@ def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Faul
 
 
 def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fault:
-    """Return that torch_npu has no setting of a name; a key without a similar one may be one of an older release."""
+    """Return the fault of an unknown setting; one without similar names may belong to an older release."""
     fault = find_framework_faults(section, name, setting.value)[0]._replace(fix=None)
     hint = _suggest_setting(setting, name)
     is_similar = bool(hint) or fault.hint.startswith("did you mean") or " belongs below " in fault.hint
@@ -53,7 +53,7 @@ def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fau
 
 
 def _suggest_setting(setting: ScriptSetting, name: str) -> str:
-    """Return how a script sets what is meant by an unknown name; empty where that is not plain."""
+    """Return how a script sets a similar setting; empty if there is no simple form."""
     records = [record for known in catalog.record_names("torch_npu") if (record := catalog.find_setting("torch_npu", known))]
     same = (record for record in records if record.call and f".{name}".endswith(f".{record.name}"))
     by_call = [*same, *(record for record in records if f".{setting.made}(" in record.call)]

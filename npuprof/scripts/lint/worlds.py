@@ -1,8 +1,7 @@
-"""What a script sets together: one view for the checks for each way its branches can go.
+"""Combinations of a script's settings: a check view for each path through its branches.
 
-A rule may speak only where it is certain. Settings of other branches may or may not be there, values may depend
-on the run, and a configuration that comes from elsewhere may hold more than the script shows; all of that is
-answered with "cannot be known".
+A rule must be certain. Settings of other branches may be missing, values may depend on the run, and a configuration
+from other code may contain more than the script shows; all these are unknown.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narro
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.records import UNSET, Placed, ScriptSetting, Site
 
-#: The value of a setting that is there, while the run decides what it holds: equal to nothing.
+#: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()
 
-#: So many ways through the branches of a script are judged; each is looked at with all settings.
+#: The maximum number of paths; each is checked with all settings.
 _MOST_WAYS = 300
 
-#: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
+#: Surfaces of scripts that create a session: training or inference, often unknown which, but never a conversion.
 _ONLINE_SURFACES = ("session", "run_config", "global_options")
-#: Where only some of the options of a session can be set.
+#: Surfaces with only some of the session options.
 _PARTIAL_SURFACES = ("run_config", "global_options", "atc")
 
 
 class _SomeOnlineScenario:
-    """The scenario of a script that makes a session: not offline; which of the others cannot be told, so comparing says nothing."""
+    """The scenario of a script that creates a session: not offline, else unknown; comparisons are undecided."""
 
     def __eq__(self, other: object) -> bool:
         if other == "offline-inference":
@@ -41,7 +40,7 @@ class _SomeOnlineScenario:
 
 
 class _Nothing:
-    """The value of what is not set: no comparison with it holds."""
+    """The value of an unset setting: no comparison with it is true."""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -51,9 +50,9 @@ class _Nothing:
 
 
 class ScriptView(View):
-    """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it.
+    """A view of a script's settings; see ``checks.view.View`` for the queries.
 
-    ``found`` are the settings that count for certain, ``maybe`` others that may count; ``closed``: what is not set is not set.
+    ``found`` are the certain settings, ``maybe`` others that may apply; ``closed``: settings that are missing are unset.
     """
 
     speaks_of_doubts = False
@@ -65,7 +64,7 @@ class ScriptView(View):
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        # what a file holds counts, where that has been read
+        # the content of a file counts, if it was read
         seen = {key: setting.value if setting.given.content is None else setting.given.content for key, setting in found.items()}
         self.settings = {key: UNDECIDED if found[key].reason else value for key, value in seen.items()}
         self.asked = asked
@@ -75,25 +74,25 @@ class ScriptView(View):
         if surface == "atc" and (chip := find_chip(self.settings)):
             self.scope = narrow_scope(self.scope, chip[1])
         self.scenario, self.releases, self.families = self.scope.scenario, self.scope.releases, self.scope.families
-        self.memory = {}  # of its own: what is certain here depends on more than the values
+        self.memory = {}  # not shared: results depend on more than the values
         self.config = cast("Any", SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=()))
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
-        """Return a fault as a finding at the place where the script sets the key."""
+        """Return a fault as a finding at the script's line for the key."""
         texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
         texts = {name: text.replace("this preset", "this script").replace("a preset", "a script") for name, text in texts.items()}
         return place_fault(fault._replace(**texts), self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values())))
 
     def is_decided(self, key: str) -> bool:
-        """Return whether the script says itself what a setting holds."""
+        """Return whether the script determines a setting's value."""
         return not self.found[key].reason
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
-        """Return whether a flag may be on the command line although it is not certain to be."""
+        """Return whether a flag may be on the command line without being certain."""
         return not self.closed or any(key in self.maybe for key in keys)
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        """Return whether what a condition of a team names is set, and its value: what is certainly not set compares to nothing."""
+        """Return whether an operand of a team rule is set, and its value: a certainly unset one compares to nothing."""
         key, _ = find_key(path)
         if path == ("scenario",):
             return self.lookup_operand(path, None)
@@ -103,7 +102,7 @@ class ScriptView(View):
         return (False, NOTHING) if known else (None, None)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
-        """Return whether what a condition names is set, and its value; None is "cannot be known"."""
+        """Return whether an operand is set, and its value; None means unknown."""
         head = path[0]
         if head == "scenario" and self.scenario is None:
             return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
@@ -115,7 +114,7 @@ class ScriptView(View):
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
         if self.surface in _PARTIAL_SURFACES and (option := catalog.find_option(head)) and self.surface not in option.spelling:
-            return None, None  # said elsewhere, if at all
+            return None, None  # set elsewhere, if at all
         return super().lookup_operand(path, family)
 
 
@@ -123,14 +122,14 @@ NOTHING = _Nothing()
 
 
 def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
-    """Return a fault as a finding at the place of a setting, or of something else that a script was found to hold."""
+    """Return a fault as a finding at the place of a setting or another record of a script."""
     place = Place(at.file, at.line, at.column)
     key = at.key if isinstance(at, ScriptSetting) else ""
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=place, severity=fault.severity)
 
 
 def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None, asked: Context) -> list[ScriptView]:
-    """Return one view for each way the branches around one configuration can go, ``_MOST_WAYS`` at most."""
+    """Return a view for each path through the branches around one configuration, at most ``_MOST_WAYS``."""
     base = site.branches if site else ()
     numbers = {place: number for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))}
     always = {number for place, number in numbers.items() if place == base[: len(place)]}
@@ -158,7 +157,7 @@ def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None
 
 
 def place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
-    """Return settings of a whole process as ones that count where their functions are called: which ones one run calls nobody can tell."""
+    """Return process-wide settings as conditional on calls of their functions, as the called ones are unknown."""
     result = list(settings)
     names = dict.fromkeys(setting.function for setting in result if setting.function)
     calls = {name: (-1 - number, 0, f"{name}() is called") for number, name in enumerate(names)}

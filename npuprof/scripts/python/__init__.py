@@ -1,1 +1,1 @@
-"""Read settings out of Python scripts by their syntax, never by running them: one visitor, one module for each API."""
+"""Reads settings from Python scripts by parsing, never executing: one visitor, and one module per API."""

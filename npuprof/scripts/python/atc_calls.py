@@ -16,7 +16,7 @@ from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 _ATC = re.compile(r"(?:[^\s;&|]*/)?atc")
 RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "getstatusoutput"))
 _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
-#: A name is followed through so many others.
+#: The maximum length of a chain of names.
 _DEEPEST = 4
 
 
@@ -33,7 +33,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | None:
-    """Return the words behind ``atc`` that a call is given, each at its place; none for other programs, None where that is not known."""
+    """Return the arguments of ``atc`` in a call, each with its place; empty for other programs, None if unknown."""
     written, where = follow_name(node, scope)
     items = written.elts if isinstance(written, (ast.List, ast.Tuple)) else []
     if items:
@@ -49,7 +49,7 @@ def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | 
 
 
 def _make_word(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
-    """Return an element as a word; what it begins with is known of a text that is filled in behind that: ``f"--output={name}"``."""
+    """Return an element as a word; of an f-string such as ``f"--output={name}"``, the literal start is known."""
     value, reason, _ = visitor.evaluate_expression(item, scope)
     if not reason:
         return Word(*visitor.place(item), (str(value),), quoted=True)
@@ -61,7 +61,7 @@ def _make_word(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
 
 
 def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
-    """Return whether an expression, or what its names are given, has a text that begins with ``atc``."""
+    """Return whether an expression, or the values of its names, contain a text that begins with ``atc``."""
     for part in list_nodes(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and _ATC.fullmatch((part.value.split() or [""])[0]):
             return True
@@ -71,5 +71,5 @@ def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
     return False
 
 
-#: What reads calls of ``atc``.
+#: Reads calls of ``atc``.
 SURFACE = Surface(("atc ", 'atc"', "atc'"), _read_call)

@@ -1,4 +1,4 @@
-"""Calls to the values they always give: conversions, builtins, methods of texts, and a few functions of the library."""
+"""Constant folding of calls: conversions, builtins, string methods, and some library functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensu
 
 
 def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
-    """Return what a call always gives; ``fold`` folds an expression of the same scope. Raises Unknown."""
+    """Return the constant result of a call; ``fold`` folds an expression of the same scope. Raises Unknown."""
     function = node.func
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
@@ -39,7 +39,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
 
 
 def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
-    """Return what a conversion between texts and bytes gives, by its name. Raises Unknown."""
+    """Return the result of a conversion between text and bytes, by name. Raises Unknown."""
     if not isinstance(value, (str, bytes)):
         raise Unknown(f"{format_expression(node)} raises TypeError")
     if "byte" in name or name in ("b", "ensure_binary"):
@@ -48,7 +48,7 @@ def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
 
 
 def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
-    """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
+    """Return whether a call is a known text conversion rather than a function of the script."""
     if isinstance(function, ast.Attribute):
         return name in _CONVERSIONS or format_expression(function) == "six.b"
     resolved = scope.resolve_name(name)
@@ -56,7 +56,7 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
 
 
 def resolve_function_name(function: ast.expr, scope: Scope) -> str:
-    """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
+    """Return the dotted name of a module's function, independent of its import name; empty for others."""
     dotted = format_dotted_name(function)
     root, dot, rest = dotted.partition(".")
     resolved = scope.resolve_name(root) if root else None
@@ -75,7 +75,7 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
 
 
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
-    """Return what a call of a built-in function always gives. Raises Unknown."""
+    """Return the constant result of a builtin function. Raises Unknown."""
     arguments = node.args
     if name == "isinstance" and len(arguments) == 2:
         kinds = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
@@ -119,7 +119,7 @@ def _normalise_path(path: str) -> str:
 
 
 def _find_folder(path: str) -> str:
-    """Return the folder of a path; the one above that of a script is not nowhere."""
+    """Return the folder of a path; the parent of a script's folder is not empty."""
     if not path.startswith(HERE):
         return posixpath.dirname(path)
     plain = posixpath.normpath(path.removeprefix(HERE))

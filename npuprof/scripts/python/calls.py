@@ -1,4 +1,4 @@
-"""Functions that calls enter, and the classes of objects: a function of a module, a method, or the constructor of a class."""
+"""Functions entered by calls, and the classes of objects: a module function, a method, or a constructor."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from npuprof.scripts.python.loops import Given
 from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 
-#: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
+#: Bases without settings attributes: object, and the mark of an abstract class.
 _PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))
 _PLAIN_KEYWORDS = frozenset(("ABCMeta", "abc.ABCMeta"))
 _DEEPEST = 8
 
 
 class Entered(NamedTuple):
-    """A function that a call enters: the scope that it stands in, the call as its parameters see it, the object it is called of."""
+    """A function entered by a call: its enclosing scope, the call as its parameters see it, and the object of a method."""
 
     function: Function
     scope: Scope
@@ -25,7 +25,7 @@ class Entered(NamedTuple):
 
 
 def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
-    """Return the function that a call enters: the one it names, ``__init__`` where it makes an object, or a method; None for others."""
+    """Return the function entered by a call: the named one, ``__init__`` for a new object, or a method; None for others."""
     function, home = scope.resolve_only(call.func)
     if isinstance(function, Function):
         return Entered(function, home, call)
@@ -46,7 +46,7 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered |
 
 
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
-    """Return the first function of a line of classes that has the name of a method."""
+    """Return the first method with a name in a class's resolution order."""
     for cls in line:
         function = next((mark for mark in cls.node.body if isinstance(mark, Function) and mark.name == method.attr), None)
         if function is None:
@@ -63,13 +63,13 @@ def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scop
 
 
 def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
-    """Return what the object that a call makes is called from then on, the call itself where it gets no name."""
+    """Return the target that a new object is assigned to, else the call itself."""
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
     return targets[0] if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else call
 
 
 def list_class_line(cls: Scope) -> list[Scope]:
-    """Return a class and all that it is made of, itself first; nothing where a part of that is out of sight or is more than a class."""
+    """Return a class and its bases in resolution order; empty if a part is not in the source or not a plain class."""
     classes: list[Scope] = []
     return classes if _follow_bases(cls, classes, 0) else []
 
@@ -78,7 +78,7 @@ def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
     node = cast("ast.ClassDef", cls.node)
     plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
     if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in classes):
-        return False  # who comes by two ways has a place of its own among the others
+        return False  # diamond inheritance has another order
     classes.append(cls)
     for base in node.bases:
         if format_expression(base) not in _PLAIN_BASES:
@@ -89,13 +89,13 @@ def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
 
 
 def find_class(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the one class that an expression names, of this file or of one that it imports."""
+    """Return the single class named by an expression, in this file or an imported one."""
     cls, home = scope.resolve_only(node)
     return Scope(cls, home) if isinstance(cls, ast.ClassDef) else None
 
 
 def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the class of the one object that an expression is: what a call makes, a name that is given it, or ``self``."""
+    """Return the class of the single object of an expression: a call, a name assigned once, or ``self``."""
     if isinstance(node, ast.Call):
         return find_class(node.func, scope)
     if not isinstance(node, ast.Name):
@@ -109,7 +109,7 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:
-    """Return the class that a function is a method of, by its object; None for others."""
+    """Return the class of a method, None for other functions."""
     cls = scope.outer
     if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or cls is None or not isinstance(cls.node, ast.ClassDef):
         return None
@@ -118,5 +118,5 @@ def find_class_of_method(scope: Scope) -> Scope | None:
 
 
 def get_first_parameter(function: Function) -> str:
-    """Return what a function calls the object that it is a method of."""
+    """Return the name of a method's object parameter."""
     return next((arg.arg for arg in (*function.args.posonlyargs, *function.args.args)), "")

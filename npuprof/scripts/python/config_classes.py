@@ -1,4 +1,4 @@
-"""The classes of the adapter whose objects hold settings: what each takes, and which of them a script means."""
+"""The adapter's configuration classes: their arguments, and their names in a script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASSES = catalog.load_config_classes()
 
 @cache
 def list_object_arguments() -> frozenset[str]:
-    """Return the arguments that a preset cannot hold: they take an object that the script makes."""
+    """Return the arguments that a preset cannot express: they take a Python object."""
     taken = {config_class.taken_as for config_class in CLASSES.values() if config_class.argument}
     plain = {name for name in catalog.record_names("estimator") if (record := catalog.find_argument(name)) and record.kind == "object"}
     return frozenset({*taken, *plain, "train_distribute", "eval_distribute"})
@@ -22,7 +22,7 @@ def list_object_arguments() -> frozenset[str]:
 
 @cache
 def list_class_arguments(cls: str) -> tuple[str, ...]:
-    """Return the names of the arguments a class takes, in the order of its signature."""
+    """Return the argument names of a class, in order."""
     config_class = CLASSES[cls]
     spelled = catalog.options_by_spelling("run_config")
     prefix = f"{config_class.argument}." if config_class.argument else ""
@@ -32,7 +32,7 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
 
 
 def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
-    """Return the class that an expression names, by its own name or another that it is given in the script."""
+    """Return the class named by an expression, by its own name or an alias in the script."""
     owner = find_root(function)
     resolved = scope.resolve_name(owner.id) if isinstance(owner, ast.Name) else None
     nodes = [binding.node for binding in resolved[1][:MOST_BINDINGS]] if resolved else []

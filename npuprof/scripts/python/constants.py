@@ -1,7 +1,7 @@
-"""Expressions to the values they always have; what depends on the run comes back with the reason.
+"""Constant folding: expressions to their values; values that depend on the run give a reason.
 
-Nothing is executed: constants, arithmetic on them, a few conversions and text functions are folded, names are
-followed where only one value is ever given to them.
+Nothing is executed: constants, arithmetic, a few conversions and string functions are folded, and names with a single
+value are followed.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams
 
 
 _budget = [0]
-#: What gives a flag of the command line its default, while an expression is asked for what it has if nobody says otherwise.
+#: A stack with the function that returns flag defaults, while an expression is evaluated with defaults.
 _defaults: list[Callable[[str], Any]] = []
 
 
 def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str], Any]) -> Any:
-    """Return the value of an expression where every flag of the command line and every parameter has its default. Raises Unknown."""
+    """Return the value of an expression with the defaults of all flags and parameters. Raises Unknown."""
     _defaults.append(find_default)
     try:
         return fold_expression(node, scope)
@@ -58,7 +58,7 @@ def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str
 
 
 def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
-    """Return the value an expression always has. Raises Unknown."""
+    """Return the constant value of an expression. Raises Unknown."""
     if isinstance(node, ast.Constant):
         return refuse_large_value(node.value)
     if not depth:
@@ -87,7 +87,7 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
-    """Return the value of a name of ``home`` for a script. Raises Unknown for a path that begins in the folder of a file elsewhere."""
+    """Return the value of a name of ``home`` for a script. Raises Unknown for a path relative to another file's folder."""
     is_elsewhere = home.home is not scope.home and posixpath.dirname(home.file) != posixpath.dirname(scope.file)
     if is_elsewhere and take_here_out(value)[1]:
         raise Unknown(f"depends on the folder of {posixpath.basename(home.file)}")
@@ -110,7 +110,7 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
 
 
 def _fold_other_binding(name: str, home: Scope, depth: int) -> Any:
-    """Return the default of a parameter, while defaults are asked for. Raises Unknown for whatever else gives a name its value."""
+    """Return the default of a parameter, if defaults are requested. Raises Unknown for all other bindings."""
     kinds = home.list_binding_kinds(name)
     if "parameter" in kinds:
         default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
@@ -149,7 +149,7 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
 
 
 def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
-    """Return what a class of this module says of one of its names, where it says it once."""
+    """Return the value of a class attribute that is assigned once, for a class of this module."""
     name, cls = node.id, find_class(node, scope)
     if cls is None or not scope.list_rebound().isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
         return None
@@ -165,7 +165,7 @@ def _is_parsed_name(name: str, scope: Scope) -> bool:
 def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
     chain: list[tuple[type, ast.expr]] = []
     left: ast.expr = node
-    while isinstance(left, ast.BinOp):  # "a" + "b" + ... is a long arm on the left
+    while isinstance(left, ast.BinOp):  # "a" + "b" + ... is nested to the left
         chain.append((type(left.op), left.right))
         left = left.left
         if len(chain) > _CHAIN:

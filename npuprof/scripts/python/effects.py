@@ -1,7 +1,7 @@
-"""Which settings of a script have no effect, although the script makes them.
+"""Detects settings of a script without effect.
 
-A setting has none in a function that nothing calls, in a configuration that a session has taken before, and in one that nothing is
-given. Of what is not plain nothing is said.
+A setting has no effect in an uncalled function, in a configuration already used by a session, and in an unused
+configuration. Uncertain cases are not reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
+#: Functions found by computed names; a method such as ``tensor.eval()`` does not count.
 _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
@@ -32,13 +32,13 @@ _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 def mark_without_effect(
     module: Module, settings: Iterable[ScriptSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
 ) -> tuple[list[ScriptSetting], list[IdleConfig]]:
-    """Return the settings of a script, those without effect with the reason, and the configurations that nothing is given.
+    """Return the settings of a script, marking those without effect with the reason, and its unused configurations.
 
     Args:
         module: The script.
-        settings: What it sets, in the order of the text.
-        remarks: What else is known of it, such as the optimizer entries.
-        is_named_elsewhere: Whether another file that may import the script mentions a name.
+        settings: Its settings, in text order.
+        remarks: Its other records, such as optimizer entries.
+        is_named_elsewhere: Whether another file that may import the script contains a name.
 
     """
     marked = list(settings)
@@ -69,16 +69,16 @@ def _get_place(setting: ScriptSetting) -> tuple[int, int]:
 
 
 def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
-    """Return the lines of functions and classes that nothing calls or names, each with the reason.
+    """Return the lines of uncalled functions and classes, each with the reason.
 
-    None of a module that only defines things, which is there for other files. A method is not judged by itself: other code may call it by
-    its name.
+    Empty for a module with definitions only, which other files use. Methods are not judged alone: other code may call them
+    by name.
     """
     candidates = list(_iterate_candidates(nodes)) if _is_script(tree, nodes) else []
     mentions = _collect_mentions(nodes) if candidates else {}
     reasons: dict[int, str] = {}
     before = -1
-    while len(reasons) > before:  # what only an uncalled function calls is not called either
+    while len(reasons) > before:  # functions called only by uncalled ones are uncalled too
         before = len(reasons)
         for node in candidates:
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -90,7 +90,7 @@ def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: C
 
 
 def _iterate_candidates(nodes: list[ast.AST]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Yield the functions and classes that only their names lead to, the outer ones first."""
+    """Yield the functions and classes that are reachable only by name, outermost first."""
     methods = {inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
     for node in nodes:
         if isinstance(node, DEFINITIONS) and node not in methods and not node.decorator_list and not _KEPT.match(node.name):
@@ -100,7 +100,7 @@ def _iterate_candidates(nodes: list[ast.AST]) -> Iterator[ast.FunctionDef | ast.
 
 
 def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
-    """Return the lines that mention each name: in code, in an import, or as a text of its own."""
+    """Return the lines that mention each name: in code, in an import, or as a string."""
     mentions: dict[str, list[int]] = {}
     for node in nodes:
         text = getattr(node, _MENTIONS.get(type(node), ""), None)
@@ -111,7 +111,7 @@ def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
 
 
 def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
-    """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
+    """Return whether a module runs by itself: it tests __name__, calls its functions, or starts a session."""
     names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
     statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
     calls = [node for statement in statements for node in list_nodes(statement) if isinstance(node, ast.Call)]
@@ -120,7 +120,7 @@ def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
 
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
-    """Return the configurations that nothing is given, with a session that has none or another one."""
+    """Return the unused configurations, each with a session that has none or another one."""
     if not calls.sessions:
         return []
     session = min(calls.sessions, key=lambda call: call.lineno)
@@ -130,7 +130,7 @@ def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[
 
 
 def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
-    """Return what has taken the configuration of a setting before, if that is certain and nothing takes it later."""
+    """Return the call that used a setting's configuration before, if that is certain and no later call uses it."""
     uses = calls.uses.get(setting.scope)
     takers = uses.takers if uses is not None and not uses.is_open else []
     takers = {"global_options": calls.openings, "env": calls.of_process}.get(setting.surface, takers)

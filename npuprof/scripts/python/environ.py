@@ -20,16 +20,16 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import OTHER, ScriptValue
 from npuprof.scripts.shell_lexer import parse_shell_commands
 
-#: Families of names that belong to Ascend, known to the catalogue or not.
+#: Name patterns of Ascend variables, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
     r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_|TORCH_NPU_|PYTORCH_NPU_|TORCH_HCCL_|TASK_QUEUE_|VLLM_ASCEND_|LCCL_|ATB_"
     r"|MINDIE_)[A-Z0-9_]+$"
 )
-_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
+_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may precede: docker -eHCCL_ALGO=...
 _FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
-#: Shorter names that are much alike may both be meant.
+#: Shorter similar names may both be intended.
 _SHORTEST_WITH_SLIP = 11
 
 
@@ -39,23 +39,23 @@ def _list_encoded_names() -> frozenset[bytes]:
 
 
 def mentions_variable(data: bytes) -> bool:
-    """Return whether a text names one of our variables."""
+    """Return whether a text names an Ascend variable."""
     names = set(_CAPITALS.findall(data))
     return not names.isdisjoint(_list_encoded_names()) or any(map(_FAMILIES.match, names))
 
 
 @cache
 def is_ascend_variable(name: str) -> bool:
-    """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
+    """Return whether a variable belongs to Ascend, or is a misspelt one."""
     return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_rewritten_name(name)) or has_slip(name)
 
 
 @cache
 def has_slip(name: str) -> bool:
-    """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
-    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # a library of its own
+    """Return whether a name differs by one letter from a long variable, except at its end or in a number."""
+    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # another library
         return False
-    # those of TF_ are much alike
+    # (TF_ names resemble each other)
     known = [known for known in list_ascend_names() if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
     near = next(iter(find_nearest_names(name, known, 1)), name)
     if _DIGITS.findall(name) != _DIGITS.findall(near) or near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
@@ -64,9 +64,9 @@ def has_slip(name: str) -> bool:
 
 
 def find_variable_key(name: str) -> str | None:
-    """Return the key of what a variable sets, empty for one that says which preset an export is of, None for what is not Ascend's.
+    """Return the key that a variable sets, empty for one that identifies an export's preset, None for foreign variables.
 
-    ``NPUPROF_<OPTION>`` is how an export carries a session option: it sets that option.
+    ``NPUPROF_<OPTION>`` is the exported form of a session option: it sets that option.
     """
     if (short := name.removeprefix(_OURS)) == name:
         return format_full_key("env", name) if is_ascend_variable(name) else None
@@ -77,14 +77,14 @@ def find_variable_key(name: str) -> str | None:
 
 
 def explain_other_variable(name: str) -> str:
-    """Return why a variable that is not Ascend's is in no preset."""
+    """Return why a foreign variable is in no preset."""
     if is_own_variable(name):
         return "not allowed in a preset"
     return "not read by software for Ascend" if is_known_variable(name) else "unknown to the catalogue"
 
 
 def read_variable_text(key: str, text: str) -> tuple[Any, str]:
-    """Return what the text of a variable sets, and a reason where it sets nothing that could be told."""
+    """Return the value of a variable's text, and a reason if it is unknown."""
     option = catalog.find_option(key) if "." not in key else None
     field = option.field if option else None
     if field == "b":
@@ -97,7 +97,7 @@ def read_variable_text(key: str, text: str) -> tuple[Any, str]:
 
 
 def is_of_ascend_family(name: str) -> bool:
-    """Return whether the name of a variable by itself tells that it is Ascend's."""
+    """Return whether the name alone shows that a variable is Ascend's."""
     return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
@@ -136,7 +136,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
-    """Report Ascend's variables in the command line of a program that is started, a text or a list: ``["env", "RANK_ID=0", "a"]``."""
+    """Report Ascend variables in a started program's command line, a text or a list: ``["env", "RANK_ID=0", "a"]``."""
     written, where = follow_name(node, scope)
     items, where = (written.elts, where) if isinstance(written, (ast.List, ast.Tuple)) else ([node], scope)
     for item in items:
@@ -152,7 +152,7 @@ def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
 
 
 def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
-    """Report the variables of a table; what it takes over from another one, such as ``**os.environ``, is not its own."""
+    """Report the variables of a table, without those unpacked into it, such as ``**os.environ``."""
     pairs, where = list_written_pairs(node, scope)
     if pairs is None:
         node, where = follow_name(node, scope, may_change=True)
@@ -162,7 +162,7 @@ def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
 
 
 def _is_environ(node: ast.expr, scope: Scope) -> bool:
-    """Return whether an expression is the environment of the process, or a copy of it, which is given to another."""
+    """Return whether an expression is the process environment, or a copy of it passed to another process."""
     if isinstance(node, ast.Name) and node.id != "environ":
         node = follow_name(node, scope, may_change=True)[0]
         if isinstance(node, ast.Call) and format_expression(node.func) == "dict" and node.args:
@@ -176,7 +176,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
     written, reason, _ = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
-        visitor.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
+        visitor.skips |= not isinstance(name, ast.Constant)  # another call may name an Ascend variable
         plain = written if isinstance(written, str) else ""
         full_key = plain and format_full_key("env", plain)
         why = explain_other_variable(plain) if plain else f"its name {reason or 'is no text'}"
@@ -191,7 +191,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
     visitor.add_setting(node, "env", key, written, visitor.read_value(value, scope, convert), scope="<process>:os.environ")
 
 
-#: What reads the environment that a script gives itself.
+#: Reads environment variables set by the script.
 SURFACE = Surface(
     ("environ", "putenv", "env_vars", "env=", "subprocess", "system(", "popen("), _read_call, _read_assignment, _read_statement
 )

@@ -1,4 +1,4 @@
-"""What the command line gives if nobody says otherwise: the defaults of the flags that a file declares."""
+"""Defaults of the command line flags that a file declares."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from npuprof.scripts.python.terms import Unknown, get_last_name, name_callee
 
 
 def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, Any]:
-    """Return the defaults of the command-line flags that argparse and absl calls of a file declare, as the flags hold them."""
+    """Return the defaults of argparse and absl flags in a file, as the flags contain them."""
     scope = Scope(tree)
     found: dict[str, list[Any]] = {}
     later: dict[str, Any] = {}
     for call in (node for node in nodes if isinstance(node, ast.Call)):
         name = name_callee(call)
-        if name == "set_defaults":  # takes the place of what add_argument says, wherever it stands
+        if name == "set_defaults":  # overrides add_argument, regardless of order
             later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}
         elif name == "add_argument" or name.startswith("DEFINE_"):
             flag, default = _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
@@ -31,7 +31,7 @@ def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, A
 
 
 def _convert_default(call: ast.Call, name: str, value: Any) -> Any:
-    """Return a default that is text as the flag holds it: both argparse and absl read that as if it came from the command line."""
+    """Return a text default as the flag contains it: argparse and absl parse it like an argument."""
     wanted = next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None) if name == "add_argument" else None
     kind = wanted.id if isinstance(wanted, ast.Name) else {"DEFINE_integer": "int", "DEFINE_float": "float"}.get(name, "")
     if kind not in ("int", "float"):

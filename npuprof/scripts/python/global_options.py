@@ -1,4 +1,4 @@
-"""TensorFlow 2: ``npu.global_options().name = value``, through names, attributes, parameters and functions that stand for the options."""
+"""TensorFlow 2: ``npu.global_options().name = value``, through aliases, attributes, parameters and functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from npuprof.scripts.records import UNSET, Placed, Site
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
-#: A plain name that the options get.
+#: A plain name assigned to the options.
 _NAMED = re.compile(r"(?<![\w.])(\w+)[ \t]*=[ \t]*[\w.]*global_options\(\)")
-#: A name is followed through so many others.
+#: The maximum length of a chain of names.
 _DEEPEST = 10
 
 
 class ReplacedGroup(Placed):
-    """A group of options that a script assigns as a whole: where, and its path."""
+    """An option group that a script assigns as a whole: its place and path."""
 
     path: str
 
@@ -54,18 +54,18 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
-    """Take note of the options of the process: all of them are in sight, unless other code has them too."""
+    """Record the options of the process: they are all in the source unless other code has them too."""
     if OWNER in visitor.sites:
         return
     text = visitor.module.script.text
     names = dict.fromkeys(("npu.global_options()", "npu_device.global_options()", *_NAMED.findall(text)))
-    is_kept = _NAMED.sub("", text)  # what gives the options a plain name hands them to nobody
+    is_kept = _NAMED.sub("", text)  # an assignment to a plain name does not share them
     closed = not visitor.shares_options and not any(is_handed_on(name, is_kept) for name in names)
     visitor.sites[OWNER] = Site(OWNER, "global_options", *visitor.place(node), "global_options()", closed)
 
 
 def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
-    """Return the dotted path below the options that an expression is, empty for the options themselves, None for others."""
+    """Return the dotted path of an expression below the options, empty for the options themselves, None for others."""
     while isinstance(node, ast.NamedExpr):
         node = node.value
     if depth > _DEEPEST:
@@ -84,13 +84,13 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
 
 
 def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
-    """Return the path that an attribute of an object is, or a name within an expression, by the one value that the file gives it."""
+    """Return the path of an object attribute, or a name in an expression, from its single value in the file."""
     paths = {_find_path(visitor, value, visitor.module.scope, depth + 1) for value in visitor.module.index.attributes.get(text, ())}
     return paths.pop() if len(paths) == 1 else None
 
 
 def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth: int) -> str | None:
-    """Return the path that a name is: by what a call gives it, or by all values it gets, a parameter if nobody gives it one."""
+    """Return the path of a name: from a call's argument, or from all its values, including parameters without arguments."""
     home, bindings = found
     if not bindings:
         return _find_path(visitor, *home.bound[cast("ast.Name", node).id], depth + 1)
@@ -100,9 +100,9 @@ def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth:
 
 
 def is_options_function(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call is one of ``global_options``, by that name or the one it is imported as."""
+    """Return whether a call is one of ``global_options``, under its own or an imported name."""
     return name_callee(call) == "global_options" or resolve_function_name(call.func, scope).rpartition(".")[2] == "global_options"
 
 
-#: What reads the options of TensorFlow 2.
+#: Reads the options of TensorFlow 2.
 SURFACE = Surface(("global_options",), _read_call, _read_assignment)

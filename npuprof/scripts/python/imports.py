@@ -1,6 +1,6 @@
-"""Modules of the same tree as a script: read once, only where something is asked of them, and never run.
+"""Modules of a script's source tree: read once, on demand, and never executed.
 
-Where a module lies, and its bytes, are told by functions that are handed in: nothing here knows of folders.
+Functions passed by the caller locate and read modules: this module does not access folders.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import find_root, write_source
 
-#: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
+#: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
-#: A name is followed through so many modules that import it from each other.
+#: The maximum length of a chain of imports.
 _DEEPEST = 8
-#: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
+#: Packages of the adapter and its frameworks: a copy in the tree is not a helper module.
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "torch", "torch_npu", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))")
 _IMPORT_WORD = re.compile(rb"import\b")
@@ -32,22 +32,22 @@ _HEAD = re.compile(
     rb"(?m)^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b"
 )
 
-#: The path of the file that a module is: by the file that imports it, its dotted name, and the dots before that. Empty for others.
+#: Returns the file of a module, given the importing file, the dotted name, and the number of leading dots. Empty for others.
 Locate = Callable[[str, str, int], str]
-#: The bytes of a file, None where it cannot be read.
+#: Returns the bytes of a file, None if it cannot be read.
 Read = Callable[[str], "bytes | None"]
-#: Whether a part of a text can set something: the whole text, and the part.
+#: Whether a part of a text can set something: arguments are the whole text, and the part.
 CanSet = Callable[[bytes, bytes], bool]
-#: The Python files of the tree that a file is in; None where there are too many to look at.
+#: Returns the Python files of a file's tree; None if there are too many.
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
-#: The files of the tree that a path may mean to a script: from where that lies, or else from where it is started, which nobody knows.
+#: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
 class Modules:
-    """The files of a tree that have been asked for.
+    """The requested files of a tree.
 
-    Without ``locate_file`` what a shell script takes in is not followed.
+    Without ``locate_file``, files sourced by shell scripts are not followed.
     """
 
     def __init__(self, locate: Locate, read: Read, list_files: ListFiles = lambda path: (), locate_file: LocateFile | None = None) -> None:
@@ -56,32 +56,32 @@ class Modules:
         self._read = read
         self._list_files = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
-        #: Returns the bytes of a module, none where it cannot be read.
+        #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
         self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
-        #: Returns where the imports of a file begin.
+        #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
-        #: Returns the names of the functions and classes of a module.
+        #: Returns the names of a module's functions and classes.
         self.list_defined = cache(lambda path: frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))))
         self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
-        #: What is known of the script that is being read, whose assignments may give names of modules other values.
+        #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
 
     def lay_over(self, texts: Mapping[str, bytes]) -> Modules:
-        """Return the same files where some of them hold other bytes."""
+        """Return the same files, some of them with other content."""
         return Modules(self._locate, lambda path: texts.get(path) or self._read(path), self._list_files, self.locate_file)
 
     def locate(self, path: str, name: str, level: int) -> str:
-        """Return the file that a module is, as a file imports it; empty for modules that are not of the tree, and for the file itself."""
+        """Return the file of an imported module; empty for modules outside the tree, and for the file itself."""
         is_foreign = not level and name.partition(".")[0] in _FOREIGN
         found = self._locate(path, name, level) if not is_foreign else ""
         return found if found != path else ""
 
     def load(self, path: str) -> Module | None:
-        """Return a module by its file; None where it cannot be parsed."""
+        """Return the module of a file; None if it cannot be parsed."""
         return self._parse(path)
 
     def _parse_module(self, path: str) -> Module | None:
@@ -89,7 +89,7 @@ class Modules:
         return Module(script, self.open_home(path)) if script.tree is not None else None
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
-        """Return the files of the tree that a text imports, that of the file unless it is given, without parsing it."""
+        """Return the files of the tree that a text (by default the file's) imports, without parsing it."""
         if path not in self._imports:
             found = self._iterate_imported(path, self.read(path) if data is None else data)
             self._imports[path] = tuple(dict.fromkeys(filter(None, found)))
@@ -114,14 +114,14 @@ class Modules:
                 yield self.locate(path, f"{module}.{name}".lstrip("."), level)
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
-        """Return whether a file of the tree that may import another one contains a name; also where there are too many to look at."""
+        """Return whether a file that may import another one contains a name; True if there are too many files."""
         files = self._list_files(path)
         stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
         importers = self._find_importers(files).get(stem, ()) if files is not None else ()
         return files is None or any(name.encode() in self.read(importer) for importer in importers if importer != path)
 
     def _index_importers(self, files: tuple[str, ...]) -> dict[str, list[str]]:
-        """Return the files that name modules in their imports, by the last part of the name."""
+        """Return the files that import modules, by the last part of the module name."""
         found: dict[str, list[str]] = {}
         for path in files:
             words = {word for match in _iterate_imports(self._read(path) or b"") for part in match for word in _WORD.findall(part)}
@@ -130,7 +130,7 @@ class Modules:
         return found
 
     def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:
-        """Return whether a text names what sets something in modules that it imports, without parsing it."""
+        """Return whether a text names something that sets settings in imported modules, without parsing it."""
         supplied = self._list_imported_names(path, data, can_set, 0)
         return not supplied.isdisjoint(_WORD.findall(data) if supplied else ())
 
@@ -139,12 +139,12 @@ class Modules:
         return frozenset().union(*(self.list_supplied(one, can_set, depth + 1) for one in imported))
 
     def list_supplied(self, path: str, can_set: CanSet, depth: int = 0) -> frozenset[bytes]:
-        """Return the names of functions and classes of a module that can set something, by its text, and those that it has from others.
+        """Return the functions and classes of a module that may set something, by text, including re-exported ones.
 
-        All its words where it shares the options of TensorFlow 2, for any of them may be these.
+        All its words if it shares the options of TensorFlow 2, as any of them may denote these.
         """
         if path not in self._supplied:
-            self._supplied[path] = frozenset()  # a circle says nothing
+            self._supplied[path] = frozenset()  # import cycles add nothing
             data = self.read(path)
             names = self._list_imported_names(path, data, can_set, depth)
             own = _list_setting_names(data, can_set, names) if names or can_set(data, data) else ()
@@ -153,7 +153,7 @@ class Modules:
 
 
 def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
-    """Return the names of functions and classes of a text that can set something, or call others that can."""
+    """Return the functions and classes of a text that can set something, or call others that can."""
     heads = list(_iterate_outer_heads(data))
     ends = [*(head.start() for head in heads[1:]), len(data)]
     blocks = [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
@@ -165,7 +165,7 @@ def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) 
 
 
 def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield the lines of a text that import: the module and its names, or else the modules."""
+    """Yield the import lines of a text: the module and its names, or else the modules."""
     end = 0
     for word in _IMPORT_WORD.finditer(data):
         found = _IMPORT.match(data, data.rfind(b"\n", 0, word.start()) + 1) if word.start() >= end else None
@@ -175,8 +175,8 @@ def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield where functions and classes of a text begin that are inside no other, and what other statements are around some."""
-    deepest: float = 0  # the indentation from which on a definition is an inner one
+    """Yield the start of each top-level function and class of a text, and the statements around some."""
+    deepest: float = 0  # indentation from which definitions are nested
     for head in _HEAD.finditer(data):
         if head["name"] is None or len(head["blank"]) <= deepest:
             yield head
@@ -184,14 +184,14 @@ def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
 
 
 class Home:
-    """A file as the place where imports begin."""
+    """A file as the context of its imports."""
 
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
 
     def list_defined(self, reached: Reached) -> frozenset[str]:
-        """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
+        """Return the functions and classes of directly and indirectly imported files that are ``reached``."""
         names, seen, waiting = set[str](), {self.path}, [self.path]
         while waiting:
             fresh = {path for path in self.modules.list_imported(waiting.pop()) if path not in seen and reached(path)}
@@ -201,7 +201,7 @@ class Home:
         return frozenset(names)
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
-        """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
+        """Return the binding of a name imported from modules of the tree; None if one of them is outside."""
         found = None
         for binding in bindings:
             node = binding.node
@@ -214,7 +214,7 @@ class Home:
         return found
 
     def find_starred(self, name: str, bindings: Sequence[Binding]) -> Resolved | None:
-        """Return what a name stands for that comes with all others of a module of the tree; the last one wins."""
+        """Return the binding of a name from a star import of the tree; the last import wins."""
         last_first = [binding.node for binding in reversed(bindings) if not name.startswith("_")]
         paths = (self.modules.locate(self.path, node.module or "", node.level) for node in last_first if isinstance(node, ast.ImportFrom))
         return next(filter(None, (self._find_in_module(path, name, starred=True) for path in paths if path)), None)
@@ -237,7 +237,7 @@ class Home:
             modules.asked.discard(mark)
 
     def find_module(self, node: ast.expr, scope: Scope) -> str:
-        """Return the file of the module that an expression is, ``npu_utils`` or ``utils.npu``; empty for others."""
+        """Return the file of a module expression, ``npu_utils`` or ``utils.npu``; empty for others."""
         root = find_root(node)
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
@@ -245,7 +245,7 @@ class Home:
         return str(found[0].home.locate_bound(write_source(node), found[1]))
 
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
-        """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
+        """Return the file of a plain or dotted name by its imports; empty if they differ or are outside the tree."""
         paths: set[str] = set()
         for node in (binding.node for binding in bindings):
             module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
@@ -254,7 +254,7 @@ class Home:
         return paths.pop() if len(paths) == 1 else ""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> Resolved | None:
-        """Return what a name of a module stands for: ``settings.PRECISION``. None where the module is none of the tree."""
+        """Return the binding of a module attribute: ``settings.PRECISION``. None if the module is outside the tree."""
         path = self.find_module(node.value, scope)
         if not path:
             return None
@@ -263,7 +263,7 @@ class Home:
 
 
 def _is_public(module: Module, name: str) -> bool:
-    """Return whether a star takes a name along: where the module lists some, only those."""
+    """Return whether a star import includes a name: if the module has __all__, only listed names."""
     names = [binding.node for binding in module.scope.list_bindings("__all__")]
     listed = names[0].elts if len(names) == 1 and isinstance(names[0], (ast.List, ast.Tuple)) else None
     return listed is None or any(isinstance(item, ast.Constant) and item.value == name for item in listed)

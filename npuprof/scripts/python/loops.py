@@ -1,4 +1,4 @@
-"""Literal lists and tables that loops iterate over, and the arguments of calls: by position, by name, unpacked or by default."""
+"""Loops over literal lists and tables, and call arguments: by position, by name, unpacked or by default."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import ast
 
 from npuprof.scripts.python.scopes import Function, Scope, pair_targets
 
-#: Loops of more iterations are not followed.
+#: Loops with more iterations are not followed.
 _MOST_ITERATIONS = 300
 _TABLE_METHODS = ("items", "iteritems", "keys", "values")
-#: So deep are tables taken into others.
+#: The maximum nesting of unpacked tables.
 _DEEPEST_TABLE = 4
 
-#: An expression, and the scope to read it in.
+#: An expression with its scope.
 Given = tuple[ast.expr, Scope]
 
 
 def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, Given]]:
-    """Return what the variables of a loop over something written out are in each iteration; nothing for other loops."""
+    """Return the loop variables of each iteration over a literal; empty for other loops."""
     nodes, home = _list_nodes(iterated, scope)
     iterations = [_bind_target(target, node, home) for node in nodes]
     return [names for names in iterations if names is not None] if None not in iterations and len(nodes) <= _MOST_ITERATIONS else []
 
 
 def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Given] | None:
-    """Return what each variable of a loop is in one iteration; None where that is not in sight."""
+    """Return the loop variables of one iteration; None if a value is not in the source."""
     parts = list(pair_targets(target, node))
     names: dict[str, Given] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
     return names if len(names) == len(parts) else None
 
 
 def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
-    """Return what a loop goes over, and the scope to read it in; nothing where that is not written out."""
+    """Return the elements that a loop iterates over, with their scope; empty if they are not literal."""
     method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args else ""
     node, scope = follow_name(node.func.value if method in _TABLE_METHODS else node, scope)  # type: ignore[attr-defined]
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -43,9 +43,9 @@ def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
 
 
 def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Given:
-    """Return the one expression that a name always is, and its scope; the name itself where there is no such.
+    """Return the single expression of a name, with its scope; the name itself if there is none.
 
-    What it stands for ``may_change``, where it is a table that has another name, too.
+    With ``may_change``, the value may be a table that another name shares.
     """
     found = scope.resolve(node)
     if found and not found[1] and isinstance(node, ast.Name) and node.id in found[0].bound:
@@ -57,7 +57,7 @@ def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Given
 
 
 def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
-    """Return the keys and values of a table, as nodes, and the scope to read them in; None for them where it is not written out."""
+    """Return keys and values of a table, as nodes, with their scope; None for both if it is not literal."""
     node, scope = follow_name(node, scope)
     parts = list_table_parts(node)
     if parts is None or depth > _DEEPEST_TABLE:
@@ -67,7 +67,7 @@ def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[li
         inner, where = ([(name, value)], scope) if name is not None else list_written_pairs(value, scope, depth + 1)
         if inner is None or (where.node is not scope.node and inner):
             return None, scope
-        for pair in inner:  # of two with one name the later one counts
+        for pair in inner:  # the later of two equal keys wins
             mark = pair[0].value if isinstance(pair[0], ast.Constant) else pair[0]
             pairs.pop(mark, None)
             pairs[mark] = pair
@@ -75,7 +75,7 @@ def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[li
 
 
 def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] | None:
-    """Return the keys and values of a table in the order of the text, and with None in place of a key the tables that it takes in."""
+    """Return keys and values of a table in text order; unpacked tables have None as key."""
     if isinstance(node, ast.Dict):
         return list(zip(node.keys, node.values, strict=True))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
@@ -84,7 +84,7 @@ def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] |
 
 
 def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
-    """Return the defaults of parameters, by their names."""
+    """Return the defaults of parameters, by name."""
     given = function.args
     positional = [*given.posonlyargs, *given.args]
     found = {arg.arg: value for arg, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)}
@@ -92,7 +92,7 @@ def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
 
 
 def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, Given] | None:
-    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it."""
+    """Return the argument of each parameter in a call, with its scope; None if unpacking hides it."""
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
@@ -106,9 +106,9 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
 
 
 def list_keywords(call: ast.Call, scope: Scope) -> list[tuple[str, ast.keyword, ast.expr, Scope]]:
-    """Return what a call gives by name: the name, the keyword, the value and the scope to read it in.
+    """Return the keyword arguments of a call: name, keyword, value and scope.
 
-    A table behind two stars gives several; without a name what is not written out.
+    An unpacked table gives several; entries without a name are not literal.
     """
     found: list[tuple[str, ast.keyword, ast.expr, Scope]] = []
     for keyword in call.keywords:

@@ -1,4 +1,4 @@
-"""One Python file: its tree, the scope of its names, and what a look at all its nodes tells."""
+"""One Python file: its tree, its module scope, and an index of its nodes."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _RENAMED = re.compile(r"\bas[ \t]+(\w+)")
 
 
 class NodeIndex:
-    """What a look at all nodes of a file tells, taken when somebody asks: most files that scripts import are read for a constant only."""
+    """An index of all nodes of a file, computed on demand: most imported files are read for a single constant."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All nodes of the file, the outer ones first."""
+        """All nodes of the file, outermost first."""
         return list_nodes(self._tree)
 
     @cached_property
     def calls(self) -> list[ast.Call]:
-        """The calls, in the order of their lines."""
+        """The calls, in line order."""
         return sorted((node for node in self.nodes if isinstance(node, ast.Call)), key=_get_line)
 
     @cached_property
     def passed_on(self) -> set[str]:
-        """The names that it reads without calling them, such as those of functions that others are given."""
+        """The names that are read without being called, such as callbacks."""
         called: set[ast.AST] = {call.func for call in self.calls}
         names = set()
         for node in self.nodes:
@@ -52,7 +52,7 @@ class NodeIndex:
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
-        """What attributes of objects are given, by their texts (``self.dump_config``), and names within expressions."""
+        """The values assigned to object attributes, by text (``self.dump_config``), and names in expressions."""
         values: dict[str, list[ast.expr]] = {}
         for node in self.nodes:
             if isinstance(node, ast.NamedExpr):
@@ -65,24 +65,24 @@ class NodeIndex:
 
     @cached_property
     def rebound(self) -> frozenset[str]:
-        """The names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
+        """The names that are rebound outside their scope; attributes of a name as ``name.attribute``."""
         return frozenset(_iterate_rebound(self.nodes))
 
     @cached_property
     def stored(self) -> frozenset[str]:
-        """The last names of attributes that get a value: they may be constants of other modules."""
+        """The last names of assigned attributes: they may be constants of other modules."""
         return frozenset(text.rpartition(".")[2] for text in self.rebound if "." in text)
 
     def list_called(self, function: Function) -> set[str]:
-        """Return the names that the lines of a function call."""
+        """Return the names called in a function."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)
         return set(map(name_callee, self.calls[first : bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)]))
 
 
 class Module:
-    """One Python file and the scope of its names; without a ``home`` its imports lead nowhere.
+    """A Python file and its module scope; without a ``home``, imports are not followed.
 
-    ``idle`` are functions that were called and set nothing.
+    ``idle`` are called functions without settings.
     """
 
     def __init__(self, script: Script, home: Any) -> None:
@@ -101,7 +101,7 @@ class Module:
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
-        """Return the names by which it may call functions and classes of its own, or of imported files that are ``reached``."""
+        """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
             imported = self.home.list_defined(reached) if self.home is not None else frozenset()
             self._callable = imported.union(_DEFINED.findall(self.script.text), _RENAMED.findall(self.script.text) if imported else ())
@@ -109,8 +109,8 @@ class Module:
 
     @cached_property
     def flags(self) -> dict[str, Any]:
-        """The defaults of the command-line flags that it declares."""
-        self.__dict__["flags"] = {}  # for a default that is another flag
+        """The defaults of the command line flags that it declares."""
+        self.__dict__["flags"] = {}  # a default may be another flag
         declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
         return collect_flag_defaults(self.tree, self.index.nodes) if declares else {}
 

@@ -1,4 +1,4 @@
-"""Configuration objects on their way into an NPURunConfig: which it is given, when, and which are given to none."""
+"""Configuration objects passed to NPURunConfig: which, when, and which are unused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from npuprof.scripts.python.terms import format_expression, write_source
 from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
 from npuprof.scripts.records import ScriptSetting, are_exclusive
 
-#: So many objects are followed into one NPURunConfig.
+#: The maximum number of objects followed into one NPURunConfig.
 _MOST_TAKEN = 50
 
 
 class GivenSession(Record):
-    """A session config that an NPURunConfig is given: the scope of that and its line, the expression, and the function that sees it."""
+    """The session config passed to an NPURunConfig: that object's scope and line, the expression, and the function."""
 
     scope: str
     line: int
@@ -29,7 +29,7 @@ class GivenSession(Record):
 
 
 class _Value(NamedTuple):
-    """What an expression may be, and the scope to read it in; ``alone`` if it is nothing else."""
+    """A possible value of an expression, with its scope; ``alone`` if it is the only one."""
 
     node: ast.expr
     scope: Scope
@@ -37,7 +37,7 @@ class _Value(NamedTuple):
 
 
 def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scope) -> None:
-    """Note the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
+    """Record the calls whose objects an NPURunConfig takes, also through names and tables, with their conditions."""
     taken = visitor.taken
     count = len(taken) + _MOST_TAKEN
     waiting = list(_iterate_arguments(call, _Value(call, scope)))
@@ -62,7 +62,7 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
 
 
 def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator[_Value]:
-    """Yield what an expression may be that does not make an object itself."""
+    """Yield the possible values of an expression that is not itself a constructor call."""
     if isinstance(value, ast.IfExp):
         yield from (_Value(node, scope, alone=False) for node in (value.body, value.orelse))
     elif isinstance(value, ast.Name):
@@ -81,12 +81,12 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
 
 
 def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:
-    """Yield the arguments of a call by name, those of tables behind two stars too."""
+    """Yield the arguments of a call by name, including unpacked tables."""
     yield from ((name, given._replace(node=value, scope=where)) for name, _, value, where in list_keywords(call, given.scope))
 
 
 def link_nested_configs(visitor: Visitor) -> None:
-    """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
+    """Assign the settings of configuration objects to each NPURunConfig that takes them; others are not effective."""
     linked: list[ScriptSetting] = []
     for setting in visitor.found:
         config = visitor.nested.get(setting.scope)
@@ -108,7 +108,7 @@ def _link_setting(visitor: Visitor, setting: ScriptSetting, config: NestedConfig
     is_inside = bool(setting.branches) and setting.branches == site.branches[: len(setting.branches)]
     if not home.alone and not is_inside:
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
-        if not own or config.line > site.line:  # its own tests do not decide it
+        if not own or config.line > site.line:  # its own conditions do not decide it
             test = f"what is given is the {config.made} of line {config.line}"
     more = ((-config.line, 0, test),) if test and all(test != text for _, _, text in setting.branches) else ()
     return setting._replace(scope=home.scope, branches=(*setting.branches, *more))

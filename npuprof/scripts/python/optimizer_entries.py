@@ -1,4 +1,4 @@
-"""Optimizer entries of a configuration: where they are added, and what they are called."""
+"""Optimizer entries of a configuration: their creation and names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from npuprof.scripts.records import Branch, Placed
 
 
 class AddedEntry(Placed):
-    """An optimizer entry that is added to a configuration: where, and to what.
+    """An optimizer entry added to a configuration.
 
-    ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
-    name later, ``name`` the one it is made with.
+    ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is the place where the entry is
+    named later, ``name`` its initial name.
     """
 
     scope: str
@@ -27,24 +27,24 @@ class AddedEntry(Placed):
 
     @property
     def config(self) -> str:
-        """The object whose entry it is."""
+        """The object that contains the entry."""
         return self.owner.partition(".graph_options")[0]
 
 
 class NamedEntry(Placed):
-    """An optimizer entry that gets a name: where, and which; ``site`` is its configuration, empty for one that is made elsewhere."""
+    """The naming of an optimizer entry: place and name; ``site`` is its configuration, empty if it is created elsewhere."""
 
     name: str
     site: str
 
 
 def is_foreign_optimizer(name: str) -> bool:
-    """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
+    """Return whether an optimizer entry belongs to another product (such as TensorRT) and is not a misspelling of the adapter's."""
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
 def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Scope, site: str, name: str) -> None:
-    """Take note of an entry that is added, with the name it is made with, if any."""
+    """Record an added entry, with its initial name, if any."""
     for keyword in call.keywords:
         if keyword.arg == "name":
             text, reason, _ = visitor.evaluate_expression(keyword.value, scope)

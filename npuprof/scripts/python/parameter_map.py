@@ -1,4 +1,4 @@
-"""``parameter_map[...]`` in all the shapes people write, and what stands around it."""
+"""``parameter_map[...]`` in all usual forms, and related statements."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from npuprof.scripts.python.terms import format_expression, is_handed_on, name_c
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptPlace, ScriptSetting, ScriptValue
 
-#: The name that is taken for a map wherever it is from; nothing is known of the entry that it belongs to.
+#: A name that always denotes a parameter map; its entry is unknown.
 BARE_MAP = "parameter_map"
 
-#: Helpers that add the entry where it is missing, and switch remapping off.
+#: Helpers that add the entry if it is missing, and disable remapping.
 HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "init_resource", "npu_session_config_init")
 
 _COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
 
-#: What only reads a map that it is given.
+#: Functions that only read a map argument.
 _READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "info", "debug"))
 
-#: Methods of an entry that give it a value.
+#: Methods that assign a value to an entry.
 _WRITING = frozenset(("CopyFrom", "MergeFrom", "ParseFromString", "__setattr__"))
 
 
 class Rewrite(Placed):
-    """A rewrite of TensorFlow, ``remapping`` or ``memory_optimization``, that a script switches, and to what."""
+    """A TensorFlow rewriter setting of a script, ``remapping`` or ``memory_optimization``, and its value."""
 
     name: str
     state: str
@@ -51,7 +51,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
         _report_map_entry(visitor, target, entry, value, "", scope)
     elif isinstance(target, ast.Subscript) and (root := _find_map_owner(target.value, scope)):
         name, _, _ = visitor.evaluate_expression(target.slice, scope)
-        # other tables may have that name, too
+        # the name is common: other tables may have it too
         if (scope.name, root) in visitor.current or (root != BARE_MAP and isinstance(name, str) and catalog.find_option(name)):
             _report_map_entry(visitor, target, (target, root, None), value, "", scope)
     elif isinstance(target, (ast.Name, ast.Attribute)):
@@ -59,7 +59,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 
 def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope) -> None:
-    """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
+    """Record a new optimizer entry, its name, an alias of a part of a map, or a rewriter setting."""
     if is_optimizer_added(value):
         root = format_expression(target)
         site = visitor.new_site(scope, root, "session", target, not is_handed_on(root, visitor.module.script.text))
@@ -73,7 +73,7 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
 
 
 def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
-    """Take note of the name that an optimizer entry gets."""
+    """Record the name of an optimizer entry."""
     text, reason, _ = visitor.evaluate_expression(value, scope)
     name = text.decode(errors="replace") if isinstance(text, bytes) else text
     known = not reason and isinstance(name, str)
@@ -93,7 +93,7 @@ Entry = tuple[ast.Subscript, str, "str | None"]
 
 
 def _find_map_entry(node: ast.expr, scope: Scope) -> Entry | None:
-    """Return the subscript, the object and the field where a node is one field of a parameter map."""
+    """Return subscript, object and field of a parameter map entry."""
     inner = _follow(node.value, scope) if isinstance(node, ast.Attribute) else None
     if isinstance(node, ast.Attribute) and isinstance(inner, ast.Subscript) and (root := _find_map_owner(inner.value, scope)):
         return inner, root, node.attr
@@ -101,7 +101,7 @@ def _find_map_entry(node: ast.expr, scope: Scope) -> Entry | None:
 
 
 def _find_map_owner(node: ast.expr, scope: Scope) -> str:
-    """Return the object whose parameter map a node is, as text; empty where it is none."""
+    """Return the object of a parameter map, as text; empty for other nodes."""
     node = _follow(node, scope)
     if isinstance(node, ast.Attribute) and node.attr == "parameter_map":
         return format_expression(node.value)
@@ -109,12 +109,12 @@ def _find_map_owner(node: ast.expr, scope: Scope) -> str:
 
 
 def _follow(node: ast.expr, scope: Scope) -> ast.expr:
-    """Return the one expression that a name always is, the node itself if it is none."""
+    """Return the single expression of a name, the node itself if there is none."""
     return follow_name(node, scope, may_change=True)[0] if isinstance(node, ast.Name) else node
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    """``setattr(map[key], field, value)``; what methods such as ``map[key].CopyFrom(value)`` write is not followed."""
+    """Read ``setattr(map[key], field, value)``; methods such as ``map[key].CopyFrom(value)`` are not followed."""
     function = call.func
     if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
         place, name, value = call.args
@@ -135,7 +135,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope) -> None:
-    """Report that an entry is taken out of a parameter map, or gets what is not followed."""
+    """Report that an entry is removed from a parameter map, or changed in a way that is not followed."""
     if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
         _report_map_entry(visitor, node, (place, root, ""), None, why, scope)
 
@@ -159,7 +159,7 @@ def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
-    """Return what a protobuf field would hold, and the reason where it would refuse."""
+    """Return a value as stored in a protobuf field, and the reason if it is rejected."""
     if isinstance(value, (bytes, bytearray)):
         try:
             value = bytes(value).decode()
@@ -174,14 +174,14 @@ def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
     return None, f"a {type(value).__name__} cannot be stored in a protobuf field"
 
 
-#: Words in whose lines something of this surface can stand.
+#: Words of lines with settings of this surface.
 _WORDS = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
-#: What reads parameter maps.
+#: Reads parameter maps.
 SURFACE = Surface(_WORDS, _read_call, _read_assignment, _read_statement)
 
 
 def find_commented_settings(module: Module) -> list[ScriptSetting]:
-    """Return the parameter-map lines that stand in comments of their own."""
+    """Return the parameter-map lines in separate comment lines."""
     lines = module.script.lines
     matches = [(at, match) for at, line in enumerate(lines, 1) if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))]
     texts = [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))] if matches else []
@@ -191,7 +191,7 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
 
 
 def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSetting]:
-    """Return what the text of a comment would set, read as a script of its own."""
+    """Return the settings in a comment's text, parsed as a script."""
     script = Script(path, match[2].lstrip("# \t").strip().encode())
     if script.tree is None or not script.tree.body or not isinstance(script.tree.body[0], ast.Assign):
         return []

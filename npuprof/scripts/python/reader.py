@@ -1,4 +1,4 @@
-"""Python scripts: one visitor for all surfaces, and the quick test that spares most files the parsing."""
+"""Reads Python scripts: one visitor for all surfaces, and a fast check that avoids parsing most files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
-#: What is read of Python.
+#: The Python surfaces.
 _SURFACES = (
     parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE, torch_settings.SURFACE,
     vllm_settings.SURFACE,
 )  # fmt: skip
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
-#: One of these is enough, or one of those beside ``npu``, to be worth parsing.
+#: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
 _ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
@@ -42,7 +42,7 @@ _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 
 
 def mentions_python_setting(data: bytes) -> bool:
-    """Return whether a script can hold a setting, without parsing it."""
+    """Return whether a script can contain settings, without parsing it."""
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
         return True
     if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
@@ -52,17 +52,17 @@ def mentions_python_setting(data: bytes) -> bool:
 
 
 def _can_set(text: bytes, part: bytes) -> bool:
-    """Return whether a part of a text can set something; by words that are rare where it is the whole."""
+    """Return whether a part of a text can set something; for the whole text, by rare words."""
     return (part is text or any(word in part for word in _WORDS)) and mentions_python_setting(text)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a script can call a function of its tree that sets something, without parsing the script."""
+    """Return whether a script can call a function of its tree that sets something, without parsing it."""
     return modules.may_call(path, data, _can_set)
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
-    """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
+    """Return the content of a Python script, for any bytes. With ``modules``, imported files of its tree are included."""
     script = Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
@@ -86,7 +86,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
 
 
 def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
-    """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
+    """Record settings that could not be determined within the limits as problems of the file."""
     told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in every if one.reason.endswith(TOO_MUCH) and not one.dead}
     for (line, column, reason), one in told.items():
         why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
@@ -98,20 +98,20 @@ def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowe
 
 
 def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:
-    """Return the visitor of a script; with ``modules`` its calls of functions of other files are followed."""
+    """Return the visitor of a script; with ``modules``, calls into other files are followed."""
     if modules is None:
         return Visitor(Module(script, None), _choose_surfaces)
     home = modules.open_home(script.path)
     module = Module(script, home)
     visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, can_set)))
-    imported = modules.list_imported(script.path, data)  # other files may have the options, too
+    imported = modules.list_imported(script.path, data)  # other files may have the options too
     visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, can_set) for path in imported)
     modules.index = module.index
     return visitor
 
 
 def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
-    """Return what reads a file: the surfaces whose words it holds, and that of the options where a module that it imports has them."""
+    """Return the surfaces for a file: by its words, and the options surface if an imported module has it."""
     text = module.script.text
     modules = module.home.modules if isinstance(module.home, Home) else None
     shared = modules is not None and any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))

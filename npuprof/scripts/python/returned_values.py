@@ -1,4 +1,4 @@
-"""What functions of the script always return."""
+"""Constant return values of the script's functions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from npuprof.scripts.python.loops import Given, bind_call_arguments
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import list_nodes
 
-#: What functions return, as long as somebody has their trees.
+#: Cached return expressions, for the lifetime of their trees.
 _RETURNS: WeakKeyDictionary[ast.FunctionDef, ast.expr | None] = WeakKeyDictionary()
 
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
-    """Return what a call of a function of the script gives, where that is the same expression in every case."""
+    """Return the expression that a call of a script's function always returns."""
     node, home = scope.resolve_only(call.func)
     if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in home.list_rebound():
         return None
@@ -25,7 +25,7 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
 
 
 def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
-    """Return what a function returns at its end, where it does so in one place and is no generator."""
+    """Return the only return expression of a function, at its end; None for generators and multiple returns."""
     if function not in _RETURNS:
         _RETURNS[function] = _look_for_return(function)
     return _RETURNS[function]

@@ -1,4 +1,4 @@
-"""``NPURunConfig(...)`` and the configuration objects it takes."""
+"""``NPURunConfig(...)`` and its configuration objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npuprof.scripts.records import UNSET, Placed
 
 
 class GivenCall(Placed):
-    """A call that makes an object of one of the classes, and the arguments that it is given; ``open`` where a star hides some."""
+    """A constructor call of a configuration class with its arguments; ``open`` if unpacking hides some."""
 
     name: str
     arguments: tuple[str, ...]
@@ -26,7 +26,7 @@ class GivenCall(Placed):
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if not visitor.module.names_npu:
-        return  # these are common names
+        return  # common names
     if cls := find_named_class(call.func, scope):
         _report_config_call(visitor, call, cls, scope)
         return
@@ -53,14 +53,14 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
             _report_argument(visitor, value, cls, order[number], value, scope, owner)
     for name, keyword, value, where in list_keywords(call, scope):
         if name:
-            place = keyword if keyword.arg else value if where.node is scope.node else keyword.value  # one place, whoever gives it
+            place = keyword if keyword.arg else value if where.node is scope.node else keyword.value  # one place for all callers
             _report_argument(visitor, place, cls, name, value, where, owner)
         elif not _is_rendered_more(visitor, keyword.value, scope):
             visitor.add_setting(keyword.value, "run_config", "", "", reason=f"depends on **{format_expression(keyword.value)}", scope=owner)
 
 
 def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
-    """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
+    """Return whether a node is the ``**more`` of a function rendered by npuprof, which sets nothing."""
     function = scope.node
     if not isinstance(node, ast.Name) or node.id != "more" or not isinstance(function, ast.FunctionDef) or function.args.kwarg is None:
         return False
@@ -83,7 +83,7 @@ def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, valu
 
 
 def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
-    """Take note of what a call is given, for who looks whether it fits the class."""
+    """Record the arguments of a call, to compare them with the class later."""
     if visitor.dead:
         return
     is_open = any(isinstance(value, ast.Starred) for value in call.args) or any(keyword.arg is None for keyword in call.keywords)
@@ -92,7 +92,7 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
 
 
 def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
-    """Return what an argument holds in the end, where the class or RunConfig is not strict about numbers and texts."""
+    """Return the final value of an argument, as the class or RunConfig converts numbers and texts."""
     if value is None:
         return None, UNSET
     if name in config_class.as_text and isinstance(value, int):
@@ -105,7 +105,7 @@ def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: s
 
 
 def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
-    """Return a Python value as the option stores it, and the reason where it cannot."""
+    """Return a Python value as the option stores it, and the reason if it cannot."""
     record = catalog.find_option(option) if option else None
     value = value.decode(errors="replace") if isinstance(value, bytes) else value
     if not isinstance(value, (str, int, float)):
@@ -118,5 +118,5 @@ def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     return value, ""
 
 
-#: What reads run configurations of the adapter, and their parts.
+#: Reads the adapter's run configurations and their parts.
 SURFACE = Surface(tuple(CLASSES), _read_call)

@@ -1,4 +1,4 @@
-"""Which names of a script always hold the same value: found when somebody asks, one function at a time."""
+"""Name bindings of a script, and which are constant; computed on demand, function by function."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 
 from npuprof.scripts.python.terms import format_expression
 
-#: A name, how it gets a value (see ``Binding``), and where.
+#: A name, its kind of binding (see ``Binding``), and its node.
 NewBinding = tuple[str, str, ast.AST]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-#: Whether a file is of interest to who asks, by its path.
+#: Whether a file, given by path, is relevant to the caller.
 Reached = Callable[[str], bool]
 
 #: The most frequent statements without a body.
@@ -21,9 +21,9 @@ _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", 
 
 
 class Binding(NamedTuple):
-    """One way a name gets a value: ``kind`` is assign, parameter, loop, change, import, or other.
+    """One binding of a name: ``kind`` is assign, parameter, loop, change, import, or other.
 
-    ``name`` is what it is called there, which may be another name than that of who imports it.
+    ``name`` is its name in the defining module, which may differ from the importing one's.
     """
 
     kind: str
@@ -31,16 +31,16 @@ class Binding(NamedTuple):
     name: str
 
 
-#: The scope that binds a name, and every way it gets a value there.
+#: The scope that binds a name, and all its bindings there.
 Resolved = tuple["Scope", list[Binding]]
-#: A name that is given a value more often has no value that could be told.
+#: Names with more bindings are treated as unknown.
 MOST_BINDINGS = 12
 
 
 class Scope:
-    """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in.
+    """A module, class or function scope with its outer scope; ``bound`` are names set by a caller.
 
-    ``home`` leads from the file to those that it imports. ``label`` tells a call from another file that is being followed from others.
+    ``home`` resolves imports of the file. ``label`` distinguishes followed calls from other files.
     """
 
     __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "list_rebound", "node", "outer")
@@ -49,16 +49,16 @@ class Scope:
         self.node = node
         self.outer = outer
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
-        self.home: Any = outer.home if outer else None  #: the ``Home`` of its file in ``imports``, None where imports are not followed
+        self.home: Any = outer.home if outer else None  #: the ``Home`` of its file in ``imports``, None if imports are not followed
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
-        #: Returns the names of the file that get a value where their scope does not show it, see ``NodeIndex``.
+        #: Returns the names rebound outside their scope, see ``NodeIndex``.
         self.list_rebound: Callable[[], frozenset[str]] = outer.list_rebound if outer else frozenset
 
     @property
     def name(self) -> str:
-        """The dotted name, that of the module being its label, if any."""
+        """The dotted name; that of the module is its label, if any."""
         if isinstance(self.node, ast.Module):
             return self.label
         before = self.outer.name if self.outer else ""
@@ -66,18 +66,18 @@ class Scope:
 
     @property
     def file(self) -> str:
-        """The file it belongs to, empty where files are not followed."""
+        """The file of the scope, empty if files are not followed."""
         return str(self.home.path) if self.home is not None else ""
 
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
-        """Return the same scope with names filled in."""
+        """Return the same scope with names set."""
         inner = copy(self)
         inner.bound = {**self.bound, **names}
         return inner
 
     def with_label(self, label: str, rebound: frozenset[str] = frozenset()) -> Scope:
-        """Return the same scope as a call from another file sees it; ``rebound`` are names that file gives other values."""
-        self.list_bindings("")  # looked for once for all of them
+        """Return the same scope for a call from another file; ``rebound`` are names that the file rebinds."""
+        self.list_bindings("")  # computed once for all of them
         inner = self.with_bound({})
         inner.label = label
         if rebound:
@@ -85,25 +85,25 @@ class Scope:
         return inner
 
     def list_bindings(self, name: str) -> list[Binding]:
-        """Return every way a name gets a value in this scope itself."""
+        """Return all bindings of a name in this scope itself."""
         if self._bindings is None:
             self._bindings = _collect_bindings(self.node)
         return self._bindings.get(name, [])
 
     def list_binding_kinds(self, name: str) -> set[str]:
-        """Return the kinds of all ways a name gets a value in this scope itself."""
+        """Return the kinds of all bindings of a name in this scope itself."""
         if name not in self._kinds:
             self._kinds[name] = {binding.kind for binding in self.list_bindings(name)}
         return self._kinds[name]
 
     def is_aliased(self, name: str) -> bool:
-        """Return whether a name of this scope is given to another name, through which a list may be changed."""
+        """Return whether a name has an alias through which a list may be changed."""
         return bool(self.list_bindings(f"={name}"))
 
     def resolve_name(self, name: str) -> Resolved | None:
-        """Return the scope that binds a name, seen from here, and how; None for a name of nobody.
+        """Return the scope that binds a name, seen from here, with its bindings; None for an unbound name.
 
-        What is imported from a file of the same tree is bound there.
+        Imports from the same source tree are followed.
         """
         scope, ways = self.find_binding(name)
         if name in scope.bound:
@@ -115,7 +115,7 @@ class Scope:
         return imported or ((scope, ways) if ways else None)
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
-        """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""
+        """Return the scope that binds a name, seen from here, with its bindings; the module and an empty list for an unbound name."""
         scope = self
         while name not in scope.bound and not scope.list_bindings(name):
             outer = scope.outer
@@ -127,7 +127,7 @@ class Scope:
         return scope, scope.list_bindings(name)
 
     def name_outside(self, text: str) -> tuple[str, Scope]:
-        """Return an object that a function is handed, or a part of one, in the words of who hands it over, and the scope of these."""
+        """Return an argument object, or a part of it, as the caller's expression, with the caller's scope."""
         root, dot, rest = text.partition(".")
         scope = self
         while root in scope.bound and (not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)):
@@ -136,20 +136,20 @@ class Scope:
         return f"{root}{dot}{rest}", scope
 
     def resolve(self, node: ast.expr) -> Resolved | None:
-        """Return what a name, or a name of an imported module, stands for, as ``resolve_name`` does; None for other expressions."""
+        """Return the bindings of a name or module attribute, as ``resolve_name`` does; None for other expressions."""
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id)
         is_attribute = isinstance(node, ast.Attribute) and self.home is not None
         return cast("Resolved | None", self.home.find_attribute(node, self)) if is_attribute else None
 
     def resolve_only(self, node: ast.expr) -> tuple[Any, Scope]:
-        """Return the one node that gives a name, or a name of an imported module, its value, and the scope of that; None for others."""
+        """Return the only node that binds a name or module attribute, with its scope; None for others."""
         resolved = self.resolve(node)
         return (resolved[1][0].node, resolved[0]) if resolved and len(resolved[1]) == 1 else (None, self)
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
-    """Return every way each name of one scope gets a value."""
+    """Return all bindings of each name of one scope."""
     bindings: dict[str, list[Binding]] = {}
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         arguments = node.args
@@ -162,7 +162,7 @@ def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, l
 
 
 def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
-    """Yield the names that one statement binds, without those in its body."""
+    """Yield the names that a statement binds, without those in its body."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _bind_target(target, statement.value)
@@ -182,7 +182,7 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
 
 
 def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
-    """Return the kind of the bindings of a statement that does not show the values, and its targets."""
+    """Return the binding kind of a statement that hides its values, and its targets."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         return "loop", [statement.target]
     if isinstance(statement, (ast.With, ast.AsyncWith)):
@@ -196,7 +196,7 @@ def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | 
 
 
 def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
-    """Yield what a target of an assignment binds: names, and changed tables."""
+    """Yield the bindings of an assignment target: names, and changed tables."""
     for part, item, is_shown in pair_targets(target, value):
         if isinstance(part, ast.Name) and is_shown:
             yield part.id, "assign", item
@@ -205,7 +205,7 @@ def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
 
 
 def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """Yield the parts of a target with what each is given; the whole value, and False, where that does not show them one by one."""
+    """Yield the parts of a target with their values; the whole value and False if it cannot be split."""
     if not isinstance(target, (ast.Tuple, ast.List)):
         yield target, value, True
         return
@@ -216,7 +216,7 @@ def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, 
 
 
 def list_targets(statement: ast.stmt) -> list[ast.expr]:
-    """Return what a statement assigns to."""
+    """Return the targets of a statement."""
     target = getattr(statement, "target", None)
     return statement.targets if isinstance(statement, ast.Assign) else [target] if target is not None else []
 
@@ -232,7 +232,7 @@ def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
 
 
 def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield every statement below a body, in the order of the text; functions and classes are not entered."""
+    """Yield every statement in a body, in text order, without entering functions and classes."""
     waiting = list(body)[::-1]
     while waiting:
         statement = waiting.pop()
@@ -242,7 +242,7 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the bodies a compound statement has."""
+    """Return the bodies of a compound statement."""
     if isinstance(statement, _SIMPLE):
         return []
     blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]

@@ -1,4 +1,4 @@
-"""Statements of a script: where they begin, and whether anything runs behind a block."""
+"""Statements of a script: their positions, and whether code after a block is reachable."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 
 
 def is_main_test(test: ast.expr | None) -> bool:
-    """Return whether a test asks if the module is the program."""
+    """Return whether a test is ``__name__ == "__main__"``."""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def leaves_block(body: list[ast.stmt]) -> bool:
-    """Return whether nothing runs behind the statements of a body."""
+    """Return whether the statements of a body never continue after it."""
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return leaves_block(last.body) and leaves_block(last.orelse)
@@ -26,7 +26,7 @@ def leaves_block(body: list[ast.stmt]) -> bool:
 
 
 def find_way_on(statement: ast.If) -> str:
-    """Return the test under which a turn of a loop goes on behind an ``if``; empty where it always does, or never."""
+    """Return the condition under which a loop iteration continues after an ``if``; empty for always or never."""
     turns = [isinstance(body[-1], (ast.Continue, ast.Break)) if body else False for body in (statement.body, statement.orelse)]
     if turns[0] is turns[1]:
         return ""
@@ -35,5 +35,5 @@ def find_way_on(statement: ast.If) -> str:
 
 
 def find_start(node: ast.AST) -> tuple[int, int]:
-    """Return the line and the column, from 0, where a node begins."""
+    """Return line, and column from 0, of the start of a node."""
     return node.lineno, node.col_offset  # type: ignore[attr-defined]

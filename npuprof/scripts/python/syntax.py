@@ -1,4 +1,4 @@
-"""Bytes to a syntax tree, for any bytes: what cannot be read is said by name, never raised."""
+"""Parses any bytes to a syntax tree; errors are recorded, never raised."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contextlib import suppress
 
 from npuprof.model import Finding, Place
 
-#: A script longer than this is data; its tree would take a hundred times the space.
+#: Longer scripts are data; their trees would take a hundred times their size.
 LARGEST_SCRIPT = 4_000_000
 
-# Blanks are taken possessively: two patterns that share a long run of them would try every way to part it.
+# Possessive blanks avoid quadratic backtracking.
 _PRINT = re.compile(r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$")
 _EXCEPT = re.compile(r"^(\s*+except\s++.+?),\s*+([A-Za-z_]\w*+)\s*+:")
 _RAISE = re.compile(r"^(\s*+)raise\s++([\w.]++)\s*+,\s*+(.+)$")
@@ -30,7 +30,7 @@ _PYTHON2 = re.compile(
 
 
 class Script:
-    """One Python text and its tree; ``tree`` is None where there is none."""
+    """A Python text and its tree; ``tree`` is None if it cannot be parsed."""
 
     __slots__ = ("_bytes", "_line", "_passed", "is_python2", "lines", "path", "problems", "text", "tree")
 
@@ -50,7 +50,7 @@ class Script:
         self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
     def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
-        """Remember a fault of the file itself."""
+        """Record a fault of the file itself."""
         self.problems.append(Finding("NP801", what, why, hint, where=Place(self.path, line, column), severity=severity))
 
     def column(self, line: int, offset: int) -> int:
@@ -60,7 +60,7 @@ class Script:
             self._line, self._bytes, self._passed = line, b"" if text.isascii() else text.encode(), (0, 0)
         if not self._bytes:
             return offset + 1
-        start, before = self._passed if self._passed[0] <= offset else (0, 0)  # from left to right each byte is looked at once
+        start, before = self._passed if self._passed[0] <= offset else (0, 0)  # each byte is scanned once, from left to right
         count = before + len(self._bytes[start:offset].decode(errors="replace"))
         self._passed = offset, count
         return count + 1
@@ -91,7 +91,7 @@ class Script:
             self.add_script_problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
 
     def _parse_python2(self) -> bool:
-        """Read Python 2 as if it were Python 3, line by line in place, so that every line keeps its number."""
+        """Parse Python 2 as Python 3, rewritten in place so that line numbers stay the same."""
         is_python2 = bool(_PYTHON2.search(self.text))
         if not is_python2 and "\t" not in self.text and not _OCTAL.search(self.text):
             return False
@@ -115,7 +115,7 @@ class Script:
 
 
 def find_misfit(data: bytes) -> tuple[str, str, int] | None:
-    """Return why bytes are no text of a script: what they are, what to do, and the line; None for a text."""
+    """Return why bytes are not a script: message, hint and line; None for a script."""
     if len(data) > LARGEST_SCRIPT:
         return f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script", "name the script that sets the options", 0
     if b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -131,13 +131,13 @@ def _silence_print(match: re.Match[str]) -> str:
 
 
 def parse_python(text: str) -> ast.Module:
-    """Return the tree of a text, without the warnings Python prints on the way."""
+    """Return the tree of a text, without Python's warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
 def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield the comments of a Python text, up to where that is none: Python 2, or tabs beside blanks."""
+    """Yield the comments of a Python text, up to the first tokenizer error (Python 2, mixed tabs)."""
     with suppress(tokenize.TokenError, SyntaxError):
         yield from (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)

@@ -1,4 +1,4 @@
-"""What folding needs everywhere: the refusal with its reason, expressions as text, and bounds on what is built."""
+"""Shared parts of constant folding: the Unknown exception, expressions as text, and size limits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-#: No text, list or table may grow longer than this.
+#: The maximum size of a folded string, list or table.
 LONGEST_VALUE = 1_000_000
-#: How the reasons end that do not depend on the run: what is written there is longer than what is followed.
+#: Endings of reasons that concern npuprof's limits rather than the run.
 TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
-#: Fields of nodes in which there are no other nodes, or only operators and what is done with a name.
+#: Node fields without child nodes, or with operators and contexts only.
 _LEAVES = frozenset((
     "ctx", "op", "ops", "id", "attr", "arg", "kind", "level", "lineno", "type_comment", "asname", "module", "is_async", "simple",
     "conversion",
@@ -22,13 +22,13 @@ _FIELDS: dict[type, list[str]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
-#: What has no nodes below it.
+#: Nodes without children.
 PLAIN = (ast.Name, ast.Constant)
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
 class Unknown(Exception):  # noqa: N818
-    """The value depends on the run; the text says on what. ``flag`` is the name of a command-line flag."""
+    """Raised for a value that depends on the run; the text says on what. ``flag`` is a command line flag."""
 
     def __init__(self, reason: str, flag: str = "") -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class Unknown(Exception):  # noqa: N818
 
 
 def write_source(node: ast.AST) -> str:
-    """Return the text of a node, an empty one where Python cannot write it: it is too deep, or holds a number of thousands of digits."""
+    """Return the text of a node; empty if it is too deep, or contains an integer with thousands of digits."""
     if isinstance(node, (ast.Name, ast.Attribute)) and (dotted := format_dotted_name(node)):
         return dotted
     try:
@@ -47,7 +47,7 @@ def write_source(node: ast.AST) -> str:
 
 
 def format_dotted_name(node: ast.AST) -> str:
-    """Return a name with its attributes, ``npu.config.mode``; empty for other expressions."""
+    """Return a dotted name, ``npu.config.mode``; empty for other expressions."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -56,25 +56,25 @@ def format_dotted_name(node: ast.AST) -> str:
 
 
 def find_root(node: ast.expr) -> ast.expr:
-    """Return what a chain of attributes begins with, ``npu`` of ``npu.config.mode``; any other expression itself."""
+    """Return the root of an attribute chain, ``npu`` of ``npu.config.mode``; any other expression itself."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
 
 
 def format_expression(node: ast.AST) -> str:
-    """Return an expression as text, cut where it is long."""
+    """Return an expression as text, cut if it is long."""
     return cut_text(write_source(node)) or "a long expression"
 
 
 def cut_text(text: str, most: int = 80) -> str:
-    """Return a text in one line, cut where it is long."""
+    """Return a text on one line, cut if it is long."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def is_handed_on(name: str, text: str) -> bool:
-    """Return whether a text returns what a name stands for, or a part of it, or gives it to another name or a function."""
+    """Return whether a text returns a name's value or a part of it, or passes it to another name or function."""
     if name.replace(".", "_").isidentifier():
         return name in _list_names_handed_on(text)
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
@@ -88,17 +88,17 @@ def _list_names_handed_on(text: str) -> frozenset[str]:
 
 
 def name_callee(call: ast.Call) -> str:
-    """Return the last name of what is called, empty where it has none."""
+    """Return the last name of a callee, empty if it has none."""
     return get_last_name(call.func)
 
 
 def get_last_name(node: ast.expr) -> str:
-    """Return a name, or the last one of a name with dots; empty for other expressions."""
+    """Return the last name of a plain or dotted name; empty for other expressions."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def list_parts(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes right below a node, without operators and contexts of names."""
+    """Return the direct children of a node, without operators and name contexts."""
     parts: list[ast.AST] = []
     for name in _FIELDS.get(type(node), ()):
         value = getattr(node, name, None)
@@ -110,7 +110,7 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
 
 
 def list_nodes(root: ast.AST) -> list[ast.AST]:
-    """Return a node and all nodes below it, the outer ones first, without operators and contexts of names."""
+    """Return a node and all nodes below it, outermost first, without operators and name contexts."""
     nodes = [root]
     for node in nodes:
         if type(node) not in PLAIN:
@@ -119,7 +119,7 @@ def list_nodes(root: ast.AST) -> list[ast.AST]:
 
 
 def refuse_large_value(value: Any) -> Any:
-    """Return a folded value. Raises Unknown where it is longer than any setting."""
+    """Return a folded value. Raises Unknown if it is larger than any setting."""
     is_long = isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST_VALUE
     if is_long or (isinstance(value, int) and value.bit_length() > 4096):
         raise Unknown("the value is too large")
@@ -127,7 +127,7 @@ def refuse_large_value(value: Any) -> Any:
 
 
 def compute_value(node: ast.AST, operation: Callable[..., Any], *operands: Any, **named: Any) -> Any:
-    """Return what an operation gives that Python would run for a node. Raises Unknown where it raises something."""
+    """Return the result of an operation on a node's values. Raises Unknown if it fails."""
     try:
         return refuse_large_value(operation(*operands, **named))
     except Unknown:
@@ -137,6 +137,6 @@ def compute_value(node: ast.AST, operation: Callable[..., Any], *operands: Any, 
 
 
 def refuse_wide_format(form: str | bytes) -> None:
-    """Refuse a format that could fill the memory."""
+    """Reject a format that could exhaust the memory."""
     if _WIDTH.search(form if isinstance(form, str) else form.decode("latin-1")):
         raise Unknown("the value is too large")

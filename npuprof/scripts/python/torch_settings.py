@@ -1,4 +1,4 @@
-"""torch_npu: ``torch.npu.set_option({...})``, and the calls and attributes that rows of the catalogue name, under any imported name."""
+"""torch_npu: ``torch.npu.set_option({...})``, and the calls and attributes in the catalogue, under any import name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from npuprof.scripts.records import ScriptValue
 OWNER = "<process>:torch_npu"
 _SECTION = "torch_npu"
 _SET_OPTION = "torch.npu.set_option"
-#: What a row's ``call`` looks like: a function with the argument, or an attribute with the enumeration that its value is a member of.
+#: The form of a record's ``call``: a function with the argument, or an attribute with its enumeration.
 _CALL = re.compile(r"(?P<path>[\w.]+)(?:\((?P<before>[^{}]*?)(?:(?P<keyword>\w+)=)?\{\}\)| = (?P<members>[\w.]+\.)?\{\})")
 _SWITCHED = {"true": True, "1": True, "false": False, "0": False, "on": True, "off": False}
 
 
 class Form(NamedTuple):
-    """How a script sets a setting: the path of the function or the attribute, the arguments before, the keyword, the enumeration."""
+    """How a script sets a setting: function or attribute path, preceding arguments, keyword, enumeration."""
 
     name: str
     path: str
@@ -38,7 +38,7 @@ class Form(NamedTuple):
 
 @cache
 def list_forms() -> dict[str, list[Form]]:
-    """Return how scripts set the settings that are no keys of ``set_option``, by the paths of functions and attributes."""
+    """Return the forms of settings other than ``set_option`` keys, by function and attribute path."""
     forms: dict[str, list[Form]] = {}
     for name in catalog.record_names(_SECTION):
         record = catalog.find_setting(_SECTION, name)
@@ -51,21 +51,21 @@ def list_forms() -> dict[str, list[Form]]:
 
 @cache
 def _list_groups() -> dict[str, str]:
-    """Return the objects whose attributes are settings, by their paths, with what stands before the names of these in a preset."""
+    """Return the objects with settings attributes, by path, with the prefix of their names in a preset."""
     attributes = [form for forms in list_forms().values() for form in forms if not form.is_call]
     return {form.path.rpartition(".")[0]: form.name.removesuffix(form.path.rpartition(".")[2]) for form in attributes}
 
 
 @cache
 def list_words() -> tuple[str, ...]:
-    """Return the words of which a script has to hold one to set something."""
+    """Return words of which a script must contain one to set something."""
     leaves = (form.path.rpartition(".")[2] for forms in list_forms().values() for form in forms)
     groups = (f"{path.removeprefix('torch.')}." for path in _list_groups())
     return tuple(dict.fromkeys(("set_option", *leaves, *groups)))
 
 
 def _resolve_path(node: ast.expr, scope: Scope, depth: int = 0) -> str:
-    """Return the dotted path that an expression is by imports and plain assignments, with ``torch_npu.npu`` as ``torch.npu``."""
+    """Return the dotted path of an expression by imports and plain assignments; ``torch_npu.npu`` becomes ``torch.npu``."""
     root = find_root(node)
     value, home = follow_name(root, scope) if isinstance(root, ast.Name) else (root, scope)
     if value is not root and isinstance(value, (ast.Name, ast.Attribute)) and depth < 3:
@@ -91,7 +91,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: Scope) -> None:
-    """Read a call of a function that sets something; with more arguments than its settings are, it is not known what it sets."""
+    """Read a call of a setter function; with too many arguments, its effect is unknown."""
     named = {name: (value, where) for name, _, value, where in list_keywords(call, scope)}
     rest, is_single = list(call.args[forms[0].before :]), len(forms) == 1 and not forms[0].before
     given: list[tuple[Form, Given]] = []
@@ -133,12 +133,12 @@ def _read_attribute(visitor: Visitor, node: ast.expr, group: str, attribute: str
 
 
 def _mark_unknown(name: str, path: str) -> str:
-    """Return what an unknown setting is called: another name than that of a setting that is set in another way."""
+    """Return the name of an unknown setting, distinct from a setting with another form."""
     return name if catalog.find_setting(_SECTION, name) is None else f"{path.rpartition('.')[2]}.{name}"
 
 
 def _read_value(visitor: Visitor, node: ast.expr, scope: Scope, form: Form) -> ScriptValue:
-    """Return what an expression gives a setting: the name of a member where the setting takes those of an enumeration."""
+    """Return the value of an expression; the member name for an enumeration setting."""
     owner, _, member = _resolve_path(node, scope).rpartition(".")
     if form.members and f"{owner}." == form.members.replace("torch_npu.npu.", "torch.npu."):
         return ScriptValue(member, kind=form.members, written=member)
@@ -146,7 +146,7 @@ def _read_value(visitor: Visitor, node: ast.expr, scope: Scope, form: Form) -> S
 
 
 def _convert_value(form: Form, value: Any) -> Any:
-    """Return the value of a setting as a preset has it: the truth of a value, a word for its number, where torch_npu takes those."""
+    """Return a value in preset form: its truth value, or a word for a number, if torch_npu accepts those."""
     record = catalog.find_setting(_SECTION, form.name)
     if record is not None and record.truthy and not isinstance(value, str):
         return bool(value)
@@ -158,19 +158,19 @@ def _convert_value(form: Form, value: Any) -> Any:
 
 
 def _mark_table(node: ast.Name, scope: Scope) -> tuple[str, str]:
-    """Return what a table is known by: the scope that binds its name, and that name, in the words of who hands it over."""
+    """Return the identity of a table: the scope that binds its name, and that name, as the caller's expression."""
     name, home = scope.name_outside(node.id)
     return home.find_binding(name)[0].name, name
 
 
 def _note_entries(visitor: Visitor, table: ast.Name, entries: list[tuple[ast.expr, ast.expr, Scope]], scope: Scope) -> None:
-    """Take note of what is put into a table under the tests around it: keys, values, and the scope to read them in."""
+    """Record entries added to a table under the current conditions: keys, values and scope."""
     noted = visitor.tables.setdefault(_mark_table(table, scope), [])
     noted += (TableEntry(key, value, where, visitor.branches, visitor.dead) for key, value, where in entries)
 
 
 def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scope) -> None:
-    """Take note of a table that gets a name; of something else that does, the name is none of a table from then on."""
+    """Record a table assigned to a name; another value ends the table."""
     is_table = list_table_parts(value) is not None
     mark = _mark_table(target, scope)
     if not visitor.branches:
@@ -180,13 +180,13 @@ def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scop
 
 
 def _list_entries(table: ast.expr, scope: Scope) -> list[tuple[ast.expr, ast.expr, Scope]]:
-    """Return the keys and values of a table; the table as its own key where they are not written out."""
+    """Return keys and values of a table; if they are not literal, the table as its own key."""
     pairs, where = list_written_pairs(table, scope)
     return [(key, value, where) for key, value in pairs] if pairs is not None else [(table, table, scope)]
 
 
 def _note_update(visitor: Visitor, call: ast.Call, table: ast.Name, scope: Scope) -> None:
-    """Take note of ``table.update(...)``."""
+    """Record ``table.update(...)``."""
     entries = [entry for argument in call.args for entry in _list_entries(argument, scope)]
     for name, keyword, value, where in list_keywords(call, scope):
         entries.append((ast.copy_location(ast.Constant(name), value) if name else keyword.value, value, where))
@@ -194,7 +194,7 @@ def _note_update(visitor: Visitor, call: ast.Call, table: ast.Name, scope: Scope
 
 
 def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    """Read a call of ``set_option``: what is in the table by then, or what is written out."""
+    """Read a call of ``set_option``: the entries of the table so far, or a literal table."""
     table = next(iter((*call.args, *(keyword.value for keyword in call.keywords))), call)
     mark = _mark_table(table, scope) if isinstance(table, ast.Name) else ("", "")
     for key, value, where in _list_entries(table, scope) if mark not in visitor.tables else ():
@@ -219,7 +219,7 @@ def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope)
 
 
 def _read_text(kind: str, value: Any) -> Any:
-    """Return the value of a key of ``set_option``, which makes a text of whatever it is given, as a preset has it."""
+    """Return the preset value for a key of ``set_option``, which converts every value to text."""
     text = str(value)
     if kind in ("int", "float"):
         return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else value
@@ -231,11 +231,11 @@ def _keep(value: Any) -> tuple[Any, str]:
 
 
 def _report(visitor: Visitor, node: ast.expr, name: str, given: ScriptValue, scope: Scope, function: str = "") -> None:
-    """Report a setting at the place of a node; ``function`` is what sets it, where that is no attribute."""
+    """Report a setting at a node; ``function`` is its setter, unless it is an attribute."""
     is_path = all(part.isidentifier() and part.isascii() for part in name.split("."))
     key = f"{_SECTION}.{name if is_path else format_key_segment(name)}" if name else ""
     visitor.add_setting(node, _SECTION, key, name, given, scope=OWNER, function=scope.name, made=function.rpartition(".")[2])
 
 
-#: What reads the settings of torch_npu.
+#: Reads the settings of torch_npu.
 SURFACE = Surface(list_words(), _read_call, _read_assignment)

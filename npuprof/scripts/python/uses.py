@@ -1,6 +1,6 @@
-"""What a script does with the configurations that it makes: which calls take them, and which run before a given line.
+"""The use of a script's configurations: which calls take them, and which run before a line.
 
-Only plain cases are known: a configuration that one statement makes, by its name, and statements of one function in a straight line.
+Only simple cases are known: a named configuration created by one statement, and statements of one function in sequence.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from npuprof.scripts.python.scopes import Scope, statement_blocks
 from npuprof.scripts.python.statements import DEFINITIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
-#: What takes a configuration as it is then.
+#: Calls that take a configuration's current state.
 _SESSIONS = {
     "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
     "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
 }  # fmt: skip
-#: Sessions of the whole process, wherever their configuration is from; a ``requests.Session()`` is none.
+#: Sessions of the whole process, independent of their configuration; a ``requests.Session()`` is not one.
 _OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
-#: What starts a session with the configuration of an estimator, and what returns an object that keeps one.
+#: Calls that start a session with an estimator's configuration, and calls whose result keeps one.
 TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate"))
 _KEEPING = frozenset(("RunConfig", "NPURunConfig", "Estimator", "NPUEstimator", "npu_run_config_init", "npu_config_proto"))
 _WITH = (ast.With, ast.AsyncWith)
@@ -32,14 +32,14 @@ _MAYBE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.Dict
 
 
 class Uses:
-    """What a function, or a module, does with one configuration.
+    """The uses of one configuration in a function or module.
 
     Attributes:
-        line: Where it is made.
+        line: Where it is created.
         sites: The scopes of its optimizer entries.
         takers: The calls that start a session with it.
-        names: Its own name, and those of run configurations and estimators that keep it.
-        is_open: Whether other code may have it too, or may make it.
+        names: Its own name, and those of run configurations and estimators that contain it.
+        is_open: Whether other code may have it, or may create it.
 
     """
 
@@ -87,7 +87,7 @@ class Uses:
 
 
 def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
-    """Yield where a name of a function is used, in the functions inside it too."""
+    """Yield the uses of a function's name, including nested functions."""
     waiting = list_parts(home)
     while waiting:
         node = waiting.pop()
@@ -101,10 +101,10 @@ class Calls:
     """The calls of one script that take configurations.
 
     Attributes:
-        sessions: Those that start a session, wherever its configuration is from.
-        of_process: Those that read the environment of the process.
+        sessions: Those that start a session, with any configuration.
+        of_process: Those that read the process environment.
         openings: Those that open the device of TensorFlow 2.
-        uses: What the script does with each configuration that it adds an optimizer entry to, by the scope of that.
+        uses: The uses of each configuration with an optimizer entry, by its scope.
 
     """
 
@@ -130,14 +130,14 @@ class Calls:
         return {child: node for node in self._nodes for child in list_parts(node)}
 
     def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
-        """Return the statement at a place (line and column, from 1) and what is around it, up to its function or the module."""
+        """Return the statement at a place (line and column, from 1) and its ancestors, up to its function or module."""
         around: list[ast.AST] = [self._statements[bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1]]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
             around.append(self._parents[around[-1]])
         return around
 
     def has_run(self, call: ast.Call, around: list[ast.AST]) -> bool:
-        """Return whether a call has certainly been made before the place that something is ``around``."""
+        """Return whether a call has certainly run before the place with the ancestors ``around``."""
         node: ast.AST = call
         while not isinstance(node, ast.stmt):
             node = self._parents[node]

@@ -1,7 +1,7 @@
-"""One visitor goes over a script in the order in which it runs; the surfaces read what they know on the way.
+"""Visits a script in execution order; surfaces read the statements they know.
 
-A function is visited where it is called by name, with its arguments, as if its lines stood there; also one of another file of the tree.
-What nothing calls is visited by itself at the end.
+A function is visited at each call, with its arguments, as if inlined; also functions of other files of the tree.
+Uncalled functions are visited at the end.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlac
 
 Choose = Callable[[Module], tuple["Surface", ...]]
 Lead = Callable[[str], Module | None]
-#: A function that may have to be visited by itself: the scope it stands in, and the tests around it.
+#: A function that may have to be visited without a call: its enclosing scope, and the conditions around it.
 Waiting = tuple[Function, Scope, tuple[Branch, ...]]
 
-#: So many functions are entered one from within the other; so many calls are followed that set something, of so many entered.
+#: Limits: nesting of followed calls, followed calls with settings, and entered calls.
 _DEEPEST, _MOST_FOLLOWED, _MOST_ENTERED = 6, 200, 5_000
-#: Lies between the numbers of tests in two calls of functions of other files.
+#: The distance between the branch numbers of two calls into other files.
 _APART = 10_000_000
 
 
 class NestedConfig(Record):
-    """A configuration object on its way into an NPURunConfig: where its call is (0 from the left), and its class.
+    """A configuration object passed to an NPURunConfig: the place of its call (column from 0), and its class.
 
-    ``file`` and ``label`` are those of the file around it, where calls are followed into other files.
+    ``file`` and ``label`` are those of the enclosing file, if calls are followed into other files.
     """
 
     line: int
@@ -50,7 +50,7 @@ class NestedConfig(Record):
 
 
 class TakenConfig(Record):
-    """What an NPURunConfig takes: the scope of its settings; ``alone`` means that it is given no other object there."""
+    """An object taken by an NPURunConfig: the scope of its settings; ``alone`` if no other object may be passed there."""
 
     scope: str
     label: str = ""
@@ -58,7 +58,7 @@ class TakenConfig(Record):
 
 
 class TableEntry(NamedTuple):
-    """What a script puts into a table that has a name: key and value, the scope to read them in, the tests around it, if it never runs."""
+    """An entry of a named table: key, value, scope, conditions, and whether it never runs."""
 
     key: ast.expr
     value: ast.expr
@@ -68,9 +68,10 @@ class TableEntry(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """What reads one API: the words of which a file has to hold one, and what is done with calls, assignments and other statements.
+    """A reader of one API: the words that a file must contain, and callbacks for calls, assignments and other statements.
 
-    Each is given the visitor, the node and the scope; an assignment the target and the value, a statement its expressions.
+    Each callback gets the visitor, the node and the scope; an assignment also target and value, a statement its
+    expressions.
     """
 
     words: tuple[str, ...]
@@ -80,47 +81,47 @@ class Surface(NamedTuple):
 
 
 class Visitor:
-    """A visit of one script; ``found`` and ``sites`` grow as the surfaces report.
+    """A visit of one script; ``found`` and ``sites`` are filled by the surfaces.
 
     Args:
         module: The script.
-        choose: Which surfaces a file is read for.
+        choose: Returns the surfaces for a file.
         lead: Returns another file of the tree.
-        reached: Whether calls of the functions of a file are followed.
+        reached: Whether calls into a file are followed.
 
     """
 
     def __init__(self, module: Module, choose: Choose, lead: Lead = lambda path: None, reached: Reached = lambda path: False) -> None:
-        self.main = self.module = module  #: the script, and the file whose lines are being read
+        self.main = self.module = module  #: the script, and the file being read
         self.found: list[ScriptSetting] = []
         self.sites: dict[str, Site] = {}
-        self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
+        self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the conditions around each creation of a site
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
         self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
         self.tables: dict[tuple[str, str], list[TableEntry]] = {}  #: by the scope that binds the name, and the name
-        self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
-        self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
-        self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
-        self.skips = False  #: whether something was left out that other calls run
-        self.branches: tuple[Branch, ...] = ()  #: the tests around what the surfaces are reading
+        self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files with settings
+        self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call beyond the limits
+        self.shares_options = False  #: whether other code has the options of TensorFlow 2 too
+        self.skips = False  #: whether code was skipped that other calls run
+        self.branches: tuple[Branch, ...] = ()  #: the conditions around the current statement
         self.dead = 0
-        self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
+        self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._choose, self._lead, self._reached = choose, lead, reached
         self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
-        self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: what each call of a function of the script sets
+        self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
 
     def visit_module(self) -> None:
         """Visit the script."""
         scope = self.module.scope
         self._visit_frame(self.module.tree.body, scope, ())
-        scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
+        scope.bound.clear()  # breaks the only reference cycle, so that trees are freed at once
         every = [*self.found, *(setting for name, runs in self._runs.values() for setting in _unite_calls(name, runs))]
-        unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal ones the first
+        unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal settings, the first
         for site, several in self._made.items():
             self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
         self.found = sorted(unique.values(), key=lambda one: (one.place.call or (one.line, one.column), one.order))
@@ -128,10 +129,10 @@ class Visitor:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visit a module or a function, and then what is defined in it and has not been called."""
+        """Visit a module or function, then its uncalled definitions."""
         outer, self._waiting = self._waiting, []
         self._visit_block(body, scope, branches)
-        self._waiting.sort(key=lambda entry: entry[0].name != "__init__")  # what makes an object comes before what fills it
+        self._waiting.sort(key=lambda entry: entry[0].name != "__init__")  # a constructor comes before methods that use the object
         for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
             if function not in self._visited or function.name in self.module.index.passed_on:
                 self._visited.add(function)
@@ -143,7 +144,7 @@ class Visitor:
         self._waiting = outer
 
     def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visit the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
+        """Visit the statements of a body; code after an unconditional exit never runs, after a conditional one sometimes."""
         dead = self.dead
         for statement in body:
             self._visit_statement(statement, scope, branches)
@@ -154,7 +155,7 @@ class Visitor:
         self.dead = dead
 
     def _number(self, statement: ast.stmt) -> int:
-        """Return the number of a test: the same in all calls of a function of the script."""
+        """Return the number of a condition: the same in all calls of a script's function."""
         return self._apart + statement.lineno
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -175,7 +176,7 @@ class Visitor:
             self._read(statement, [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)], scope, branches)
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Let the surfaces read one statement, and follow its calls, the inner ones first."""
+        """Let the surfaces read one statement, and follow its calls, innermost first."""
         self.branches = branches
         for surface in self._surfaces:
             surface.read_statement(self, statement, expressions, scope)
@@ -207,7 +208,7 @@ class Visitor:
         self._visit_arm(rest, scope, inside, done)
 
     def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
-        if body and dead and (scope.label or self._turns):  # what never runs in this call or turn may run in others
+        if body and dead and (scope.label or self._turns):  # code dead in this call or iteration may run in others
             self.skips = True
             return
         self.dead += dead
@@ -236,7 +237,7 @@ class Visitor:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visit the function that a call enters, if it can set something."""
+        """Visit the function entered by a call, if it can set something."""
         reached = self._reached
         if name_callee(call) not in self.module.list_callable(reached):
             return
@@ -257,7 +258,7 @@ class Visitor:
             self._enter(call, entered, module, scope, branches)
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visit a function as one call runs it."""
+        """Visit a function for one call."""
         function = entered.function
         inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
@@ -280,7 +281,7 @@ class Visitor:
             self._take_over(function, module, settings, before, place)
 
     def _open_inside(self, call: ast.Call, entered: Entered, module: Module, scope: Scope) -> Scope:
-        """Return the scope of a function with what one call of it gives."""
+        """Return the scope of a function with the arguments of one call."""
         function, outer = entered.function, entered.scope
         if module is not self.main:
             top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", self.main.index.stored)
@@ -292,7 +293,7 @@ class Visitor:
         return inside.with_bound(bound)
 
     def _take_over(self, function: Function, module: Module, settings: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
-        """Add what a function of another file sets, at the place of its call."""
+        """Add the settings of another file's function, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1])
         self.found += [setting.with_place(call=place) for setting in settings]
@@ -303,7 +304,7 @@ class Visitor:
     # -- configuration objects -----------------------------------------------------------------------------------------
 
     def resolve_site(self, scope: Scope, root: str, node: ast.AST) -> str:
-        """Return the name of the session configuration that a variable stands for here."""
+        """Return the name of the session configuration that a variable denotes here."""
         root, scope = scope.name_outside(root)
         around: Scope | None = scope
         while around is not None:
@@ -316,36 +317,36 @@ class Visitor:
         return name
 
     def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, closed: bool = True) -> str:
-        """Begin a configuration object; return its name."""
+        """Start a configuration object; return its name."""
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
-        if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # the other methods have it too
+        if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # other methods have it too
             self.current[scope.outer.name, root] = name
         self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
         self._made.setdefault(name, []).append(self.branches)
         return name
 
-    # -- what the surfaces report --------------------------------------------------------------------------------------
+    # -- reports of the surfaces -----------------------------------------------------------------------------------
 
     def place(self, node: ast.AST) -> tuple[int, int]:
-        """Return line and column of a node of the file that is being read."""
+        """Return line and column of a node of the current file."""
         line, offset = node.lineno, node.col_offset  # type: ignore[attr-defined]
         return line, self.module.script.column(line, offset)
 
     def add_read(self, setting: ScriptSetting) -> None:
-        """Add a setting that is read already, in the order of the run."""
+        """Add a setting that is already parsed, in execution order."""
         self._order += 1
         self.found.append(setting._replace(order=self._order, dead=self.dead > 0))
 
     def add_remark(self, remark: Record) -> None:
-        """Keep a remark for who judges the settings, once."""
+        """Add a record for the checks, once."""
         self.remarks.setdefault(remark)
 
     def add_setting(
         self, node: ast.AST, surface: str, key: str, name: str, given: ScriptValue | None = None, reason: str = "", **more: Any
     ) -> None:
-        """Add a setting at the place of a node, with what it is given or with the reason why that is not known."""
+        """Add a setting at the place of a node, with its value or the reason why it is unknown."""
         self._order += 1
         given = given or ScriptValue(reason=reason)
         value, relative = take_here_out(given.value)
@@ -356,18 +357,18 @@ class Visitor:
         self.found.append(ScriptSetting(place, surface, key, name, given, branches=self.branches, dead=dead, order=self._order, **more))
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
-        """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
+        """Return ``(value, reason, default)`` of an expression; the reason is empty if the value is known."""
         try:
             value = fold_expression(node, scope)
             return (None, HALF_CHARACTER, None) if isinstance(value, str) and not is_utf8(value) else (value, "", None)
         except Unknown as unknown:
             reason, default = unknown.reason, None
-        with suppress(Unknown):  # what it is where nobody says otherwise, on the command line or in a call
+        with suppress(Unknown):  # the value without command line flags or arguments
             default = fold_with_defaults(node, scope, ChainMap(self.module.flags, self.main.flags).get)
         return None, reason, default
 
     def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], tuple[Any, str]]) -> ScriptValue:
-        """Return what an expression gives a setting; ``convert`` returns what that holds of a value, or the reason why nothing."""
+        """Return the value of an expression for a setting; ``convert`` returns the stored value, or the reason why there is none."""
         written, reason, default = self.evaluate_expression(node, scope)
         default = convert(default)[0] if default is not None else None
         if reason:
@@ -377,7 +378,7 @@ class Visitor:
 
 
 def fold_test(test: ast.expr, scope: Scope) -> bool | None:
-    """Return whether a test always or never holds, None where the run decides."""
+    """Return whether a condition is always true or always false, None if the run decides."""
     if isinstance(test, ast.BoolOp):
         deciding = isinstance(test.op, ast.Or)
         truths = [fold_test(part, scope) for part in test.values]
@@ -392,7 +393,7 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
 
 
 def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
-    """Yield the calls of an expression in the order in which they run, with the tests around each."""
+    """Yield the calls of an expression in execution order, with the conditions around each."""
     waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
     while waiting:
         node, tests, is_done = waiting.pop()
@@ -408,7 +409,7 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
 
 
 def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
-    """Return the parts of an expression that run under a test, each with the tests around it."""
+    """Return the conditional parts of an expression, each with its conditions."""
     if isinstance(node, ast.IfExp):
         test = format_expression(node.test)
         return [(node.test, tests), (node.body, (*tests, test)), (node.orelse, (*tests, f"not ({test})"))]
@@ -421,14 +422,14 @@ def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[s
 
 
 def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what a statement assigns to, and the value of each; of a tuple one by one where both sides show them."""
+    """Yield targets and values of a statement; tuples element by element if both sides show them."""
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
     if value is not None:
         yield from ((part, given) for target in list_targets(statement) for part, given, _ in pair_targets(target, value))
 
 
 def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting]:
-    """Yield functions, those first that none of the others calls: what these call needs no visit by itself then."""
+    """Yield functions, those first that no other one calls: functions they call then need no separate visit."""
     calls = [index.list_called(one[0]) for one in waiting]
     counts = Counter(name for names in calls for name in names)
     made = [where.node.name if isinstance(where.node, ast.ClassDef) and one.name == "__init__" else one.name for one, where, _ in waiting]
@@ -440,7 +441,7 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
         yield waiting[at]
 
 
-# -- calls of one function ---------------------------------------------------------------------------------------------
+# -- calls of one function -----------------------------------------------------------------------------------
 
 
 def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
@@ -448,16 +449,16 @@ def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
 
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
-    """Yield what a function sets: once where several calls set the same, and without a value where each makes another object."""
+    """Yield the settings of a function: once if several calls agree, without a value if each call creates another object."""
     by_place = group_by((same for run in runs for same in group_by(run, _mark_place).values()), lambda same: _mark_place(same[0]))
     running = {_mark_place(setting)[5:] for run in runs for setting in run if not setting.dead and len(runs) > 1}
     for mark, several in by_place.items():
         if mark[5:] in running and all(setting.dead for same in several for setting in same):
-            continue  # it is set in another way
+            continue  # set in another way
         live = [same for same in several if not all(setting.dead for setting in same)] or several[:1]
         texts = {repr([(setting.value, setting.reason) for setting in same]): same for same in live}
         if len(texts) > 1 and not live[0][0].scope.startswith(f"{name}:"):
-            yield from (setting for same in live for setting in same)  # one after the other in the same object
+            yield from (setting for same in live for setting in same)  # successive values in the same object
             continue
         first = live[0] if len(texts) == 1 else [_explain(next(iter(texts.values()))[0], [same[-1] for same in texts.values()])]
         around = unite_tests([same[0].branches for same in live])
@@ -465,13 +466,13 @@ def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptS
 
 
 def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
-    """Return a setting to which calls give different values, and which."""
+    """Return a setting with different values in several calls, with a reason that lists them."""
     reason = next((call_setting.reason for call_setting in several if call_setting.reason), "depends on the arguments of its function")
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
 def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
-    """Return the tests under which something runs at all that runs under each of several."""
+    """Return the conditions common to several places."""
     length = len(list(takewhile(lambda same: len(set(same)) == 1, zip(*(tests[::-1] for tests in several), strict=False))))
     before = [tests[: len(tests) - length] for tests in several]
     inner = several[0][len(several[0]) - length :]

@@ -1,4 +1,4 @@
-"""Keys of vLLM-Ascend in Python: ``LLM(..., additional_config={...})`` and the other classes of vLLM that take it."""
+"""vLLM-Ascend settings in Python: ``LLM(..., additional_config={...})`` and other vLLM classes with that argument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _read_table(visitor: Visitor, node: ast.expr, scope: Scope, around: tuple[str, ...], owner: str) -> None:
-    """Report the keys of a table by their paths; a table that is not written out is one setting without a value."""
+    """Report the keys of a table by path; a table that is not literal is one setting without a value."""
     table, where = follow_name(node, scope)
     parts = list_table_parts(table)
     if parts is None:
@@ -42,5 +42,5 @@ def _read_table(visitor: Visitor, node: ast.expr, scope: Scope, around: tuple[st
             visitor.add_setting(key or value, "vllm", full, ".".join(names), given, scope=owner)
 
 
-#: What reads the keys of vLLM-Ascend.
+#: Reads the keys of vLLM-Ascend.
 SURFACE = Surface((_WORD,), _read_call)

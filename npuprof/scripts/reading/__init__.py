@@ -1,4 +1,4 @@
-"""Read settings out of existing scripts by their syntax, never by running them: one module for each surface."""
+"""Reads settings from existing scripts by parsing, never executing: one module per file format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML and JSON: what Kubernetes gives to containers, what ``env`` wrote, and settings that some script may take from there."""
+"""YAML and JSON: Kubernetes container variables, exports of ``npuprof env``, and settings read by scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npuprof.scripts.reading.vllm_arguments import MENTION, is_config_table, rea
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
-#: A file of ``vllm serve --config``; an argument of it.
+#: A file for ``vllm serve --config``: one of its arguments.
 _VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
 _INSIDE_SHELL = "holds for this command only"
@@ -25,7 +25,7 @@ _INSIDE_SHELL = "holds for this command only"
 
 @cache
 def _certain_names() -> frozenset[str]:
-    """Return the options that no other tool has under the same name."""
+    """Return the option names that no other tool uses."""
     return frozenset(name for name in catalog.record_names() if (option := catalog.find_option(name)) and not option.common_name)
 
 
@@ -35,24 +35,24 @@ def _certain_pattern() -> re.Pattern[bytes]:
 
 
 def mentions_config(data: bytes) -> bool:
-    """Return whether a file can hold a setting."""
+    """Return whether a file can contain settings."""
     return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_certain_pattern(), MENTION, _VLLM_FILE))
 
 
 def import_json(path: str, text: str) -> ImportedFile:
-    """Return what a JSON file holds."""
+    """Return the content of a JSON file."""
     problems: list[Finding] = []
     tree = parse_json(path, text, problems)
     return _import_documents(path, text, [tree]) if tree else ImportedFile(path, problems=tuple(problems))
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
-    """Return what a YAML file holds. Raises ImportError without PyYAML."""
+    """Return the content of a YAML file. Raises ImportError without PyYAML."""
     problems: list[Finding] = []
     documents = parse_yaml(path, text, problems)
     if documents is None:
         return ImportedFile(path, problems=tuple(problems))
-    for node in filter(None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]):  # of a job or service of KubeRay
+    for node in filter(None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]):  # in a job or service of KubeRay
         inner = node.value if isinstance(node.value, str) else ""
         block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
         placed = "\n" * node.line + block if block.split() == inner.split() else "\n" * (node.line - 1) + inner
@@ -75,7 +75,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
 
 
 def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the arguments of vLLM in the command of a container: a list of words, or text that a shell runs."""
+    """Return the vLLM arguments in a container's command: a list of words, or shell text."""
     nodes = [node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None]
     words = [item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)]
     settings: list[ScriptSetting] = []
@@ -87,7 +87,7 @@ def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
 
 
 def _build_word(node: Node) -> Word:
-    """Return a text of a list as a word, with what is filled in when the container starts apart."""
+    """Return a text of a list as a word, with its placeholders separated."""
     text = str(node.value)
     pieces: list[str | tuple[str]] = []
     at = 0
@@ -98,14 +98,14 @@ def _build_word(node: Node) -> Word:
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:
-    """Return the variables of an export as JSON; other files of npuprof set nothing."""
+    """Return the variables of a JSON export; other files of npuprof set nothing."""
     variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
     texts = [(key, value) for key, value in (variables.pairs or ()) if value.is_text] if variables is not None else []
     return [build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,)) for key, value in texts]
 
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the options a table names, if it is certain that options are meant."""
+    """Return the options in a table, if it certainly contains options."""
     named: list[tuple[str, Node, Node]] = []
     certain = 0
     for key, value in table.pairs or ():

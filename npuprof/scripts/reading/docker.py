@@ -1,4 +1,4 @@
-"""Dockerfiles: ``ENV`` holds for what runs in the image; what a ``RUN`` line exports is gone when the line is."""
+"""Dockerfiles: ``ENV`` applies to the image; exports in a ``RUN`` line end with it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from npuprof.scripts.reading.variables import build_variable_setting, leave_out
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
-#: One instruction with the lines it goes on in; comments may stand between them.
+#: One instruction with its continuation lines and the comments between them.
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)(?=[ \t\\])((?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)", re.MULTILINE)
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
-#: What gives a text another meaning than its letters.
+#: Characters with a special meaning.
 _SPECIAL = frozenset("$\\'\"\n")
 _EARLIER = "stands in an earlier stage, which the last one is not built on"
 _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
 
 
 class _Stage(NamedTuple):
-    """One ``FROM``: the texts of variables in it, and the places of those that hold for it, with what it has from the stage before."""
+    """One ``FROM``: the variables in it, and the places of those that apply, including those of its base stage."""
 
     texts: dict[str, str]
     lines: set[tuple[int, int]]
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
-    """Return what a Dockerfile sets for the image of its last stage, and what it sets otherwise."""
+    """Return the settings of the last stage's image, and its other settings."""
     every: list[ScriptSetting] = []
     sites: list[Site] = []
     stage = _Stage({}, set())
@@ -61,10 +61,10 @@ def _find_place(text: str, at: int) -> tuple[int, int]:
 
 
 def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str]) -> list[ScriptSetting]:
-    """Return the variables of an ``ENV``, and note the texts that they get; a line does not see what it sets itself."""
+    """Return the variables of an ``ENV`` and record their texts; a line does not see its own assignments."""
     words = [word for command in parse_shell_commands(text, *place) for word in command]
     assigned = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]
-    if words and "=" not in words[0].text:  # NAME and a value to the end of the line
+    if words and "=" not in words[0].text:  # NAME and a value up to the end of the line
         assigned = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
     settings: list[ScriptSetting] = []
     for name, word, value in assigned:
@@ -77,7 +77,7 @@ def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str
 
 
 def _read_rest(text: str, words: list[Word]) -> Word:
-    """Return what stands behind the first word: as it is, and not known where several words hold more than letters."""
+    """Return the text after the first word: literal, and unknown if several words contain more than letters."""
     rest = text[words[0].span[1] :].strip()
     parts: tuple[Part, ...] = ((rest,),) if _SPECIAL & set(rest) else (rest,)
     return words[1] if len(words) == 2 else words[0]._replace(parts=parts)

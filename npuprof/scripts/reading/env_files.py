@@ -1,7 +1,7 @@
-"""Files that hold nothing but variables: dotenv, ``docker run --env-file``, systemd's ``EnvironmentFile=``, ``$GITHUB_ENV``.
+"""Files of variables: dotenv, ``docker run --env-file``, systemd's ``EnvironmentFile=``, ``$GITHUB_ENV``.
 
-They are named alike and read differently. What ``env`` has written says by its own quotes whom it is for; of other files only
-what all readers take for the same is told.
+These formats share names and differ in syntax. The quotes in npuprof's own exports show the format; for other files,
+only values that all readers parse equally are known.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from npuprof.scripts.reading.shell import import_shell_script
 from npuprof.scripts.reading.variables import build_variable_setting
 from npuprof.scripts.records import ImportedFile
 
-#: The name of a variable, what it holds, where its line ends, and why the value is not certain.
+#: A variable's name and value, the end of its line, and why the value is uncertain.
 Entry = tuple[re.Match[str], str, int, str]
-#: A value in quotes of one kind, and what a backslash keeps in them.
+#: A quoted value, and its backslash escapes.
 Quotes = tuple[re.Pattern[str], re.Pattern[str]]
 
 _STAMP = re.compile(r"^[ \t]*NPUPROF_DIGEST=(.)", re.MULTILINE)
@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"[ \t]+#.*|[ \t]+$")
 _OPEN = re.compile(r"\$(?:\{[^}\n]*+\}|\([^)\n]*+\)|[A-Za-z_]\w*+)|`[^`\n]*+`")
 _FILLED = re.compile(r"\$\{[^}\n]*+\}")
 _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
-#: Whom an export is for, by the quote that its own digest stands in: systemd, or python-dotenv and its kin.
+#: The format of an export, by the quote around its digest: systemd, or python-dotenv and similar readers.
 _UNIT: dict[str, Quotes] = {'"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))}
 _DOTENV: dict[str, Quotes] = {
     "'": (re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
@@ -34,7 +34,7 @@ _DOTENV: dict[str, Quotes] = {
 
 
 def import_env_file(path: str, text: str) -> ImportedFile:
-    """Return what a file of variables holds; one that is no mere list of them is read as a shell script."""
+    """Return the content of a variables file; one that is not a plain list of them is read as a shell script."""
     stamp = _STAMP.search(text)
     settings = []
     at, line, counted = 0, 1, 0
@@ -61,7 +61,7 @@ def _find_line_end(text: str, at: int) -> int:
 
 
 def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export: bool) -> Entry | None:
-    """Return a line of ``NAME=value``, with at most one pair of quotes, other than in a shell; None for any other line."""
+    """Return a ``NAME=value`` line with at most one pair of non-shell quotes; None for any other line."""
     head = _NAME.match(text, at)
     if head is None:
         return None
@@ -82,10 +82,10 @@ def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export:
 
 
 def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str:
-    """Return why programs may read another text than is written, empty where all read the same."""
+    """Return why programs may read a text differently, empty if all agree."""
     if not is_export and ("\\" in written or written.startswith("#")):
         return "programs that read such files take its backslashes, or # behind it, differently"
-    if is_export:  # python-dotenv fills in between quotes of both kinds
+    if is_export:  # python-dotenv expands variables in both kinds of quotes
         open_part = _FILLED.search(written) if quotes is _DOTENV else None
     else:
         open_part = _OPEN.search(written) if not written.startswith("'") else None
@@ -93,7 +93,7 @@ def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str
 
 
 def _read_plain_entry(text: str, at: int) -> Entry | None:
-    """Return a line of ``NAME=value`` without any quotes, or GitHub's ``NAME<<MARK`` with the lines up to the mark."""
+    """Return an unquoted ``NAME=value`` line, or GitHub's ``NAME<<MARK`` with the lines up to the mark."""
     head = _PLAIN_NAME.match(text, at)
     if head is None:
         return None

@@ -1,4 +1,4 @@
-"""One file to what it holds, by its kind: how a kind is told and what reads it is one row."""
+"""Detection and reading of files by kind: one row per kind."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
 class Kind(Record):
-    """One kind of file: ``endings`` of its names, ``named`` other names, ``programs`` behind ``#!``, ``begins`` what its text looks like.
+    """One kind of file: ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters, ``begins`` matches the content.
 
-    npuprof does not read a kind that has no ``read``: a file of it that is named is reported, and below a folder it is skipped.
-    ``export`` are the flags with which ``npuprof env`` writes such a file.
+    A kind without ``read`` is not supported: named files are reported, files below a folder skipped. ``export`` are the
+    flags with which ``npuprof env`` writes such a file.
 
-    ``read`` returns what a text holds (for Python: bytes), ``mentions`` whether bytes can hold anything, without parsing them: both are
-    ``module:function`` of this package, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block
-    can be in one that ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or
-    cannot be read is passed over, or only a note. Those of ``docs`` are read below a folder only if that is asked for. Where files of a
-    kind import others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there;
-    ``has_callers`` are those that others import.
+    ``read`` returns the content of a text (Python: bytes), ``mentions`` whether bytes can contain settings, without
+    parsing. Both are ``module:function`` in this package, imported on first use. ``shown`` is the name in help texts.
+    ``holds_blocks`` kinds can contain blocks of presets. ``data`` files serve many purposes: below a folder, large or
+    unreadable ones are skipped or only noted. ``docs`` kinds are read below a folder only on request. For kinds with
+    imports, ``calls`` is ``mentions`` for called functions and for options of TensorFlow 2 created there; ``has_callers``
+    kinds can be imported.
     """
 
     shown: str
@@ -45,7 +45,7 @@ class Kind(Record):
     export: str = ""
 
 
-#: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
+#: In order of detection: a known suffix decides, else the first kind that matches the name or the content.
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python", "python.reader:import_python", "python.reader:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python",
@@ -89,7 +89,7 @@ def _load_function(reference: str) -> Any:
 
 
 def detect_named_kind(path: str) -> str:
-    """Return the kind of a file that its name tells, empty where it tells none."""
+    """Return the kind of a file by name, empty if unknown."""
     ending = os.path.splitext(path)[1].lower()
     base = os.path.basename(path)
     by_ending = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
@@ -97,15 +97,15 @@ def detect_named_kind(path: str) -> str:
 
 
 def may_be_called(path: str) -> bool:
-    """Return whether a file is, by its name, of a kind that others import or source."""
+    """Return whether a file's kind can be imported or sourced, by its name."""
     kind = KINDS.get(detect_named_kind(path))
     return kind is not None and kind.has_callers
 
 
 def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
-    """Return the name of a row of ``KINDS``, empty for what no importer reads.
+    """Return the kind of a file (a key of ``KINDS``), empty if no reader supports it.
 
-    Where its name tells none, a file is looked at ``by_text``: what many kinds can hold, such as an export, comes last.
+    With ``by_text``, unknown names are detected by content; formats common to many kinds, such as exports, come last.
     """
     if named_kind := detect_named_kind(path):
         return named_kind
@@ -119,7 +119,7 @@ def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
 def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = False) -> bool:
     """Return whether a file below a folder is worth opening, by its name.
 
-    ``with_blocks`` only if its kind holds blocks of presets; documentation is, if it is asked for ``with_docs``.
+    With ``with_blocks``, only kinds with blocks; documentation only with ``with_docs``.
     """
     kind = KINDS.get(detect_named_kind(path))
     if kind is None:
@@ -129,16 +129,16 @@ def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = 
     try:
         return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
     except OSError:
-        return True  # whoever opens it says why it cannot be read
+        return True  # opening it reports why it cannot be read
 
 
 def may_hold_settings(path: str, data: bytes) -> bool:
-    """Return whether a file can hold a setting at all, without parsing it."""
+    """Return whether a file can contain settings, without parsing it."""
     kind = KINDS.get(detect_script_kind(path, data))
     if kind is not None and not kind.read:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        return kind is not None and not kind.data  # said by name, whatever it holds
+        return kind is not None and not kind.data  # reported as unsupported, with any content
     has_block = b">>> npuprof " in data and (kind is None or kind.holds_blocks)
     return has_block or (kind is not None and _load_function(kind.mentions)(data))
 
@@ -152,23 +152,23 @@ def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 
 def read_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
-    """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes.
+    """Return the content of a file for any bytes; faults are in ``problems``, nothing is raised.
 
-    Places are those of the text that was read: for a notebook, ``places`` of the result leads from there to the file. Of data that
-    nobody has ``named`` it is only noted that it cannot be read. With ``modules`` what a file imports from its tree counts too.
+    Places refer to the text that was read: for a notebook, ``places`` maps them to the file. An unreadable data file that
+    was not ``named`` gives only a note. With ``modules``, imported files of its tree are included.
     """
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
         what, hint = _describe_unread_kind(kind, data)
         unread = build_finding("NP801", what, "The settings in this file are not checked.", hint, where=Place(path))
-        return ImportedFile(path, problems=(unread,) if named and not path.endswith(".toml") else ())  # of presets the verbs say more
+        return ImportedFile(path, problems=(unread,) if named and not path.endswith(".toml") else ())  # verbs report more about presets
     problems: list[Finding] = []
-    text = data if kind is KINDS["python"] else decode_text(path, data, problems)  # Python decodes by a cookie
+    text = data if kind is KINDS["python"] else decode_text(path, data, problems)  # Python decodes by its coding cookie
     imported = ImportedFile(path)
     if text is not None:
         read = _load_function(kind.read)
         imported = settle_exports(set_others_apart(read(path, text, modules) if kind.calls else read(path, text)))
-    if imported.places is not None:  # lines of the file are none of its parts
+    if imported.places is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
     if not named and kind.data:
@@ -177,7 +177,7 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
 
 
 def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
-    """Return what is said of a file of a kind that is not read, and what to do instead."""
+    """Return message and hint for an unsupported kind."""
     if kind is not _UNKNOWN:
         new = "npuprof new NAME --set env.VARIABLE=VALUE"
         hint = f"put its variables into a preset: {new}, and export that: npuprof env NAME {kind.export}"
@@ -188,12 +188,12 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
 
 
 def import_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
-    """Return what one file holds, at its places in the file."""
+    """Return the content of a file, with places in the file."""
     return place_settings(read_script(path, data, named, modules))
 
 
 def place_settings(imported: ImportedFile) -> ImportedFile:
-    """Return what a file holds at its places there."""
+    """Return the content of a file with places mapped to the file."""
     places = imported.places
     if places is None:
         return imported

@@ -1,4 +1,4 @@
-"""Variables of containers: the ``env`` and the ConfigMaps of Kubernetes, the ``environment`` of a service of Compose."""
+"""Container variables: Kubernetes ``env`` and ConfigMaps, ``environment`` of a Compose service."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
 _NO_TEXT = "is no text: Kubernetes refuses it, it has to stand in quotes"
 
-#: Settings with the name of who gives them: a container, or a ConfigMap.
+#: Settings with the name of their container or ConfigMap.
 Group = tuple[str, list[ScriptSetting]]
 
 
 def find_container_settings(path: str, documents: list[Node]) -> tuple[list[ScriptSetting], set[int]]:
-    """Return the variables of containers, ConfigMaps and services, and the tables that hold them."""
+    """Return the variables of containers, ConfigMaps and services, and the tables that contain them."""
     tables = list(iterate_tables(documents))
     early = {id(container) for table in _find_owners(tables, "initContainers") for container in _list_items(table, "initContainers")}
     maps = [table for table in tables if table.text("kind") == "ConfigMap" and table.find("data")]
@@ -46,13 +46,13 @@ def _find_owners(tables: list[Node], name: str) -> list[Node]:
 
 
 def _list_items(table: Node, name: str) -> list[Node]:
-    """Return the tables of a list."""
+    """Return the tables in a list."""
     listed = table.find(name)
     return [item for item in listed.items or () if item.pairs is not None] if listed is not None else []
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
-    """Return the variables of the ``env`` of a container; what an early one has holds for that only, unless it is always restarted."""
+    """Return the ``env`` of a container; that of an init container applies only to it, unless it always restarts."""
     name = table.text("name") or "a container"
     settings: dict[str, ScriptSetting] = {}
     for entry in filter(lambda item: item.text("name"), _list_items(table, "env")):
@@ -65,7 +65,7 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:
-    """Return the value of a variable, and why it is not known."""
+    """Return the value of a variable, and why it is unknown."""
     value, source = entry.find("value"), entry.find("valueFrom")
     if source is not None:
         return (), "is filled in when the container starts"
@@ -75,7 +75,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
 
 
 def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
-    """Return a text with what is filled in apart; ``$$`` stands for a dollar."""
+    """Return a text with its references separated; ``$$`` is a dollar."""
     parts: list[str | tuple[str]] = []
     at = 0
     for match in reference.finditer(text):
@@ -85,7 +85,7 @@ def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
 
 
 def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
-    """Return the variables of a service of Compose, or of Ray; one without a value has that of whoever starts it."""
+    """Return the variables of a Compose service, or of Ray; one without a value is inherited from the caller."""
     variables = service.find(key) or Node(0, 0)
     texts = [(item, *str(item.value).partition("=")) for item in variables.items or () if item.is_text]
     texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in variables.pairs or ()]
@@ -97,7 +97,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
 
 
 def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
-    """Return the variables of a ConfigMap; ``taken`` are those that a container takes as a whole, None in a file without containers."""
+    """Return the variables of a ConfigMap; ``taken`` are those used by containers as a whole, None in a file without containers."""
     name, data = table.text("metadata", "name"), table.find("data")
     settings: list[ScriptSetting] = []
     for key, value in (data.pairs or ()) if data is not None else ():
@@ -110,7 +110,7 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
 
 
 def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
-    """Return settings of several containers, each once. Where they differ, none of them is in force for the file."""
+    """Return the settings of several containers without duplicates. If they differ, none applies to the file."""
     by_key: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
     result = [setting for name, settings in groups for setting in settings if not name or setting.surface == OTHER]
     for name, settings in groups:

@@ -1,4 +1,4 @@
-"""Markdown: the fenced shell blocks of READMEs and runbooks, from which launch commands are copied."""
+"""Markdown: the fenced shell blocks of READMEs and runbooks, from which users copy commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from npuprof.scripts.reading.shell import import_shell_script
 from npuprof.scripts.records import ImportedFile
 
-#: A fenced block in a language that a shell runs: its indentation, its fence, its text.
+#: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ \t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript)\b[^\n]*\n"
     r"(?P<text>.*?)^[ \t>]*(?P=fence)",
@@ -22,7 +22,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def import_markdown(path: str, text: str) -> ImportedFile:
-    """Return what the shell blocks of a Markdown file hold, each as a script of its own."""
+    """Return the content of a Markdown file's shell blocks, each as a separate script."""
     parts = []
     for match in _BLOCK.finditer(text):
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]

@@ -1,4 +1,4 @@
-"""Notebooks: their code cells as one script, what IPython makes of lines that are no Python, and cells that a shell runs."""
+"""Notebooks: code cells as one script, IPython syntax, and shell cells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
 
-#: A declaration of an encoding counts in the first two lines of a script; a notebook is JSON, and has none.
+#: The lines in which Python looks for a coding cookie; a notebook has none.
 _BEFORE = 2
 _CELL_MAGIC = re.compile(r"\s*%%(!|\w+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "debug", "memit", "mprun", "snakeviz"}
 _SHELL_CELLS = {"bash", "sh", "!", "sx", "system"}
-#: A line for IPython alone: an indentation, what it is assigned to, the mark, the rest; or a name with a question mark.
+#: An IPython line: indentation, assignment target, marker, rest; or a name with a question mark.
 _MAGIC_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*")
 _ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
 _TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+([^-].*)")
@@ -26,12 +26,12 @@ _SHELL_REASON = "holds for this cell's shell only: the notebook's Python does no
 
 
 def mentions_notebook_setting(data: bytes) -> bool:
-    """Return whether a notebook can hold a setting."""
+    """Return whether a notebook can contain settings."""
     return mentions_python_setting(data) or mentions_setting(data)
 
 
 def import_notebook(path: str, text: str) -> ImportedFile:
-    """Return what a notebook holds; places are those of its cells put together, and ``places`` leads from there to the file."""
+    """Return the content of a notebook; places refer to the joined cells, and ``places`` maps them to the file."""
     problems: list[Finding] = []
     tree = parse_json(path, text, problems)
     if tree is None:
@@ -56,7 +56,7 @@ def import_notebook(path: str, text: str) -> ImportedFile:
 
 
 class _NotebookReading:
-    """The cells one after the other: Python as it is run, what shells run, and the lines as they are written."""
+    """The joined cells: the Python code, the shell commands, and the original lines."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -68,7 +68,7 @@ class _NotebookReading:
         self.problems: list[Finding] = []
 
     def add_cell(self, number: int, source: Node) -> None:
-        """Take in one cell."""
+        """Add one cell."""
         texts = self._place_lines(number, source)
         first = len(self.code) + 1
         self.shown += texts
@@ -86,10 +86,10 @@ class _NotebookReading:
             self._add_problem(first + filled, what, "What it sets was not looked at.", "", "info")
 
     def _place_lines(self, cell: int, source: Node) -> list[str]:
-        """Return the lines of a cell, and remember where each begins in the file."""
+        """Return the lines of a cell, and record the start of each in the file."""
         items = [item for item in (source.items if source.items is not None else [source]) if isinstance(item.value, str)]
         lines = list(StringIO("".join(item.value for item in items), newline=None))
-        is_by_line = len(lines) == len(items)  # as Jupyter writes it
+        is_by_line = len(lines) == len(items)  # Jupyter's own layout
         joined, start = "".join(lines), 0
         for number, line in enumerate(lines):
             item, text = (items[number], line) if is_by_line else (items[0], joined)
@@ -111,7 +111,7 @@ class _NotebookReading:
         return [""] * len(texts)
 
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:
-        """Return the lines of a cell with what only IPython understands made Python, line by line."""
+        """Return the lines of a cell with IPython syntax replaced by Python, line by line."""
         code: list[str] = []
         while len(code) < len(texts):
             place = last = len(code)
@@ -133,7 +133,7 @@ class _NotebookReading:
 
 
 def _translate_magic(match: re.Match[str]) -> str:
-    """Return the Python that a line for IPython stands for: ``%env X=1`` sets a variable, ``%time`` runs what stands behind it."""
+    """Return the Python equivalent of an IPython line: ``%env X=1`` sets a variable, ``%time`` runs the rest."""
     indent, target, mark, rest = match.groups(default="")
     if mark == "%" and not target and (assigned := _ENV_MAGIC.fullmatch(rest.strip())):
         is_filled_in = "$" in assigned[2] or "{" in assigned[2]  # with names and expressions of Python

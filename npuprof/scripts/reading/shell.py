@@ -1,4 +1,4 @@
-"""Shell scripts: exported variables, variables given to one command, and ``atc`` command lines."""
+"""Shell scripts: exported variables, variables of single commands, and ``atc`` command lines."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
-#: The commands that are read, with those before which others can stand.
+#: The supported commands, and commands that can precede them.
 _READ = frozenset(
     (":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "vllm", "python", "python3", *LAUNCHERS)
 )
-#: Programs that start another one behind their own words.
+#: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
-#: Conditions that always hold.
+#: Conditions that are always true.
 _ALWAYS = (":", "true")
-#: What a shell does not take as it stands where a variable without quotes holds it.
+#: Characters that are changed when an unquoted variable is expanded.
 _UNSAFE = frozenset("*?[\\'\"")
-#: So many blocks in each other are read.
+#: The maximum nesting of blocks.
 _MOST_BLOCKS = 200
-#: A variable of more characters is not put into its own next value; a condition has no more characters.
+#: Limits: the length of a variable that is used in its own new value, and of a condition.
 _LONGEST, _LONGEST_TEST = 4096, 200
-#: Commands that are run for what they answer.
+#: Commands that are run for their exit code.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "diff", "cmp", "pgrep"}
 
 
 def mentions_setting(data: bytes) -> bool:
-    """Return whether a script can hold a setting."""
+    """Return whether a script can contain settings."""
     exported = (catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
     return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_ATC, vllm_arguments.MENTION)) or any(exported)
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a script sources a file of its tree that can hold a setting."""
+    """Return whether a script sources a file of its tree that can contain settings."""
     text = decode_text(path, data, []) or ""
     if modules.locate_file is None or not MAY_SOURCE.search(text):
         return False
@@ -65,9 +65,9 @@ def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 
 def import_shell_script(path: str, text: str, modules: Modules | None = None, plain: bool = False) -> ImportedFile:
-    """Return what a shell script holds. In a ``plain`` one every variable counts, exported or not.
+    """Return the content of a shell script. In a ``plain`` one every variable counts, exported or not.
 
-    With ``modules`` the files of its tree count that it sources.
+    With ``modules``, sourced files of its tree are included.
     """
     problems: list[Finding] = []
     commands = list(parse_shell_commands(text))
@@ -87,7 +87,7 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
-    remarks = (*reading.remarks, *(() if unread else list_reads(path, commands)))  # a file that is not read may set them
+    remarks = (*reading.remarks, *(() if unread else list_reads(path, commands)))  # an unread file may set them
     followed = {(item.file, item.line): Followed(item.file, item.line, item.line, "") for item in every if item.place.call}
     return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed.values()))
 
@@ -99,9 +99,9 @@ def _build_open_quote(path: str, word: Word) -> Finding:
 
 
 def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[ScriptSetting], list[Site]]:
-    """Return the settings of a part of a file that a shell runs by itself, and its conversions.
+    """Return the settings of a file's part that a separate shell runs, and its conversions.
 
-    The part begins ``at`` a line and a column of the file. Its variables end with it: ``reason`` says why they are not kept.
+    The part begins ``at`` a line and column of the file. Its variables end with it: ``reason`` says why they are omitted.
     """
     reading = _Reading(path, text, list(parse_shell_commands(text, *at)))
     every = reading.collect_settings()
@@ -110,7 +110,7 @@ def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) 
 
 
 class _Block:
-    """A branch, a loop, a group or a function that the commands stand in. ``number`` and ``arm`` are those of a branch."""
+    """A branch, loop, group or function around commands. ``number`` and ``arm`` identify a branch."""
 
     def __init__(self, kind: str, number: int, text: str, function: str = "") -> None:
         self.kind = kind
@@ -118,7 +118,7 @@ class _Block:
         self.arm = 0
         self.text = text
         self.function = function
-        self.left: tuple[Branch, ...] = ()  #: the condition behind a command that leaves the function
+        self.left: tuple[Branch, ...] = ()  #: the condition after a command that leaves the function
 
     def open_arm(self, text: str) -> None:
         """Begin the next arm of an ``if``, the last one without a text."""
@@ -133,20 +133,20 @@ class _Reading:
         self.commands = commands
         self.plain = plain
         self.command = Command()
-        self.number = 0  #: of the command
+        self.number = 0  #: number of the command
         self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
         self.remarks: list[Record] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
-        self.known: dict[str, str] = {}  #: the constants that have been given their values
+        self.known: dict[str, str] = {}  #: constants assigned so far
         self.blocks: list[_Block] = []
         self.defined = ""
         self.test = ""
-        self.ended: dict[str, str] = {}  #: where a file has ended, the script itself without a name
+        self.ended: dict[str, str] = {}  #: where a file has ended; the script itself has an empty name
         self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
-        self.last: dict[str, str] = {}  #: the texts that exported variables have
+        self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain
         self.flags: dict[str, tuple[tuple[Branch, ...], Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
 
@@ -170,7 +170,7 @@ class _Reading:
 
     @cached_property
     def named(self) -> set[str]:
-        """The names that the script uses, such as those of functions that it calls."""
+        """The names that the script uses, such as called functions."""
         return {name for command in self.commands if not command.function for word in command for name in _NAME.findall(word.text)}
 
     @property
@@ -187,7 +187,7 @@ class _Reading:
 
     @property
     def idle(self) -> str:
-        """Why the command never runs, empty where it may."""
+        """Why the command never runs, empty if it may."""
         unused = next((block.function for block in self.blocks if block.function and block.function not in self.named), "")
         if unused:
             return f"{unused}() is called nowhere, so this never runs"
@@ -195,7 +195,7 @@ class _Reading:
         return f"the script ends in {end}, so this never runs" if end and not self.function else ""
 
     def _note_test(self, before: Command) -> None:
-        """Note the condition of a command behind ``&&`` or ``||``: the test before it."""
+        """Record the condition of a command after ``&&`` or ``||``: the test before it."""
         if not self.command.join:
             self.test = ""
             return
@@ -216,7 +216,7 @@ class _Reading:
         self.blocks += [block] if block else []
 
     def _note_end(self, word: Word) -> None:
-        """Note where the script, a file that it sources or a function may be left."""
+        """Record where the script, a sourced file or a function may be left."""
         line = self._name_line(word)
         if word.text == "return" and self.function:
             block = next(block for block in reversed(self.blocks) if block.function)
@@ -225,7 +225,7 @@ class _Reading:
             self.ended.setdefault("" if word.text == "exit" else self.command.files[-1], line)
 
     def _is_certain(self) -> bool:
-        """Return whether the command is none of a branch, a loop, a function or parentheses."""
+        """Return whether the command is outside of branches, loops, functions and parentheses."""
         blocks_around = [block for block in self.blocks if block.kind != "{" or block.text or block.function]
         return not (blocks_around or self.test or self.command.join or self.command.parentheses)
 
@@ -236,7 +236,7 @@ class _Reading:
         return f"line {word.line} of {self.command.files[-1]}" if self.command.files else f"line {word.line}"
 
     def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
-        """Return what a command runs apart from opening and closing blocks, and the block that begins behind it."""
+        """Return the words of a command without opening and closing blocks, and the block that begins after it."""
         first, rest = (words[0].keyword, words[1:]) if words else ("", [])
         if first in _CLOSING:
             self.blocks[-1:] = []
@@ -262,10 +262,10 @@ class _Reading:
         return words, None
 
     def _describe_loop(self, words: list[Word]) -> str:
-        """Return the condition of a loop that may have no turn, empty for others."""
+        """Return the condition of a loop that may have no iterations, empty for others."""
         if words[0].text in ("while", "until"):
             may_be_idle = len(words) != 2 or words[1].text not in _ALWAYS
-        else:  # what counts in (( )) has no words here
+        else:  # (( )) has no words
             may_be_idle = len(words) > 1 and not any(word.text != word.open_part or word.text.startswith(("$(", "`")) for word in words[3:])
         return f"the loop in {self._name_line(words[0])} has a turn" if may_be_idle else ""
 
@@ -282,7 +282,7 @@ class _Reading:
         for variable, word in assigned:
             if not words:
                 self._assign(variable, word)
-            elif words[0].keyword != "read":  # a builtin: IFS is for itself
+            elif words[0].keyword != "read":  # a builtin: its IFS is local
                 self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
         if words:
             self._read_program(words[0].text.rpartition("/")[2], words)
@@ -308,7 +308,7 @@ class _Reading:
         elif name in LAUNCHERS:
             for variable, word, value in find_given(name, words[1:]):
                 self._add_variable(variable, word, value, exported=True)
-        elif name in ("atc", "atc.bin") and not self.command.is_inner:  # no block can stand in a text
+        elif name in ("atc", "atc.bin") and not self.command.is_inner:  # a text cannot contain a block
             self._add_conversion(words)
         if (arguments := vllm_arguments.find_arguments(words)) is not None:
             filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(arguments))]
@@ -339,7 +339,7 @@ class _Reading:
                 self.found += self.pending.pop(name, ())
 
     def _take_back(self, words: list[Word]) -> None:
-        """Note that variables are unset which the script has exported."""
+        """Record that exported variables are unset."""
         known = {setting.name for setting in self.found if setting.surface == "env"} if not self.idle else set()
         for word in words:
             name = word.text.partition("=")[0]
@@ -362,11 +362,11 @@ class _Reading:
         (self.found if exported else self.pending.setdefault(name, [])).append(setting)
 
     def _list_known(self) -> dict[str, str]:
-        """Return the constants that have their values; a function may run when all have."""
+        """Return the constants assigned so far; a function may run after all of them."""
         return self.constants if self.function else self.known
 
     def _keep_flags(self, name: str, word: Word) -> None:
-        """Keep the words of an array, or the flags in a literal text, with the conditions that they have."""
+        """Record the words of an array, or the flags in a literal text, with their conditions."""
         self.flags.pop(name, None)
         text = word.cut_prefix(word.text.index("=") + 1).text
         if word.text.endswith("+=") or word.open_part:
@@ -377,7 +377,7 @@ class _Reading:
             self.flags[name] = self.branches, items, bool(word.items)
 
     def _fill_flags(self, words: list[Word]) -> list[Word]:
-        """Return words with the flags that variables stand for: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
+        """Return words with flag variables expanded: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
         filled: list[Word] = []
         for word in words:
             match = (_WHOLE_ARRAY if word.quoted else VARIABLE).fullmatch(word.open_part) if word.text == word.open_part else None

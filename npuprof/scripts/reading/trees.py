@@ -1,4 +1,4 @@
-"""JSON and YAML to one kind of tree, in which every value knows its place."""
+"""JSON and YAML as a common tree in which every value has its place."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 
-#: A value, or what opens one, and what closes one; what parts them needs no look.
+#: A value or opening bracket, and a closing bracket; separators need no match.
 _TOKEN = re.compile(r'([{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|([}\]])')
-#: No settings stand deeper.
+#: The maximum depth of settings.
 _DEEPEST = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
 
 
 class Node:
-    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``; ``is_text`` for one that is written as text.
+    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``; ``is_text`` for strings.
 
-    In YAML one node may stand in many places: whoever walks has to look at each once.
+    In YAML, a node may occur in several places: visitors must handle each node once.
     """
 
     __slots__ = ("column", "is_text", "items", "line", "pairs", "value")
@@ -40,20 +40,20 @@ class Node:
         return self.pairs is None and self.items is None
 
     def find(self, *names: str) -> Node | None:
-        """Return what stands under a path of names, the last one where a name stands twice."""
+        """Return the node at a path of names; of duplicate keys, the last."""
         node: Node | None = self
         for name in names:
             node = next((value for key, value in reversed(node.pairs or ()) if key.value == name), None) if node is not None else None
         return node
 
     def text(self, *names: str) -> str:
-        """Return the text under a path of names, empty where there is none."""
+        """Return the text at a path of names, empty if there is none."""
         node = self.find(*names)
         return node.value if node is not None and isinstance(node.value, str) else ""
 
 
 def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
-    """Yield every table below some nodes, each once however often it is referred to, in the order of the text."""
+    """Yield every table below some nodes, each once, in text order."""
     seen: set[int] = set()
     waiting = nodes[::-1]
     while waiting:
@@ -67,14 +67,14 @@ def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
 
 
 def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
-    """Return the tree of a JSON text; None, and why, where it is none."""
+    """Return the tree of a JSON text; None and a finding if it is invalid."""
     import json
 
     try:
         json.loads(text)
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
-    except ValueError as error:  # also for a number of too many digits, which has no place
+    except ValueError as error:  # also for a number with too many digits, which has no place
         reason, place = getattr(error, "msg", str(error)), (getattr(error, "lineno", 0), getattr(error, "colno", 0))
         what = f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
         problems.append(_build_unread(path, what, "fix it, or write it anew", place))
@@ -105,7 +105,7 @@ def _build_json_tree(text: str) -> Node:
 
 
 def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:
-    """Return the documents of a YAML text; None, and why, where it is none. Raises ImportError without PyYAML."""
+    """Return the documents of a YAML text; None and a finding if it is invalid. Raises ImportError without PyYAML."""
     import yaml
 
     try:
@@ -120,7 +120,7 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         reason = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
-        # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
+        # LibYAML 0.2.6 and later have their own limit, which may be reached first.
         if "nesting depth" in reason:
             problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
         elif "{{" in text:
@@ -136,7 +136,7 @@ def _build_unread(path: str, what: str, hint: str, place: tuple[int, int] = (0, 
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
-    """Raise RecursionError for a text that is nested too deeply: PyYAML calls itself as deep as that, in C past all bounds."""
+    """Raise RecursionError for a text that is nested too deeply: PyYAML recurses without a limit, in C too."""
     depth = 0
     for event in events:
         depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(event, yaml.events.CollectionEndEvent)
@@ -145,7 +145,7 @@ def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
 
 
 def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
-    """Return a node of PyYAML as one of ours; an alias is the node that it stands for, which has been made before."""
+    """Return a PyYAML node converted; an alias is its anchor's node, which was converted before."""
     if id(source) in nodes:
         return nodes[id(source)]
     node = nodes[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
@@ -156,6 +156,6 @@ def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
     else:
         node.value, node.is_text = source.value, source.tag == "tag:yaml.org,2002:str"
         if not node.is_text:
-            with suppress(Exception):  # a tag may ask for what is not plain
+            with suppress(Exception):  # a tag may ask for an object
                 node.value = scalars.construct_object(source)
     return node

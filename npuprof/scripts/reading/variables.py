@@ -1,4 +1,4 @@
-"""Files of variables, whoever reads them: bytes to text, a variable to a setting, what an export says of itself."""
+"""Shared by variable files: decoding, conversion to settings, and the identity of exports."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from npuprof.scripts.python.environ import explain_other_variable, find_variable
 from npuprof.scripts.python.syntax import find_misfit
 from npuprof.scripts.records import HALF_CHARACTER, OTHER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
-#: Literal texts and, as one-tuples, what whoever reads the file would fill in.
+#: Literal texts and, as one-tuples, placeholders.
 Parts = tuple[str | tuple[str], ...]
-#: What a template leaves to be filled in: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
+#: Placeholders of templates: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX]+)+)$")
 _DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 
 
 def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
-    """Return the text of a file with plain line ends; None, and why, where it is none."""
+    """Return the text of a file with plain line ends; None and a finding if it is not text."""
     if misfit := find_misfit(data):
         what, hint, line = misfit
         problems.append(build_finding("NP801", what, "No program reads it as it stands.", hint, where=Place(path, line)))
@@ -33,14 +33,14 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
         what, why = "the file is not UTF-8 text", "It was read as Latin-1."
         problems.append(Finding("NP801", what, why, "save it as UTF-8", where=Place(path, line), severity="info"))
         text = data.decode("latin-1")
-    is_of_windows = text.count("\r\n") == text.count("\n")  # else a carriage return is a character, as it is to every reader
+    is_of_windows = text.count("\r\n") == text.count("\n")  # otherwise a carriage return is an ordinary character
     return text.replace("\r\n", "\n") if is_of_windows else text
 
 
 def build_variable_setting(
     path: str, at: tuple[int, int], name: str, parts: Parts, branches: tuple[Branch, ...] = (), reason: str = ""
 ) -> ScriptSetting:
-    """Return a variable as a setting, one of another program with the reason why no preset has it."""
+    """Return a variable as a setting; one of another program with the reason why it is in no preset."""
     key = find_variable_key(name)
     if key is None:
         key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
@@ -60,26 +60,26 @@ def build_variable_setting(
 
 
 def find_default(parts: Parts) -> str | None:
-    """Return the text that parts come to where nobody gives their variables: ``${NAME:-text}``; None where that cannot be told."""
+    """Return the text of parts with default values: ``${NAME:-text}``; None if unknown."""
     texts = [part if isinstance(part, str) else (match := _DEFAULT.fullmatch(part[0])) and match[1] for part in parts]
     return None if None in texts else "".join(map(str, texts))
 
 
 def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
-    """Return a setting that is judged, and that no preset has: it holds for a part of what runs only, or not for certain."""
+    """Return a setting that is checked but not imported: it applies only to a part of the run, or not certainly."""
     return setting._replace(unused=setting.unused or why)
 
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
-    """Return a file with the variables of other programs apart from its settings."""
+    """Return a file with the variables of other programs separated from its settings."""
     others = tuple(item._replace(surface="env") for item in imported.found if item.surface == OTHER)
     return imported._replace(found=tuple(item for item in imported.found if item.surface != OTHER), others=others) if others else imported
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:
-    """Return a file in which what an export says of itself is a remark, and in which no option is told twice.
+    """Return a file with the identity of exports as records, and without duplicate options.
 
-    ``env`` writes an option that a variable of the toolkit stands for as that variable too.
+    ``npuprof env`` writes some options also as the toolkit's equivalent variable.
     """
     if not any(setting.surface == "env" and not setting.key.startswith("env.") for setting in imported.found):
         return imported
@@ -111,7 +111,7 @@ def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
 
 
 def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
-    """Return settings with a reason where the order of calls decides on their value: of several values of one a function has one."""
+    """Return settings with a reason if the call order decides their value: a function assigns one of several values."""
     by_name: dict[str, list[ScriptSetting]] = {}
     for setting in settings:
         if setting.surface == "env" and not setting.reason and not setting.unused:

@@ -1,4 +1,4 @@
-"""Arguments of ``vllm serve``: those of ``--additional-config`` are keys of vLLM-Ascend, all others are passed through."""
+"""Arguments of ``vllm serve``: those of ``--additional-config`` are keys of vLLM-Ascend, others are passed through."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptVa
 from npuprof.scripts.shell_lexer import Word
 
 ADDITIONAL = "additional-config"
-#: Begins the reason of a text that is no table of keys.
+#: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is no JSON object"
-#: What names vLLM, or its arguments, in a file.
+#: Names of vLLM, or of its arguments, in a file.
 MENTION = re.compile(rb"\bvllm\b|additional[-_]config")
-#: Arguments of vLLM and of no other program, which tell a file of ``--config``.
+#: Arguments unique to vLLM, which identify a file of ``--config``.
 _OWN = frozenset((ADDITIONAL, "tensor-parallel-size", "gpu-memory-utilization", "max-num-batched-tokens", "max-num-seqs", "max-model-len"))
 _SHORT = {"-tp": "tensor-parallel-size", "-pp": "pipeline-parallel-size", "-dp": "data-parallel-size", "-q": "quantization"}
-#: Arguments that take several values.
+#: Arguments with several values.
 _SEVERAL = frozenset(("served-model-name", "lora-modules", "cudagraph-capture-sizes", "middleware"))
 _SECRET = frozenset(("api-key", "hf-token", "ssl-keyfile-password"))
 _INTEGER, _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
-#: Returns the place in the file of a line and a column of a text in it.
+#: Returns the place in the file for a line and column of a text in it.
 Locate = Callable[[int, int], tuple[int, int]]
 
 
 def find_arguments(words: Sequence[Word]) -> Sequence[Word] | None:
-    """Return the words behind ``vllm serve``, or behind the module that serves; None for another command."""
+    """Return the words after ``vllm serve``, or after the serving module; None for another command."""
     texts = [word.text for word in words]
     for at, text in enumerate(texts[:-1]):
         if (text.rpartition("/")[2] == "vllm" and texts[at + 1] == "serve") or (
@@ -42,7 +42,7 @@ def find_arguments(words: Sequence[Word]) -> Sequence[Word] | None:
 
 
 def read_arguments(path: str, words: Sequence[Word], source: str, branches: tuple[Branch, ...] = ()) -> Iterator[ScriptSetting]:
-    """Yield the settings of arguments; ``source`` is the text that the words are cut from, empty where that is not known."""
+    """Yield the settings of arguments; ``source`` is the text of the words, empty if unknown."""
     scope = f"vllm@{words[0].line}" if words else ""
     waiting = list(words)[::-1]
     if waiting and not waiting[-1].text.startswith("-"):
@@ -84,7 +84,7 @@ def _read_text(text: str) -> Any:
 
 
 def _read_additional_word(path: str, word: Word, source: str, scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
-    """Yield the keys in the text of a word, or the word itself where that is no JSON, or is filled in later."""
+    """Yield the keys in a word's JSON, or the word itself if it is not JSON or has placeholders."""
     raw = source[slice(*word.span)]
     line, column = word.line, word.column + max(0, raw.find(word.text) if word.text in raw else 0)
     is_verbatim = word.text in raw
@@ -107,7 +107,7 @@ def _read_additional_word(path: str, word: Word, source: str, scope: str, branch
 
 
 def read_additional_table(path: str, table: Node, locate: Locate, scope: str, branches: tuple[Branch, ...] = ()) -> Iterator[ScriptSetting]:
-    """Yield the keys of vLLM-Ascend in a table, each by its path."""
+    """Yield the vLLM-Ascend keys of a table, by path."""
     for names, key, node in _list_leaves(table, ()):
         value, reason = build_value(node), "" if node.value is not None or not node.is_plain else "null says nothing"
         given = ScriptValue(None if reason else value, reason, type(value).__name__)
@@ -134,7 +134,7 @@ def build_value(node: Node) -> Any:
 
 
 def is_config_table(table: Node) -> bool:
-    """Return whether a table is a file of ``vllm serve --config``: it has arguments that no other program has."""
+    """Return whether a table is a file of ``vllm serve --config``: it has arguments unique to vLLM."""
     names = {str(key.value).replace("_", "-") for key, _ in table.pairs or ()}
     return ADDITIONAL in names or len(names & _OWN) > 1
 
@@ -155,7 +155,7 @@ def read_config_table(path: str, table: Node) -> Iterator[ScriptSetting]:
 
 
 def follow_config_files(path: str, settings: Sequence[ScriptSetting], modules: Modules) -> Iterator[ScriptSetting]:
-    """Yield the settings of the files that ``--config`` names, then the others, which override them."""
+    """Yield the settings of files named by ``--config``, then the others, which override them."""
     assert modules.locate_file is not None
     rest = []
     for setting in settings:
@@ -169,7 +169,7 @@ def follow_config_files(path: str, settings: Sequence[ScriptSetting], modules: M
 
 
 def read_listed_words(path: str, words: Sequence[Word]) -> Iterator[ScriptSetting]:
-    """Yield the settings of the words of a list, such as ``args`` of a container, that begin ``vllm serve`` or go on with its arguments."""
+    """Yield the settings in a list of words, such as ``args`` of a container, that starts or continues ``vllm serve``."""
     arguments = find_arguments(words)
     if arguments is None and any(word.text.partition("=")[0].replace("_", "-") == f"--{ADDITIONAL}" for word in words):
         arguments = words

@@ -1,5 +1,5 @@
-"""A block of a preset in place of the hand-written lines that set the same.
+"""Replaces hand-written settings of a script by an equivalent block of a preset.
 
-``plan`` finds the configurations of a file that a preset equals, ``python`` and ``shell`` find the lines to take out and where the block
-goes, ``proof`` compares what the file sets afterwards with what it set before.
+``plan`` finds the configurations that equal a preset, ``python`` and ``shell`` find the lines to remove and the place
+of the block, ``proof`` compares the file's settings before and after.
 """

@@ -1,4 +1,4 @@
-"""What is taken out of a file and put into it, by bytes; what is around it stays as it is."""
+"""Byte edits of a file; the surrounding text stays unchanged."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import accumulate
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 
-#: In the marks of a block that has just been opened; no preset has that name.
+#: The preset name in the marks of a new block; no preset has that name.
 NEW = "??"
 
 
 class Edit(Record):
-    """Bytes of a file, from ``start`` to before ``end``, and what becomes of them."""
+    """The replacement of a file's bytes from ``start`` up to ``end``."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Edit(Record):
 
 
 class Cut(Record):
-    """One configuration that a block replaces: the byte the block goes before, its indentation, the facts of its header, the edits."""
+    """One configuration to replace: the byte position of the block, its indentation, its header facts, the edits."""
 
     start: int
     indent: bytes
@@ -29,7 +29,7 @@ class Cut(Record):
 
 
 class Lines:
-    """The lines of a file, and where each begins."""
+    """The lines of a file, with their offsets."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -37,27 +37,27 @@ class Lines:
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     def build_cut(self, first: int, last: int, comments: list[bytes]) -> Edit:
-        """Return the edit that takes whole lines out, counted from 1, and leaves comments, each as a line as deep as the first."""
+        """Return the edit that removes whole lines, counted from 1, and keeps comments, indented like the first line."""
         end = min(self.starts[last], len(self.data))
         return Edit(self.starts[first - 1], end, b"".join(self.find_indent(first) + self.end_line(first, comment) for comment in comments))
 
     def end_line(self, line: int, text: bytes) -> bytes:
-        """Return a text with the line ending that a line has."""
+        """Return a text with the line ending of a line."""
         return text + (b"\r\n" if self.lines[line - 1].endswith(b"\r") else b"\n")
 
     def find_indent(self, line: int) -> bytes:
-        """Return the blanks that a line begins with."""
+        """Return the indentation of a line."""
         text = self.lines[line - 1]
         return text[: len(text) - len(text.lstrip(b" \t\f"))]
 
     def find_offset(self, line: int, column: int) -> int:
-        """Return the byte at which a place of the tree lies: a line, from 1, and a column in bytes."""
+        """Return the byte offset of a place of the tree: line, from 1, and byte column."""
         mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
         return self.starts[line - 1] + mark + column
 
 
 def choose_free_name(name: str, text: str) -> str:
-    """Return a name that a text does not have: the one given, if need be with underscores behind it."""
+    """Return a name that a text does not contain: the given one, if necessary with underscores appended."""
     while re.search(rf"\b{name}\b", text):
         name += "_"
     return name
@@ -70,7 +70,7 @@ def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "")
 
 
 def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
-    """Return the bytes with an empty pair of marks, of the preset ``NEW``, for each block in place of what goes."""
+    """Return the bytes with an empty block of the preset ``NEW`` in place of each removed configuration."""
     eol = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
     pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
     open_end = len(data) if data[-1:] not in (b"", b"\n") else -1

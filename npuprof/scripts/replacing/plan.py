@@ -1,4 +1,4 @@
-"""Which configurations of a file a preset equals, and the blocks that take the place of their lines; proven before anything is written."""
+"""Plans which configurations of a file equal a preset and are replaced by blocks; verified before writing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell import plan_exports, plan_flags
 
-#: For each surface the target of its block, and the sections that it sets.
+#: For each surface, the target of its block, and its sections.
 _SURFACES = {
     "session": ("session", ("options",)),
     "run_config": ("estimator", ("options", "estimator")),
@@ -34,14 +34,15 @@ _SURFACES = {
     "atc": ("atc", ("options", "atc")),
 }
 _MOST_DIFFERENCES = 5
-#: A function whose parameter may be another thing than the module of that name.
+#: A function with a parameter ``tf``, which may not be the module.
 _TF_PARAMETER = re.compile(rb"\bdef\b[^:]*\btf\b(?!\.)")
 
 
 class Replacement(Record):
-    """What becomes of a file: its blocks as ``block_files`` writes them. Without ``file`` nothing is left to replace.
+    """The new content of a file, with its blocks for ``block_files``. Without ``file``, nothing is left to replace.
 
-    ``remarks`` are on lines that stay, ``others`` on whole configurations that do. ``now`` is what the file holds then.
+    ``remarks`` are about lines that stay, ``others`` about whole configurations. ``now`` are the file's settings
+    afterwards.
     """
 
     file: FileBlocks | None
@@ -51,7 +52,7 @@ class Replacement(Record):
 
 
 class _Candidate(Record):
-    """A configuration that is written by hand in a script, and how the preset differs from it."""
+    """A hand-written configuration of a script, and its differences from the preset."""
 
     scope: str
     surface: str
@@ -64,8 +65,8 @@ def plan_replacement(
 ) -> Replacement:
     """Return a file with a block of the preset in place of each configuration that equals it.
 
-    ``before`` is what the file holds, ``modules`` are those that it may import. Raises NpuprofError (NP830) if none equals it, one
-    cannot be taken out, or the script may then set something else.
+    ``before`` are the file's settings, ``modules`` the modules it may import. Raises NpuprofError (NP830) if no
+    configuration equals the preset, if one cannot be removed, or if the script would then set something else.
     """
     path = before.file
     shell = _detect_shell(path, data)
@@ -84,7 +85,7 @@ def plan_replacement(
 
 
 def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
-    """Return what a file sets with its blocks. Raises NpuprofError unless that is what it set before."""
+    """Return a file's settings with its blocks. Raises NpuprofError unless they are the same as before."""
     now = import_script(before.file, blocks.replace_blocks(file.data, file.changes), modules=modules)
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
@@ -102,7 +103,7 @@ def _detect_shell(path: str, data: bytes) -> str:
 
 
 def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Block, dict[str, str]], RefreshedBlock]) -> FileBlocks:
-    """Return a file with blocks in place of configurations. Raises NpuprofError where one would use a name that is not there."""
+    """Return a file with blocks in place of configurations. Raises NpuprofError for a block that uses an undefined name."""
     opened = open_blocks(data, cuts)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
     changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
@@ -112,7 +113,7 @@ def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Bloc
 
 
 def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
-    """Yield the configurations that are not in a block; ``resolve`` gives the preset for a target."""
+    """Yield the configurations outside blocks; ``resolve`` returns the preset for a target."""
     for group in list_config_groups(imported):
         draft = build_draft(preset_name(imported.file), imported.file, group, None)
         surface = next(iter(draft.surfaces), "")
@@ -123,7 +124,7 @@ def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], re
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
-    """Raise NpuprofError where lines that a preset stands for are in files that the script imports from."""
+    """Raise NpuprofError if the preset's settings are in files that the script imports."""
     foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.place.call]
     if foreign:
         first = foreign[0]
@@ -135,7 +136,7 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
 
 
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
-    """Yield how a preset differs from what a script sets, key by key."""
+    """Yield the differences between a preset and a script's settings, key by key."""
     preset = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
     is_env = "env" in sections
     for key in dict.fromkeys((*preset, *draft.settings)):
@@ -149,7 +150,7 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
 
 
 def _describe_other(candidate: _Candidate) -> str:
-    """Return a remark on a configuration that stays, for it is another than the preset."""
+    """Return a note on a configuration that stays, as it differs from the preset."""
     first = min(candidate.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
     return f"{first.cited_line}: another configuration stays as it is: {candidate.differences[0]}"
 
@@ -168,7 +169,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
 
 
 def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
-    """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
+    """Yield the removals for each configuration. Raises NpuprofError for one that cannot be removed."""
     sites = {site.scope: site for site in imported.sites}
     has_flags = any(candidate.surface == "atc" for candidate in equal)
     file = None if shell else PythonFile(path, data)
@@ -186,7 +187,7 @@ def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal
 
 
 def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
-    """Raise NpuprofError where a block would use a name that neither an import above nor the replaced lines have."""
+    """Raise NpuprofError if a block uses a name that neither an import above nor the replaced lines define."""
     lines = data[: cut.start].splitlines(keepends=True) if not _TF_PARAMETER.search(data) else []
     above = b"".join(line for line in lines if line[:1].strip())
     removed = b"\n".join(data[edit.start : edit.end] for edit in cut.edits)
@@ -199,7 +200,7 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
 
 
 def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
-    """Return a remark on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
+    """Return a note on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
     notes = (note for one in equal for note in one.draft.notes if not note.overruled)
     names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
     remarks = [f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in notes]

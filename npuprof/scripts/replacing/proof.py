@@ -1,4 +1,4 @@
-"""What a file sets, whatever its lines: equal before and after, or nothing is written."""
+"""Compares a file's settings before and after an edit; unless they are equal, nothing is written."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from npuprof import catalog
 from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting
 
-#: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
+#: A configuration: its surface, its name, and the operations on each key, in order.
 Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]
 _LINE = re.compile(r"@\d+(?::\d+)?")
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
-#: The code of a remark that only says which preset the variables of a block are of.
+#: The code of a note that only identifies the preset of a block's variables.
 _EXPORT_REMARK = "NP828"
 
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
-    """Yield what a file sets otherwise than before."""
+    """Yield the differences between a file's settings before and after."""
     had, has = ([problem.message for problem in file.problems if problem.code != _EXPORT_REMARK] for file in (before, after))
     if had != has:
         yield from (f"the file could not be read as before: {message}" for message in has)
@@ -35,7 +35,7 @@ def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]
 def _describe_settings(imported: ImportedFile) -> list[Row]:
     """Return the configurations of a file in order.
 
-    What a later line always replaces is left out; what depends on the run stays with its condition and its reason.
+    Values that a later line always replaces are omitted; values that depend on the run keep their conditions and reasons.
     """
     rows: dict[str, Row] = {site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites}
     for setting in imported.found:
@@ -51,6 +51,6 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
 
 
 def _is_default(setting: ScriptSetting) -> bool:
-    """Return whether None is given where the class has None anyway."""
+    """Return whether None is assigned to an argument whose default is None."""
     option = catalog.find_option(setting.key) if setting.reason == UNSET else None
     return option is not None and option.estimator_default is None

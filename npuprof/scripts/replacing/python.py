@@ -1,4 +1,4 @@
-"""Lines and arguments of a Python script that a block can replace: plain statements of one body, and keywords of one call."""
+"""Replaceable parts of a Python script: plain statements of one body, and keywords of one call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.records import ScriptSetting, Site
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 
-#: The body that a statement is in.
+#: The body of a statement.
 Body = list[ast.stmt]
 
-#: What may end the code, as an import does that fails.
+#: Statements that may end the code; an import may fail.
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom)
-#: A line up to its comment, past texts in quotes.
+#: A line up to its comment, skipping quoted text.
 _COMMENT = re.compile(rb"(?:[^'\"#]|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")*+(#.*)?")
-#: Calls that neither open the device nor look at a configuration, unless the script defines a function of that name.
+#: Calls that neither open the device nor read a configuration, unless the script redefines the name.
 _QUIET = {
     "ConfigProto", "abspath", "add", "as_bytes", "as_str", "as_text", "basename", "bool", "debug", "dirname", "endswith", "exists",
     "format", "get", "getcwd", "getenv", "global_options", "info", "join", "lower", "makedirs", "mkdir", "print", "realpath", "repr",
@@ -28,7 +28,7 @@ _QUIET = {
 
 
 class PythonFile:
-    """A Python file that lines are to be taken out of."""
+    """A Python file from which lines are removed."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class PythonFile:
         self.tree = self.script.tree
         if data.count(b"\r") != data.count(b"\r\n"):
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
-        #: The simple statements of each line, with the body that they are in.
+        #: The simple statements of each line, with their bodies.
         self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
         for body in (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list)):
             for node in body:
@@ -47,11 +47,11 @@ class PythonFile:
                         self.by_line.setdefault(line, []).append((node, body))
 
     def refuse(self, setting: ScriptSetting, why: str) -> NpuprofError:
-        """Return the error for a setting whose line cannot be taken out."""
+        """Return the error for a setting whose line cannot be removed."""
         return build_refusal(self.path, f"the line that sets {setting.name or 'a computed key'} cannot be taken out", why, setting.line)
 
     def find_statement(self, line: int) -> tuple[ast.stmt, Body] | None:
-        """Return the simple statement that has a line for itself, with its body."""
+        """Return the only simple statement of a line, with its body."""
         here = self.by_line.get(line, [])
         node = here[0][0] if here else None
         if node is None or any(len(self.by_line[number]) > 1 for number in (line, node.lineno, node.end_lineno or node.lineno)):
@@ -60,11 +60,11 @@ class PythonFile:
         return here[0] if node.col_offset in (len(indent), len(indent.expandtabs(8))) else None
 
     def find_column(self, node: ast.expr | ast.keyword) -> int:
-        """Return the column of an expression as settings have it."""
+        """Return the column of an expression in the form of settings."""
         return self.script.column(node.lineno, node.col_offset)
 
     def find_comments(self, first: int, last: int) -> list[bytes]:
-        """Return the comments of lines, as they are written. Raises NpuprofError where they cannot be told apart."""
+        """Return the comments of lines, unchanged. Raises NpuprofError if they are ambiguous."""
         comments: list[bytes] = []
         for number, line in enumerate(self.lines.lines[first - 1 : last], first):
             match = _COMMENT.fullmatch(line.rstrip(b"\r"))
@@ -75,9 +75,10 @@ class PythonFile:
 
 
 def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
-    """Return the block for one configuration that is set by assignments.
+    """Return the replacement of a configuration set by assignments.
 
-    Raises NpuprofError (NP830) where they are not plain statements of one body, or one that stays between them may see a difference.
+    Raises NpuprofError (NP830) unless they are plain statements of one body, or if a statement between them may see a
+    difference.
     """
     setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
     cut, body = _find_assignments(file, settings)
@@ -97,7 +98,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
 
 
 def _find_assignments(file: PythonFile, settings: list[ScriptSetting]) -> tuple[list[ast.Assign], Body]:
-    """Return the assignments that make settings, and their body. Raises NpuprofError."""
+    """Return the assignments of settings, and their body. Raises NpuprofError."""
     found: list[ast.Assign] = []
     first: Body = []
     for setting in settings:
@@ -112,7 +113,7 @@ def _find_assignments(file: PythonFile, settings: list[ScriptSetting]) -> tuple[
 
 
 def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
-    """Return why lines cannot move over a statement that stays, empty where they can; they work on ``own``."""
+    """Return why lines cannot move past a remaining statement, empty if they can; they modify ``own``."""
     parts = list(ast.walk(node))
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
@@ -127,9 +128,10 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
 
 
 def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
-    """Return the block for the arguments of one NPURunConfig, which takes them from a table that the block makes.
+    """Return the replacement of one NPURunConfig's arguments, which then come from a table that the block creates.
 
-    Raises NpuprofError (NP830) where they are not written out in the call, or the call is no part of a statement with lines of its own.
+    Raises NpuprofError (NP830) unless they are literal arguments of the call, and the call is part of a statement with its
+    own lines.
     """
     statement, _ = file.find_statement(site.line) or (None, None)
     nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else iter(())
@@ -145,7 +147,7 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
 
 
 def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:
-    """Return the keywords of a call that make settings. Raises NpuprofError where a setting comes from elsewhere."""
+    """Return the keywords of a call that are settings. Raises NpuprofError if a setting comes from elsewhere."""
     missing = {(setting.line, setting.column): setting for setting in draft.carried}
     gone: list[ast.keyword] = []
     for keyword in call.keywords:
@@ -160,7 +162,7 @@ def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.
 
 
 def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: bytes) -> Iterator[Edit]:
-    """Yield the edits that take arguments out of a call and put the table in place of the last of them; comments stay."""
+    """Yield the edits that remove arguments and insert the table in place of the last one; comments stay."""
     lines = file.lines
     if file.script.text.encode() not in lines.data:
         what, why = "the arguments of NPURunConfig cannot be taken out", "Its columns are not certain."

@@ -1,4 +1,4 @@
-"""Exports and ``atc`` flags of a shell script that a block can replace: plain lines only, with nothing between them that reads them."""
+"""Replaceable exports and ``atc`` flags of a shell script: plain lines, with no reads in between."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from npuprof.scripts.grouping import group_by
 from npuprof.scripts.records import ScriptSetting, Site
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 
-#: A character of a word, or a quoted part of it; substitutions are not read.
+#: A character of a word, or a quoted part of it; substitutions are not supported.
 _CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"
 _NAMED = rf"[A-Za-z_]\w*={_CHARACTER}*+"
 _ASSIGNED = rf"(?:export[ \t]+)?{_NAMED}(?:[ \t]+{_NAMED})*+"
 _EXPORT = re.compile(rf"[ \t]*({_ASSIGNED});?(?:[ \t]+(#[^\r]*)?)?\r?")
 _NAME = re.compile(rf"([A-Za-z_]\w*)={_CHARACTER}*+")
-#: What may stand before a command without a meaning of its own, or be a whole command that sets variables.
+#: A prefix of a command without its own effect, or a whole command that sets variables.
 _LEADING = re.compile(rf"(?:{_ASSIGNED}[ \t]*)?")
-#: A substitution without another one inside.
+#: A substitution without a nested one.
 _SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^()`]*)`")
 _SEPARATOR = re.compile(r"[;|&()]+")
-#: Commands that read no variable of the block, and start nothing that does.
+#: Commands that neither read the block's variables nor start a program that does.
 _QUIET = {
     "", "[", "basename", "cat", "cd", "chmod", "chown", "cp", "date", "dirname", "echo", "expr", "ls", "mkdir", "mv", "nproc", "printf",
     "pwd", "readlink", "realpath", "rm", "sleep", "test", "touch", "true", "ulimit",
 }  # fmt: skip
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
-#: What may stand before the command in its line, for a block to go before that line.
+#: Text before the command on its line that allows a block before that line.
 _PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
 _PROGRAM = re.compile(rf"{_CHARACTER}++")
 _FLAG = re.compile(rf"--?[\w-]+(?:={_CHARACTER}*+|(?:[ \t]|\\\n)++(?!-){_CHARACTER}++)")
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)+\Z")
 #: The end of a command line.
 _ENDED = re.compile(r"(?<!\\)\n")
-#: A first line that names a shell with arrays, or, without one, syntax that only such a shell reads.
+#: A first line that names a shell with arrays, or syntax that only such a shell has.
 _NAMES_BASH = re.compile(rb"#![^\n]*\b(?:bash|zsh)\b")
 _BASH_SYNTAX = re.compile(rb"\[\[|\(\(|\w=\(|^[ \t]*(?:function|source|declare|local)[ \t]", re.MULTILINE)
 
 
 def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool = False) -> Cut:
-    """Return the block for the exports of a script, which are no more than [env] where the preset also ``has_flags`` for ATC.
+    """Return the replacement of a script's exports; only [env] if the preset also ``has_flags`` for ATC.
 
-    Raises NpuprofError (NP830) where a line is no plain export, or something between them may read the variables.
+    Raises NpuprofError (NP830) unless all lines are plain exports, and no line between them may read the variables.
     """
     lines = Lines(data)
     names = {line: {setting.name for setting in same} for line, same in group_by(draft.carried, attrgetter("line")).items()}
@@ -59,7 +59,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
 
 
 def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[bytes]:
-    """Return the comment of a line of exports. Raises NpuprofError where it does more than set variables of the preset."""
+    """Return the comment of an export line. Raises NpuprofError if the line does more than set the preset's variables."""
     what = f"the line that sets {min(names)} cannot be taken out"
     match = _EXPORT.fullmatch(lines.lines[line - 1].decode(errors="surrogateescape"))
     if match is None or (line > 1 and _CONTINUED.search(lines.lines[line - 2])):
@@ -70,7 +70,7 @@ def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[by
 
 
 def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
-    """Return why exports cannot move over a line that stays, empty where they can: it sets other variables, or runs quiet commands."""
+    """Return why exports cannot move past a remaining line, empty if they can: it sets other variables or runs quiet commands."""
     if text.startswith("#"):
         return ""
     if mention.search(text):
@@ -87,9 +87,9 @@ def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
 
 
 def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Cut:
-    """Return the block for the flags of one ``atc`` command line. It holds an array, or a text where no shell with arrays is named.
+    """Return the replacement of one ``atc`` command line's flags, with an array, or a string for shells without arrays.
 
-    Raises NpuprofError (NP830) where a flag is not written out in the command, or its value needs an array.
+    Raises NpuprofError (NP830) for a flag that is not literal in the command, or whose value needs an array.
     """
     text = data.decode(errors="surrogateescape")
     lines = Lines(data)
@@ -106,7 +106,7 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
 
 
 def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
-    """Raise NpuprofError where no block can go before the line of a command."""
+    """Raise NpuprofError if no block can precede the command's line."""
     what, why, hint = "the flags of atc cannot be taken out", "", ""
     head = text[_find_offset(text, site.line, 1) : _find_offset(text, site.line, site.column)]
     if "\r" in text:
@@ -120,7 +120,7 @@ def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
 
 
 def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_array: bool) -> Edit:
-    """Return the edit that takes a flag out, with its value and what parts it from the word before; ``begin`` is the end of the program."""
+    """Return the edit that removes a flag with its value and separator; ``begin`` is the end of the program."""
     if not with_array and not is_plain_flag(f"{setting.name}={setting.given.written}"):
         why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
         raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
@@ -133,7 +133,7 @@ def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_arr
 
 
 def _find_offset(text: str, line: int, column: int) -> int:
-    """Return the place of a line and a column, both from 1, in a text."""
+    """Return the offset of a line and column, both from 1, in a text."""
     return sum(len(part) + 1 for part in text.split("\n", line - 1)[: line - 1]) + column - 1
 
 

@@ -1,4 +1,4 @@
-"""The report of ``scan --statistics`` as text, and as one page of HTML."""
+"""The report of ``scan --statistics`` as text, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuprof.report.text import count_rest, escape_controls, format_count, paint
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
 _TITLE = "What is wrong in the scripts"
-#: So many names are in a cell of text, and of a page.
+#: The maximum number of names in a cell of text, and of a page.
 _MOST_NAMES, _MOST_IN_PAGE = 3, 20
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 
@@ -43,7 +43,7 @@ def _count_others(report: Report) -> str:
 
 
 def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
-    """Return where a fault is, how often, and what it puts at risk; why it is one, and what to do."""
+    """Return places, count and risk of a fault, its reason, and its hint."""
     places = f", {group.places} places" if group.places > len(group.files) else ""
     more = f"; {group.wordings} more of the kind" if group.wordings else ""
     risk = f"; at risk: {', '.join(group.risk)}" if group.risk else ""
@@ -52,12 +52,12 @@ def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
 
 
 def _shorten_cell(cell: Any, most: int = _MOST_NAMES) -> str:
-    """Return a cell as a person reads it: of many names the first, and how many more there are."""
+    """Return a cell for display: the first names, and the number of others."""
     return count_rest(cell, most) if isinstance(cell, tuple) else str(cell)
 
 
 def _format_rows(table: Table) -> Iterator[str]:
-    """Yield the rows: the first columns in one line, each further one on a line of its own below."""
+    """Yield the rows: the first columns on one line, each further one on a separate line below."""
     names = [name.replace("_", " ") for name in table.columns]
     shown = [[_show(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
     grid = [names, *([cell.rjust(len(name)) if cell.isdigit() else cell for cell, name in zip(row, names, strict=True)] for row in shown)]

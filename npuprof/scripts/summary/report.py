@@ -1,6 +1,6 @@
-"""The report of ``scan --statistics``, the same in every form: its counts, the findings that matter, and its tables.
+"""The content of the ``scan --statistics`` report for all formats: counts, important findings, tables.
 
-One fault in many places is one finding, and what changes results silently comes before what stops a run.
+A fault in many places is one finding; silent changes of results come before stops.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from npuprof.report.text import format_count
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.summary.survey import KINDS, Survey
 
-#: So many findings are listed before all others.
+#: The number of findings listed first.
 MOST_WEIGHTY = 5
-#: What says that a setting has had its day.
+#: Codes of obsolete settings.
 _DEPRECATED = ("NP501", "NP502")
 _NOT_ASKED = "what an upgrade would touch is told with --cann RELEASE, and with --from RELEASE which defaults changed on the way"
 
 
 class Table(Record):
-    """One table: its ``name`` in JSON, its title, the names of its columns, its rows, the weightiest first.
+    """One table: its ``name`` in JSON, its title, its columns, its rows, most important first.
 
-    A cell is a number, a text or a tuple of names. As text, the first ``inline`` columns share a line. A person is shown the first
-    ``most`` rows. ``remark`` comes below them.
+    A cell is a number, a text or a tuple of names. In text output, the first ``inline`` columns share a line, and only the
+    first ``most`` rows are shown. ``remark`` is printed below.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Table(Record):
 
 
 class Weighty(Record):
-    """A fault of several places as one: what is said of most of them, what is at risk, the first place, how many there are, the files.
+    """A fault at several places: its most common message, the risk, the first place, the count, the files.
 
-    ``wordings`` counts what is said in other words of other places.
+    ``wordings`` counts the different messages.
     """
 
     code: str
@@ -61,7 +61,7 @@ class Weighty(Record):
 
 
 class Report(Record):
-    """A report: counts by name, the findings that matter, in how many places others are, tables, remarks."""
+    """A report: counts by name, important findings, the number of places of others, tables, notes."""
 
     counts: dict[str, int]
     weighty: list[Weighty]
@@ -71,7 +71,7 @@ class Report(Record):
 
 
 def build_findings_report(survey: Survey, accepted: int) -> Report:
-    """Return what is wrong with the settings of scripts, by kind; ``accepted`` is the number of accepted findings, which are left out."""
+    """Return the report of findings by kind; ``accepted`` is the number of accepted findings, which are omitted."""
     groups = group_findings(survey.findings)
     faults = [group for group in groups if group.severity != "info"]
     severities = Counter(finding.severity for finding in survey.findings)
@@ -117,7 +117,7 @@ def _list_worst_files(survey: Survey) -> Table:
 
 
 def _list_upgrade(survey: Survey) -> list[Table]:
-    """Return what the release asked for would touch; nothing where none was asked for."""
+    """Return the tables of what the requested release changes; empty without a release."""
     if not survey.context.cann:
         return []
     rows = [(touched.kind, len(names), touched.what, touched.hint, tuple(names)) for touched, names in survey.touched.items()]
@@ -129,9 +129,9 @@ def _list_upgrade(survey: Survey) -> list[Table]:
 
 
 def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
-    """Return findings by what they say of which setting, the weightiest first.
+    """Return findings grouped by setting and message, most important first.
 
-    Errors come before warnings, then what puts numerics at risk, then what most scripts have.
+    Errors come before warnings, then risks for numerics, then the number of scripts.
     """
     return sorted(map(_fold_group, group_by(findings, attrgetter("severity", "code", "key")).values()), key=_weigh)
 
@@ -146,7 +146,7 @@ def _fold_group(group: list[Finding]) -> Weighty:
 
 
 def _find_risk(key: str) -> tuple[str, ...]:
-    """Return what a setting puts at risk; of a misspelt option, what the one that is meant does: it is not in force."""
+    """Return the risks of a setting; for a misspelt option those of the intended one, which is not effective."""
     if key and find_record(*split_section_and_name(key)) is None:
         key = next(iter(find_nearest_names(key, record_names("options"), 1)), "")
     return find_unit_and_risk(key)[1] if key else ()
@@ -157,7 +157,7 @@ def _weigh(group: Weighty) -> tuple[int, bool, int, int, str, str]:
 
 
 def build_report_fields(report: Report, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return a report as the fields of its JSON form; ``asked`` is what it was asked for."""
+    """Return a report as the fields of its JSON form; ``asked`` is the request."""
     shown = Weighty._fields[:-1]
     first = [{name: value if (value := getattr(group, name)) != "" else None for name in shown} for group in report.weighty]
     tables = {table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in report.tables}

@@ -1,4 +1,4 @@
-"""What scripts set, counted, and what another release would touch of it: what is gone, has another name, or means something else."""
+"""Counts the settings of scripts, and what another release changes: removed, renamed, or with another meaning."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.records import UNSET
 
-#: What a finding says happens to a setting in a release.
+#: The effect of a release on a setting, by finding code.
 _KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}
-#: The kinds, the worst first.
+#: The effects, worst first.
 KINDS = ("gone", "value not known", "decide", "rename", "new value", "drop", "without effect", "deprecated", "default", "not known")
 _ACTIONS = {"rename": "rename", "modes": "rename", "set": "new value", "drop": "drop"}
 
 
 class Touched(Record):
-    """One thing that a release does to a setting, the same in each script that has it."""
+    """One effect of a release on a setting, equal in all scripts that have it."""
 
     kind: str
     key: str
@@ -36,7 +36,7 @@ class Touched(Record):
 
 
 class Survey:
-    """Counts so far; an upgrade goes from the release ``since`` to that of ``context``."""
+    """The counts so far; an upgrade goes from release ``since`` to that of ``context``."""
 
     def __init__(self, context: Context, since: str = "") -> None:
         self.context = context
@@ -50,8 +50,8 @@ class Survey:
         self.touched: dict[Touched, dict[str, None]] = {}
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
-        """Count the settings of a script; the files that it names may be below ``folders``."""
-        live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # what is None is not set
+        """Count the settings of a script; files that it names may be below ``folders``."""
+        live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # None means unset
         if not live:
             return
         drafts = [draft for draft in build_drafts(imported, folders) if draft.settings or draft.notes]
@@ -67,8 +67,8 @@ class Survey:
 
 
 def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touched]:
-    """Yield what a release does to the settings of a draft; defaults that changed are listed from a release on (``since``)."""
-    # settings that are left out of the preset are in the way all the same
+    """Yield the effects of a release on a draft's settings; changed defaults are listed from release ``since`` on."""
+    # settings omitted from the preset count too
     left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
     settings = {**left, **draft.settings}
     stepped: set[str] = set()
@@ -79,7 +79,7 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
     scope = Scope(draft.scenario, (release,), ())
     for key, value in settings.items():
         if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key) is not None):
-            continue  # the adapter's releases say nothing of ATC
+            continue  # the adapter's releases do not apply to ATC
         for fault in find_scope_faults(scope, key, value):
             if fault.code in _KINDS:
                 yield Touched(_KINDS[fault.code], key, fault.message, fault.hint)

@@ -1,1 +1,1 @@
-"""Stores in a git repository: its objects, its trees and tags, revisions of presets, and the commits that changed them."""
+"""Stores in a git repository: objects, trees, tags, revisions of presets, and the commits that changed them."""

@@ -1,4 +1,4 @@
-"""The commits that touched a store, newest first, each with the files it changed against each of its parents."""
+"""The commits that touched a store, newest first, each with its changed files relative to each parent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npuprof.store.layout import Layout, Located
 
 _NO_FILE = ("000000", SUBMODULE)
 
-#: A blank stands before what people write: a record begins where 1 follows 0.
+#: The leading blank keeps user text apart: a record begins where 1 follows 0.
 _LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
     "log", "--topo-order", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate", "--encoding=UTF-8",
@@ -22,9 +22,9 @@ _LOG_COMMAND = (
 
 
 class FileChange(NamedTuple):
-    """One file of one commit against one parent: its name and itself before and after, None where it was not there.
+    """A file changed by a commit relative to one parent: name and file before and after, None if missing.
 
-    The two names differ where the file was renamed.
+    The two names differ for a renamed file.
     """
 
     was: str | None
@@ -34,7 +34,7 @@ class FileChange(NamedTuple):
 
 
 class StoreMove(Record):
-    """Where a store was before a commit moved it, the commit's parent, and what the commit changed besides."""
+    """The location of a store before a commit moved it, the commit's parent, and the commit's other changes."""
 
     repository: Repository
     parent: str
@@ -42,18 +42,18 @@ class StoreMove(Record):
 
 
 class TreeComparison(Record):
-    """The folder that most files of a store were in before (None: none), and all that git says of the two commits."""
+    """The previous folder of most store files (None: none), and git's comparison of the two commits."""
 
     former: str | None
     raw_lines: list[bytes]
 
 
 class Commit(NamedTuple):
-    """One commit: ``changes`` has the files that differ from each parent, in the order of ``parents``.
+    """One commit: ``changes`` are the files that differ from each parent, in the order of ``parents``.
 
-    ``date`` is written as ``2026-01-31T12:00:00+01:00`` in the author's own zone, ``subject`` is the first line of the message.
-    Parents may be the nearest ancestors that touched the store; a commit without any has its changes below ``""``.
-    ``former_prefix`` is the folder of the store before the commit, where it moved the store.
+    ``date`` is ``2026-01-31T12:00:00+01:00`` in the author's time zone, ``subject`` the first line of the message. Parents
+    may be the nearest ancestors that touched the store; the changes of a root commit are below ``""``. ``former_prefix`` is
+    the store's previous folder, if the commit moved it.
     """
 
     id: str
@@ -67,13 +67,13 @@ class Commit(NamedTuple):
 
 
 def load_commits(repository: Repository, oids: Iterable[str]) -> dict[str, Commit]:
-    """Return commits by their ids, without their changes. Raises NpuprofError."""
+    """Return commits by id, without their changes. Raises NpuprofError."""
     listed = repository.git.run_command(*_LOG_COMMAND, "--no-walk=unsorted", *oids, "--")
     return {commit.id: commit for commit, _ in map(_parse_commit, _split_log_records([listed]))}
 
 
 def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
-    """Return a commit without its changes, and the raw lines and paths of these."""
+    """Return a commit without its changes, and git's raw lines and paths of these."""
     headers, _, files = record.partition(b"\0\n:")
     ids, author, email, date, subject = (text.strip() for text in headers.decode(errors="replace").split("\0"))
     oid, *parents = ids.split(" ")
@@ -84,12 +84,12 @@ def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
 def walk_commits(
     repository: Repository, tip: str, everything: bool = False, layout: Layout | None = None, simplified: bool = False
 ) -> Generator[Commit, None, None]:
-    """Yield the commits behind ``tip``, at least those that touched presets, children before parents, from one git process.
+    """Yield the commits behind ``tip`` that touched presets, children before parents, from one git process.
 
-    With ``everything`` all of them. Where they are ``simplified``, branches that a merge took nothing from are left out. ``layout`` says
-    which files outside the store are presets, for all commits; by default ``npuprof.toml`` at the tip says it.
+    With ``everything``, all commits. ``simplified`` omits branches from which a merge took nothing. ``layout`` is the
+    layout of presets for all commits; by default that of ``npuprof.toml`` at the tip.
 
-    Where the store came from another folder, they go on with those that touched it there, from another process.
+    If the store came from another folder, the commits that touched it there follow, from another process.
     """
     layout = layout if layout is not None else repository.find_layout(tip)
     below = () if everything else ("--", *layout.pathspecs)
@@ -102,11 +102,11 @@ def walk_commits(
             continue
         changed = _parse_raw_changes(files, layout, names)
         if any(change.was is None for change in changed) and (move := _find_store_move(repository, commit.id, changed, layout)):
-            # Whatever git has not told of yet is older than the move, or has not heard of it.
+            # Remaining commits are older than the move, or on branches without it.
             moved = layout._replace(prefix=move.repository.prefix)
             older = walk_commits(move.repository, move.parent, everything, moved, simplified)
             nearest = next(older, None)
-            parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
+            parent = nearest.id if nearest else move.parent  # the parent itself may have touched other files
             yield commit._replace(parents=(parent,), changes={parent: move.changes}, former_prefix=move.repository.prefix)
             if nearest:
                 yield nearest
@@ -116,7 +116,7 @@ def walk_commits(
 
 
 def _find_store_move(repository: Repository, commit: str, changed: list[FileChange], layout: Layout) -> StoreMove | None:
-    """Return from where a commit moved the store that it made; None where the store is new, or was there before."""
+    """Return the previous location of a store that a commit created; None if the store is new, or existed before."""
     inside = [change for change in changed if not any(file is not None and file.outside for file in (change.old, change.new))]
     if not inside or any(change.was is not None for change in inside):
         return None
@@ -125,7 +125,7 @@ def _find_store_move(repository: Repository, commit: str, changed: list[FileChan
     if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0]:
         return None
     if repository.list_profile_files(parent, Layout(repository.prefix)):
-        return None  # made from several, with a parent that a shallow clone lacks, or added to what is there already
+        return None  # merged from several stores, with a missing parent in a shallow clone, or added to an existing store
     trees = _compare_commit_trees(repository, parent, commit)
     if trees.former is None:
         return None
@@ -135,12 +135,12 @@ def _find_store_move(repository: Repository, commit: str, changed: list[FileChan
 
 
 def find_former_folder(repository: Repository, old: str, new: str) -> str | None:
-    """Return where the store of commit ``new`` was at ``old``, a folder ending in ``/`` or an empty text; None where it was nowhere."""
+    """Return the folder of commit ``new``'s store at ``old``, ending in ``/`` or empty; None if it did not exist."""
     return _compare_commit_trees(repository, old, new).former
 
 
 def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeComparison:
-    """Return what git says of two commits, and the folder that most files of the store were in before."""
+    """Return git's comparison of two commits, and the previous folder of most store files."""
     raw = repository.git.run_command(
         "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
     ).split(b"\0")  # fmt: skip
@@ -156,7 +156,7 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
 
 
 def list_tree_changes(repository: Repository, parent: str, commit: str, layout: Layout) -> list[FileChange]:
-    """Return what a commit, as a merge, changed against another, from their trees; git is asked only where something was renamed."""
+    """Return the changes between two commits, from their trees; git is called only for renames."""
     old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
     if old == new:
         return []
@@ -170,7 +170,7 @@ def list_tree_changes(repository: Repository, parent: str, commit: str, layout: 
 
 
 def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what git says of each commit: its id and those of its parents, NUL, then raw lines and paths."""
+    """Yield git's record of each commit: its id and parents, NUL, then raw lines and paths."""
     rest = b""
     for block in blocks:
         *records, rest = (rest + block).split(b"\0\1")
@@ -183,9 +183,9 @@ def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def _parse_raw_changes(
     files: list[bytes], layout: Layout, names: dict[bytes, Located | None], former: Layout | None = None
 ) -> list[FileChange]:
-    """Return what raw lines and paths say of presets; ``names`` keeps what paths seen before are called.
+    """Return the preset changes in raw lines and paths; ``names`` caches the preset names of paths.
 
-    ``former`` says where they were before, if that was elsewhere.
+    ``former`` is the previous layout, if it was different.
     """
     changes: list[FileChange] = []
     place = 0

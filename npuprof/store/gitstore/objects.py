@@ -1,4 +1,4 @@
-"""git as a child process, which obeys no repository it only reads: one reader of objects that stays open, and single commands."""
+"""git as a child process that does not trust the repository: a persistent object reader, and single commands."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-#: What a hook's git hands down about the repository it runs in, which need not be the store's.
+#: Variables from a hook's git about its repository, which may differ from the store's.
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-#: Where that repository has its objects: those that a push has brought are in quarantine until its hooks agree.
+#: The object folders of a hook's repository: pushed objects are in quarantine until the hooks accept them.
 _OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
-#: What of a work tree git itself reads, and what it writes in its folder for a commit, a tag or a setting.
+#: The files that git itself reads in a work tree, and those it writes in its folder for a commit, tag or setting.
 _TREE_FILES = (".gitattributes", ".gitignore", ".gitmodules")
 _WRITTEN = (
     "COMMIT_EDITMSG", "HEAD", "MERGE_MSG", "ORIG_HEAD", "TAG_EDITMSG", "config", "config.worktree", "gc.log", "index", "logs", "objects",
     "packed-refs", "refs", "rr-cache",
 )  # fmt: skip
-_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the list of the sixth, and follows it no further
-#: A repository that somebody uses has fewer folders of objects.
+_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the sixth list and follows no further
+#: The maximum number of object folders of a real repository.
 _MOST_ALTERNATES = 100
-_CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
+_CHUNK = 400  # requests written at once: they fit into a pipe, so neither side blocks
 
 
 class GitObject(NamedTuple):
-    """An object as git stores it; ``type`` is ``commit``, ``tree``, ``blob`` or ``tag``."""
+    """A git object; ``type`` is ``commit``, ``tree``, ``blob`` or ``tag``."""
 
     oid: str
     type: str
@@ -45,7 +45,7 @@ class GitObject(NamedTuple):
 
 
 class GitResult(NamedTuple):
-    """What a command ended with."""
+    """The result of a command."""
 
     code: int
     output: bytes
@@ -53,17 +53,16 @@ class GitResult(NamedTuple):
 
 
 class Git:
-    """git for the repository around a folder, to read it. Nothing is started before it is needed.
+    """git for the repository around a folder, read-only by default. Processes are started on demand.
 
-    It is started in the ``top`` of the repository (an empty text where there is none), where it discovers the
-    repository by its own rules, ``safe.directory`` among them: a store that looks like a bare repository is not seen.
-    ``variables`` are set over those of the environment: another index, another place for objects. It reads, unless another
-    ``profile`` is asked for.
+    It runs at the ``top`` of the repository (an empty string if there is none) and discovers the repository by its own
+    rules, including ``safe.directory``: a store that looks like a bare repository is not recognised as one. ``variables``
+    override the environment: another index, another object folder. Another ``profile`` permits more.
 
-    A repository without a work tree, ``bare``, is named to git, which then asks nobody who owns it: that is done here.
+    A ``bare`` repository is named explicitly, for which git skips the ownership check: it is done here.
     """
 
-    _reader: subprocess.Popen[bytes] | None = None  # of the class: one that was refused is taken away as well
+    _reader: subprocess.Popen[bytes] | None = None  # a class attribute, so that it can be deleted after a failure
 
     def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "", profile: GitProfile = READ) -> None:
         self.folder = folder
@@ -79,14 +78,14 @@ class Git:
         self._lock = threading.Lock()
 
     def build_refusal(self, reason: bytes) -> Finding:
-        """Return why git refused, as a finding."""
+        """Return git's error as a finding."""
         return build_refusal_finding(reason, self.bare or self.folder)
 
     def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
-        """Return the objects of that names, None for each that is missing or ambiguous.
+        """Return the objects with some names, None for each missing or ambiguous one.
 
-        A name is whatever git takes for one (``HEAD~3``, ``main:profiles``), and never read as a flag. All come
-        from one process. Raises NpuprofError where git or the repository cannot be used.
+        A name is any git revision (``HEAD~3``, ``main:profiles``), and never parsed as a flag. All objects come from one
+        process. Raises NpuprofError if git or the repository cannot be used.
         """
         with self._lock:
             objects: list[GitObject | None] = []
@@ -95,7 +94,7 @@ class Git:
             return objects
 
     def read_files(self, names: Sequence[str]) -> list[bytes | None]:
-        """Return the contents of files by ``COMMIT:PATH``, None for each that is missing or no file. Raises NpuprofError."""
+        """Return file contents by ``COMMIT:PATH``, None for each missing file. Raises NpuprofError."""
         return [read.content if read is not None and read.type == "blob" else None for read in self.read_objects(names)]
 
     def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
@@ -108,7 +107,7 @@ class Git:
             asked.write(b"".join(os.fsencode(name) + b"\n" for name in names))
             asked.flush()
         except BrokenPipeError:
-            pass  # git has ended; its reason follows
+            pass  # git has exited; its reason follows
         try:
             return [self._read_reply() for _ in names]
         except SilentError as error:
@@ -131,7 +130,7 @@ class Git:
         return GitObject(words[0].decode(), words[1].decode(), content)
 
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of objects by their full ids, read in one go. Raises NpuprofError where any is missing."""
+        """Return the contents of objects by full id, read together. Raises NpuprofError if any is missing."""
         wanted = list(dict.fromkeys(oids))
         contents = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
         if len(contents) < len(wanted):
@@ -139,16 +138,16 @@ class Git:
         return contents
 
     def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
-        """Return the files that git would show in a folder, from there: tracked ones, and new ones that are not ignored.
+        """Return the files of a folder that git would list: tracked ones, and new ones that are not ignored.
 
-        Raises NpuprofError where it is in no work tree.
+        Raises NpuprofError outside a work tree.
         """
         kinds = "-cz" if only_tracked else "-coz"
         words = ("-C", os.path.abspath(folder)) if self.top else ()
         return self.run_command(*words, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
     def with_filters(self) -> Git:
-        """Return the same git with the filters of the configuration on."""
+        """Return the same git with filters enabled."""
         git = Git(self.folder, self._variables, self.bare, self.profile)
         git._runs_filters = True
         return git
@@ -160,30 +159,30 @@ class Git:
         return git
 
     def _list_filters_off(self) -> dict[str, str]:
-        """Return the variables that switch off all filters of the configuration."""
+        """Return the variables that disable all configured filters."""
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         names = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in names if name]
         return build_config_variables(off)
 
     def writing(self) -> Git:
-        """Return the same git as its user would start it: hooks and filters run."""
+        """Return the same git as its user would start it, with hooks and filters."""
         return Git(self.folder, self._variables, self.bare, processes.WRITE)
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
-        """Return why objects are not there, and how to get them."""
+        """Return why objects are missing, and how to get them."""
         partial = self.try_command("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0
         return build_absent_finding(list(oids), partial)
 
     def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
-        """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
+        """Return the output of a command. Raises NpuprofError with git's reason if it fails."""
         result = self.try_command(*words, stdin=stdin)
         if result.code:
             raise NpuprofError([self.build_refusal(result.complaint)])
         return result.output
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
-        """Return exit code, output and complaints of a command. Raises NpuprofError only where git is missing."""
+        """Return exit code, output and errors of a command. Raises NpuprofError only if git is missing."""
         process = self._start_process(*words, is_asked=stdin is not None)
         out, reason = self._finish(process, stdin)
         return GitResult(process.returncode, out, reason)
@@ -195,7 +194,7 @@ class Git:
             raise NpuprofError([self._build_silence(error)]) from None
 
     def stream_output(self, *words: str) -> Iterator[bytes]:
-        """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
+        """Yield the output of a command in blocks. Raises NpuprofError if it fails."""
         process = self._start_process(*words)
         assert process.stdout is not None, "it was asked for"
         assert process.stderr is not None, "it was asked for"
@@ -235,7 +234,7 @@ class Git:
             raise NpuprofError([self.build_refusal(str(error).encode())]) from None
 
     def _build_silence(self, error: SilentError) -> Finding:
-        """Return that git hangs."""
+        """Return the finding for a hanging git."""
         why = "What git waits for is no plain file, lies on a disk that does not answer, or is locked."
         return Finding(
             "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "git status there tells whether it hangs"
@@ -252,12 +251,12 @@ class Git:
             reader.wait()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # nobody could take it
+        with contextlib.suppress(Exception):  # no caller could handle it
             self.close()
 
 
 def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return variables that set git's configuration: a command line could not hold a name with '=' in it."""
+    """Return variables that configure git: command line settings cannot have a name with '='."""
     count = os.environ.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() and len(count) < 6 else 0
     variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -267,10 +266,10 @@ def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str
 
 
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
-    """Return the environment for a git that is started in the top of a repository, in a bare one, or anywhere where both are empty.
+    """Return the environment for a git started at the top of a repository, in a bare one, or anywhere if both are empty.
 
-    Its messages are in English. What a hook hands down about another repository is left out, what it says of this one
-    but for its objects too; where there is neither, it names the repository.
+    Messages are in English. A hook's variables about another repository are dropped; about this one, all except object
+    folders. If neither is given, they select the repository.
     """
     environ = {**os.environ, "LC_ALL": "C"}
     git_folder = environ.get("GIT_DIR")
@@ -288,14 +287,14 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
 
 
 def _is_git_folder_of(folder: str, top: str) -> bool:
-    """Return whether a folder is where the repository with a top keeps what it knows."""
+    """Return whether a folder is the git folder of the repository with a top."""
     inside = os.path.join(top, ".git")
     if os.path.isfile(inside):
         inside = os.path.join(top, read_path(inside).removeprefix("gitdir:").strip())
     return os.path.realpath(folder) == os.path.realpath(inside)
 
 
-#: Commands that read no file of the work tree, so that no filter runs.
+#: Commands that read no work tree files, so that no filters run.
 _OBJECT_COMMANDS = frozenset((
     "cat-file", "check-attr", "check-ignore", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-list",
     "rev-parse", "symbolic-ref", "update-ref", "var", "verify-tag",
@@ -303,21 +302,21 @@ _OBJECT_COMMANDS = frozenset((
 
 
 def _may_convert(words: Sequence[str]) -> bool:
-    """Return whether a command of git may convert contents by filters."""
+    """Return whether a git command may convert contents by filters."""
     command = next(word for word, before in zip(words, ("", *words), strict=False) if word[0] != "-" and before not in ("-c", "-C"))
     return command not in _OBJECT_COMMANDS or "--filters" in words or "--textconv" in words
 
 
 def require_plain_files(repository: str, folder: str = "") -> None:
-    """Raise NpuprofError where git would read a pipe, a socket or a device as a file, and wait for ever.
+    """Raise NpuprofError if git would read a pipe, socket or device as a file, and block.
 
-    ``repository`` is the folder of one without a work tree, or the top of a work tree; an empty text is none. ``folder`` is in a work tree,
-    whose own files of git are looked at from there up to its top.
+    ``repository`` is the folder of a bare repository or the top of a work tree; empty for none. ``folder`` is in a work
+    tree; git's files from there up to its top are checked too.
     """
     here = os.path.realpath(folder)
     while repository and folder:
         for name in _TREE_FILES:
-            if not os.path.islink(path := os.path.join(here, name)):  # git follows no link there
+            if not os.path.islink(path := os.path.join(here, name)):  # git follows no links there
                 require_plain_file(path)
         if here == repository:
             break
@@ -333,7 +332,7 @@ def require_plain_files(repository: str, folder: str = "") -> None:
 
 
 def require_no_links_out(repository: str) -> None:
-    """Raise NpuprofError (NP941) where git would write through a link of its folder to another folder or out of it."""
+    """Raise NpuprofError (NP941) if git would write through a link in its folder."""
     folders = [*_list_git_folders(repository)]
     for folder in folders:
         written = [entry for entry in _list_entries(folder) if entry.name in _WRITTEN]
@@ -350,7 +349,7 @@ def require_no_links_out(repository: str) -> None:
 
 
 def _list_git_folders(repository: str) -> Iterator[str]:
-    """Yield where git keeps what it knows of a repository: one folder, or that of a work tree and the one it has in common with others."""
+    """Yield the git folders of a repository: one, or that of a work tree and the common one."""
     inside = os.path.join(repository, ".git")
     if not os.path.lexists(inside):
         yield repository
@@ -366,7 +365,7 @@ def _list_git_folders(repository: str) -> Iterator[str]:
 
 
 def _list_object_folders(objects: str) -> Iterable[str]:
-    """Return a folder of objects and its alternates, as deep as git follows them."""
+    """Return an object folder and its alternates, as deep as git follows them."""
     folders, level = {objects: None}, [objects]
     for _ in range(_ALTERNATE_LEVELS):
         if len(folders) > _MOST_ALTERNATES:
@@ -381,7 +380,7 @@ def _list_object_folders(objects: str) -> Iterable[str]:
 def _read_alternates(objects: str) -> Iterator[str]:
     for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
         if line and not line.startswith("#"):
-            if len(line) > 1 and line[0] == line[-1] == '"':  # as git writes a path with special characters
+            if len(line) > 1 and line[0] == line[-1] == '"':  # git's quoting of special characters
                 line = _unquote_path(line, objects)
             yield os.path.realpath(os.path.join(objects, line))
 
@@ -396,7 +395,7 @@ def _unquote_path(line: str, objects: str) -> str:
 
 
 def read_path(path: str, most: int = 4096) -> str:
-    """Return the text of a file that names a path of git's, empty if it cannot be read. Raises NpuprofError for what is no path."""
+    """Return the text of a git file with a path, empty if it cannot be read. Raises NpuprofError for an invalid path."""
     text = b""
     with contextlib.suppress(OSError):
         text = read_plain_file(path, most + 1, whole=False)
@@ -407,7 +406,7 @@ def read_path(path: str, most: int = 4096) -> str:
 
 
 def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Yield what is in a folder, and in those ``below`` it; no link is followed."""
+    """Yield the entries of a folder, and of those ``below`` it, without following links."""
     folders = [folder]
     while folders:
         with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
@@ -418,7 +417,7 @@ def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]
 
 
 def require_plain_file(path: str) -> None:
-    """Raise NpuprofError where a pipe, a socket or a device is at a path that git reads."""
+    """Raise NpuprofError for a pipe, socket or device at a path that git reads."""
     try:
         kind = name_special_file(os.stat(path).st_mode)
     except OSError:
@@ -433,7 +432,7 @@ def require_plain_file(path: str) -> None:
 
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
-    """Return why git refused, as a finding."""
+    """Return git's error as a finding."""
     text = reason.decode(errors="replace").strip()
     top = find_repository_top(os.path.realpath(folder))
     first = next((line for line in text.splitlines() if line.startswith(("fatal:", "error:"))), text.partition("\n")[0])
@@ -463,7 +462,7 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
 
 
 def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
-    """Return that objects are not in the repository: a partial clone may lack some."""
+    """Return the finding for objects missing in the repository: a partial clone may lack some."""
     what = f"{', '.join(oids[:3]) or 'an object'} {'is' if len(oids) < 2 else 'are'} missing from the repository"
     if not partial:
         return Finding("NP022", what, "", "git fsck tells more")

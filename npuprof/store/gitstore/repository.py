@@ -1,4 +1,4 @@
-"""The git repository around a store: its revisions, its released versions, its trees."""
+"""The git repository around a store: its revisions, released versions, and trees."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_
 from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
 
-#: How many are kept in memory.
+#: The sizes of the in-memory caches.
 _LAYOUTS, _REVISIONS, _TREES = 4000, 200, 100
 
-#: Modes of what a tree holds besides files.
+#: Modes of tree entries other than files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
-#: Stands for the mode of a preset whose name two files have, one in the store and one outside.
+#: The mode of a preset name shared by two files, one in the store and one outside.
 CLASH = "clash"
 
 
 class TreeFile(NamedTuple):
-    """A file of a tree: its mode, the id of its content, and whether it lies outside the store's folder."""
+    """A file of a tree: its mode, its blob id, and whether it is outside the store's folder."""
 
     mode: str
     oid: str
@@ -32,12 +32,12 @@ class TreeFile(NamedTuple):
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link: its content is the path it leads to."""
+        """Whether it is a symbolic link: its content is the target path."""
         return self.mode == LINK
 
 
 class TreeEntry(NamedTuple):
-    """One entry of a tree object: a file, a folder, or another repository."""
+    """One entry of a tree object: a file, a folder, or a submodule."""
 
     mode: str
     name: str
@@ -45,19 +45,19 @@ class TreeEntry(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a tree itself."""
+        """Whether it is a tree."""
         return self.mode == FOLDER
 
     @property
     def is_profile(self) -> bool:
-        """Whether it is a TOML file, and no repository of such a name."""
+        """Whether it is a TOML file, and not a submodule."""
         return self.name.endswith(".toml") and self.mode != SUBMODULE
 
 
 class ResolvedRevision(Record):
-    """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``.
+    """A resolved revision of a preset: the id of a commit, and its display form, ``1.2.0`` or ``abc1234``.
 
-    ``version`` is the released version that it is, if it is one.
+    ``version`` is the released version, if it is one.
     """
 
     commit: str
@@ -68,7 +68,7 @@ class ResolvedRevision(Record):
 class Repository(ReleaseTags):
     """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
-    ``bare`` is the folder of a repository without a work tree; the top then is that folder. ``git`` is the one to read it by.
+    ``bare`` is the folder of a bare repository, which then is the top. ``git`` reads it.
     """
 
     def __init__(self, folder: str, bare: str = "", git: Git | None = None) -> None:
@@ -77,23 +77,23 @@ class Repository(ReleaseTags):
         self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
-        if not self.top:  # one that only git's own variables name
+        if not self.top:  # selected only by git's own variables
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
-        self.layouts: dict[str, Layout] = {}  #: where presets are, by commit, as far as it was looked up
+        self.layouts: dict[str, Layout] = {}  #: cached layouts by commit
         self._shallow: bool | None = None
-        self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
-        self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
+        self.is_source = False  #: whether it is a source's repository, of which only the store's folder is shared
+        self.revisions: dict[str, object] = {}  #: cached revisions by commit, for ``revisions``
 
     def make_room(self) -> None:
-        """Forget what has been read of revisions, where that is much: for who goes through a long history, between two of its commits."""
+        """Clear the revision cache if it is large; for walks through a long history, between commits."""
         if len(self.revisions) > _REVISIONS:
             self.revisions.clear()
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
-        """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""
+        """Return the full commit id of a revision. Raises NpuprofError: unknown, ambiguous, not a commit."""
         if not _is_sayable(revision):
             raise NpuprofError([self._build_unknown_finding(revision, asked)])
         if not (commit := self._find_commit(revision)):
@@ -129,16 +129,16 @@ class Repository(ReleaseTags):
         return place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
 
     def is_shallow(self) -> bool:
-        """Return whether the clone lacks its older commits, as it was when that was asked first."""
-        if self._shallow is None:  # what an error says of thousands of commits is worth one process
+        """Return whether the clone lacks older commits; cached."""
+        if self._shallow is None:  # worth one process for thousands of commits
             self._shallow = self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
         return self._shallow
 
     def resolve_revision(self, name: str, revision: str, asked: Origin | None = None, at: str = "") -> ResolvedRevision:
-        """Return what a revision of a preset names.
+        """Return a preset's revision resolved.
 
-        A released version of the preset goes before whatever else the text could mean; of a range it is the newest that
-        is reachable from the commit ``at``, or from HEAD. The revision may stand in quotes. Raises NpuprofError.
+        A released version has precedence over other meanings; a range selects the newest version reachable from the commit
+        ``at``, or from HEAD. The revision may be quoted. Raises NpuprofError.
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
@@ -175,11 +175,11 @@ class Repository(ReleaseTags):
         return place_finding(Finding("NP011", what, why, hint), asked)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
-        """Return whether a commit is in the history of another, or is the same."""
+        """Return whether a commit is an ancestor of another, or equal to it."""
         return commit == descendant or self.git.try_command("merge-base", "--is-ancestor", commit, descendant).code == 0
 
     def find_merge_base(self, left: str, right: str) -> str:
-        """Return the merge base of two commits. Raises NpuprofError where there is none."""
+        """Return the merge base of two commits. Raises NpuprofError if there is none."""
         result = self.git.try_command("merge-base", left, right)
         if result.code or not result.output.strip():
             what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
@@ -188,7 +188,7 @@ class Repository(ReleaseTags):
         return result.output.split()[0].decode()
 
     def find_layout(self, commit: str) -> Layout:
-        """Return where presets are at a commit, or in a tree: ``npuprof.toml`` says it there. Raises NpuprofError."""
+        """Return the layout of presets at a commit or tree, from its ``npuprof.toml``. Raises NpuprofError."""
         known = self.layouts.get(commit)
         if known is None:
             known = Layout(self.prefix)
@@ -201,9 +201,9 @@ class Repository(ReleaseTags):
         return known
 
     def list_profile_files(self, commit: str, layout: Layout | None = None) -> dict[str, TreeFile]:
-        """Return the presets at a commit, or in a tree, by their names: the TOML files below the store, and those outside of it.
+        """Return the presets at a commit or tree by name: TOML files below the store, and those outside of it.
 
-        ``layout`` says where they are, if not as ``npuprof.toml`` says there. There are none where the store did not exist then.
+        ``layout`` replaces that of ``npuprof.toml`` there. Empty if the store did not exist.
         """
         if len(self._trees) > _TREES:
             self._trees.clear()
@@ -215,7 +215,7 @@ class Repository(ReleaseTags):
         return files
 
     def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
-        """Return the presets outside the store's folder by their names: what the globs lead to in the trees."""
+        """Return the presets outside the store's folder by name, by matching the globs in the trees."""
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
         files: dict[str, TreeFile] = {}
         level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
@@ -256,21 +256,21 @@ class Repository(ReleaseTags):
         return files
 
     def _find_store_tree(self, commit: str) -> str:
-        """Return the id of the store's tree at a commit, an empty text where there was none. Raises NpuprofError."""
+        """Return the id of the store's tree at a commit, an empty string if there was none. Raises NpuprofError."""
         root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
         if root is not None:
             self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
             return root.oid if root.type == "tree" else ""
-        self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)  # it fails where a tree is missing, not the store
+        self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)  # fails for a missing tree, not for a missing store
         return ""
 
     def _load_trees(self, trees: Iterable[str]) -> None:
-        """Read the trees that are not known yet in one go. Raises NpuprofError where one is missing."""
+        """Load uncached trees together. Raises NpuprofError if one is missing."""
         for tree, content in self.git.read_contents(tree for tree in trees if tree not in self._trees).items():
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
-        """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""
+        """Return a file as checked out, with the line endings of this work tree and without filters; None if git cannot determine it."""
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
 
@@ -280,25 +280,25 @@ class Repository(ReleaseTags):
         return repository
 
     def with_store_prefix(self, prefix: str) -> Repository:
-        """Return the same repository with the store in another of its folders, where it was once."""
+        """Return the same repository with the store in a former folder."""
         moved = self._copy()
         moved.prefix, moved.revisions, moved.layouts = prefix, {}, {}
         return moved
 
     def with_git(self, git: Git) -> Repository:
-        """Return the same repository read by another git: one that sees more objects."""
+        """Return the same repository read by another git, which sees more objects."""
         repository = self._copy()
         repository.git, repository.revisions = git, {}
         return repository
 
 
 def shorten_commit(commit: str) -> str:
-    """Return the id of a commit as it is shown."""
+    """Return the id of a commit for display."""
     return commit[:7]
 
 
 def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
-    """Return the entries of a tree object, whose ids have ``size`` bytes."""
+    """Return the entries of a tree object with ids of ``size`` bytes."""
     entries = []
     position = 0
     while position < len(raw):
@@ -310,21 +310,21 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
 
 
 def _is_sayable(revision: str) -> bool:
-    """Return whether git can be asked for a revision: one that reads as a flag, or of several lines, is none."""
+    """Return whether git can be asked for a revision: not for flags or multiple lines."""
     return bool(revision) and not revision.startswith("-") and "\n" not in revision and "\0" not in revision
 
 
 class FormerName(Record):
-    """A name that a preset had, and the commit that gave it the next one."""
+    """A former name of a preset, and the commit that renamed it."""
 
     name: str
     commit: str
 
 
 def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> dict[str, list[FormerName]]:
-    """Return what presets were called before a commit, latest first, from one git process; those that were not renamed are left out.
+    """Return the former names of presets before a commit, latest first, from one git process; others are omitted.
 
-    ``layout`` says where they are, and were. Raises NpuprofError.
+    ``layout`` is the current and former layout. Raises NpuprofError.
     """
     listed = git.run_command(
         "-c", "diff.renameLimit=4000", "log", "--topo-order", "--diff-filter=R", "-M", "--name-status", "-z", "--no-color", "--no-ext-diff",

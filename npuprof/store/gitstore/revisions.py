@@ -1,6 +1,6 @@
-"""Stores at other times: the only place where npuprof reads a git repository.
+"""Stores at other revisions: the only module that reads presets from git.
 
-Imported only by what was asked for a revision, a version or a history.
+Imported only for a revision, a version or a history.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
 
-    #: Finds what a reference with an @ names, seen from a store.
+    #: Resolves a reference with an @, seen from a store.
     PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
 
-_MAX_LINKS = 8  # one that leads to itself has to end
+_MAX_LINKS = 8  # links may form a cycle
 
 _NO_PINS: frozenset[str] = frozenset()
 
 
 def find_repository(home: ProfileSource) -> Repository:
-    """Return the repository around a store, found once. Raises NpuprofError where there is none."""
+    """Return the repository around a store, cached. Raises NpuprofError if there is none."""
     if isinstance(home, Folder) and home.repository is None:
         home.repository = Repository(home.root, home.git_folder if isinstance(home, BareStore) else "")
     repository = getattr(home, "repository", None)
@@ -45,7 +45,7 @@ def find_repository(home: ProfileSource) -> Repository:
 
 
 def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
-    """Return the error about a preset that a store lacks; if the name is a revision or a file, the error says so."""
+    """Return the error for a missing preset, noting if the name is a revision or a file."""
     finding = error.findings[0]
     if len(error.findings) != 1 or finding.code not in ("NP004", "NP008", "NP023") or finding.origin is not None:
         return error
@@ -64,7 +64,7 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
 
 
 def _is_revision(home: Folder, word: str) -> bool:
-    """Return whether git knows a word, or both ends of what looks like a range."""
+    """Return whether git knows a word, or both ends of a range."""
     ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
         return False
@@ -75,14 +75,14 @@ def _is_revision(home: Folder, word: str) -> bool:
 
 
 def load_revision(home: ProfileSource, commit: str) -> Revision:
-    """Return a store as it was at a commit (its full id), read once."""
+    """Return a store at a commit (full id), cached."""
     return load_repository_revision(find_repository(home), commit)
 
 
 def load_repository_revision(repository: Repository, commit: str) -> Revision:
-    """Return the store of a repository as it was at a commit (its full id), read once.
+    """Return the store of a repository at a commit (full id), cached.
 
-    Where the store's folder was not there then, it is the folder that the store of the last commit came from.
+    If the store's folder did not exist then, the folder from which it later came is used.
     """
     known = repository.revisions.get(commit)
     if not isinstance(known, Revision):
@@ -98,13 +98,13 @@ def load_repository_revision(repository: Repository, commit: str) -> Revision:
 
 
 def load_release(home: ProfileSource, version: Version) -> Revision:
-    """Return a store as it was where a version was released, with what the tag records. Raises NpuprofError."""
+    """Return a store at a released version, with the records of its tag. Raises NpuprofError."""
     repository = find_repository(home)
     return _load_view(repository, repository.resolve_commit(version.commit), version)
 
 
 def load_named_revision(home: ProfileSource, revision: str) -> Revision:
-    """Return a store at what a user names: at a release tag with what that records, else at a commit. Raises NpuprofError."""
+    """Return a store at a user's revision: for a release tag with its records, else at a commit. Raises NpuprofError."""
     repository = find_repository(home)
     commit = repository.resolve_commit(revision)
     version = repository.find_version_of_tag(revision)
@@ -112,7 +112,7 @@ def load_named_revision(home: ProfileSource, revision: str) -> Revision:
 
 
 def _load_view(repository: Repository, commit: str, release: Version, view: str = "") -> Revision:
-    """Return a store at a commit, as a version that the tag of a release knows is seen; without a view the release itself."""
+    """Return a store at a commit as seen by a version in a release's tag; without a view, by the release itself."""
     if release.faults and not view:
         raise NpuprofError([build_unfit_finding(release)])
     plain = load_repository_revision(repository, commit)
@@ -127,7 +127,7 @@ def _load_view(repository: Repository, commit: str, release: Version, view: str 
 
 
 def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -> Pin:
-    """Return what ``NAME@REV`` names in a store: what the release says that the store is seen by, else what it is now.
+    """Return the target of ``NAME@REV`` in a store: as recorded by the store's release, else the current one.
 
     Raises NpuprofError.
     """
@@ -152,14 +152,14 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
 
 
 def build_unfit_finding(version: Version) -> Finding:
-    """Return that a tag cannot be the release that its name says."""
+    """Return the finding for a tag that cannot be the release of its name."""
     what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
     why = "What a release was made of stands in its tag; npuprof does not guess it."
     return Finding("NP028", what, why, advise_refetch(version))
 
 
 def advise_refetch(version: Version) -> str:
-    """Return how to get a release tag as it was made."""
+    """Return how to refetch a release tag in its original form."""
     tag = f"{version.name}/v{version.number_text}"
     commit = shorten_commit(version.commit)
     return f"fetch the tag anew: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
@@ -172,9 +172,9 @@ def _build_lost_parent_finding(release: Version, reference: str, commit: str, as
 
 
 class Pin(Record):
-    """What a reference with an @ names: a preset, its version (an empty text where it names no version), its commit, the store there.
+    """The target of a reference with an @: preset, version (empty if it is not one), commit, and the store there.
 
-    ``released`` is the version that was looked up for it, None where it is recorded in the release that is seen.
+    ``released`` is the version that was looked up, None if a release's record was used.
     """
 
     name: str
@@ -186,11 +186,10 @@ class Pin(Record):
 
 
 class Revision(ReadOnceStore):
-    """A store as it was at a commit (or is in a tree, by its id). Nothing but the object database is read, every file once.
+    """A store at a commit (or tree, by id). Only the object database is read, each file once.
 
-    Of a ``release`` it is the store as the tag records it: parents with an @ are what they were then. ``view`` says which of
-    the versions that the tag knows is seen, as in the tag. ``find_pin`` finds what a reference with an @ names, seen from
-    here.
+    For a ``release``, parents with an @ resolve as recorded in its tag. ``view`` selects one of the versions recorded in
+    the tag. ``find_pin`` resolves references with an @, seen from here.
     """
 
     def __init__(
@@ -207,11 +206,11 @@ class Revision(ReadOnceStore):
         self.view = view
         self._find_pin = find_pin
         self._found: dict[str, Pin] = {}
-        self.pins: dict[str, frozenset[str]] = {}  #: what the pinned ancestors of each profile are, once it was asked for
+        self.pins: dict[str, frozenset[str]] = {}  #: cached targets of the pinned ancestors of each profile
         self.repository = repository
         self.root = repository.folder
         self.commit = commit
-        self.seen_from = commit  #: the commit whose tags count for ranges; empty for the last one
+        self.seen_from = commit  #: the commit whose tags ranges select from; empty for HEAD
         self.shown: str | None = commit  #: the revision to cite with each file
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
         self._files = files
@@ -219,7 +218,7 @@ class Revision(ReadOnceStore):
 
     @property
     def files(self) -> dict[str, TreeFile]:
-        """The files of the presets by their names."""
+        """The files of the presets by name."""
         if self._files is None:
             self._files = self.repository.list_profile_files(self.commit)
         return self._files
@@ -230,18 +229,18 @@ class Revision(ReadOnceStore):
     def _find_pins(self, profile: Profile) -> frozenset[str]:
         if self._find_pin is None:
             return _NO_PINS
-        _collect_pins(self, profile.name)  # it may be other profiles in another view
+        _collect_pins(self, profile.name)  # another view may have other profiles
         return self.pins[profile.name]
 
     def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
-        """Return what a reference with an @ names, seen from here; looked up once. Raises NpuprofError."""
+        """Return the target of a reference with an @, seen from here; cached. Raises NpuprofError."""
         if reference not in self._found:
             assert self._find_pin is not None, "a store that no commit holds has no such parents"
             self._found[reference] = self._find_pin(self, reference, asked)
         return self._found[reference]
 
     def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
-        """Return what the pinned parents of a profile are, and the stores and names of all parents, as far as they can be found."""
+        """Return the targets of a profile's pinned parents, and stores and names of all parents that can be found."""
         pins: set[str] = set()
         parents: list[tuple[Revision, str]] = []
         with suppress(NpuprofError):
@@ -258,49 +257,49 @@ class Revision(ReadOnceStore):
 
     @property
     def layout(self) -> Layout:
-        """Where the presets are, as ``npuprof.toml`` says it there."""
+        """The layout of presets, from ``npuprof.toml`` there."""
         return self.repository.find_layout(self.commit)
 
     @property
     def has_store(self) -> bool:
-        """Whether there is any preset in the store's folder."""
+        """Whether the store's folder contains any preset."""
         return any(not file.outside for file in self.files.values())
 
     def source_path(self, name: str) -> str:
-        """Return a preset's path as git writes it, from the top of the repository."""
+        """Return a preset's path relative to the repository."""
         return Layout(self.repository.prefix).path_of(name) if not self.is_outside(name) else self.layout.path_of(name, True)
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset lies outside the store's folder, where npuprof.toml of that commit names it."""
+        """Return whether a preset is outside the store's folder, listed by npuprof.toml of that commit."""
         return name in self.files and self.files[name].outside
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file of the store, by its name with ``.toml``, with the revision."""
+        """Return the path to cite for a file of the store, given its name with ``.toml``, with the revision."""
         return self.cite_path(self.source_path(path.removesuffix(".toml")))
 
     def cite_path(self, full: str) -> str:
-        """Return the path to cite for one from the top of the repository, with the revision."""
+        """Return the path to cite for a path relative to the repository, with the revision."""
         return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
 
     def load_texts(self, names: Iterable[str]) -> None:
-        """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
+        """Load the texts of profiles together. Raises NpuprofError if the repository lacks any."""
         wanted = {self.files[name].oid for name in names if name in self.files}
         self._contents.update(self.repository.git.read_contents(sorted(wanted - self._contents.keys())))
 
     def adopt_texts(self, revision: Revision) -> None:
-        """Take over the texts that another revision of the repository has read."""
+        """Share the texts that another revision of the repository has loaded."""
         self._contents.update(revision._contents)
 
     def read_profile_text(self, name: str) -> bytes:
-        """Return the text of a profile that is there; of a link, that of the file it leads to. Raises NpuprofError."""
+        """Return the text of an existing profile; of a link, that of its target. Raises NpuprofError."""
         return self._read_content(self.follow_links(name))
 
     def follow_links(self, name: str) -> str:
-        """Return the name of the file that holds a profile's text: its own, or the one its links lead to. Raises NpuprofError."""
+        """Return the file name with a profile's text: its own, or the target of its links. Raises NpuprofError."""
         return self.trace_links(name)[-1]
 
     def trace_links(self, name: str) -> list[str]:
-        """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
+        """Return the name of a file and of its links' targets, in order. Raises NpuprofError."""
         names = [name]
         while self.files[names[-1]].is_link:
             link = self._read_content(names[-1]).decode(errors="replace")
@@ -341,7 +340,7 @@ class Revision(ReadOnceStore):
 
 
 def _collect_pins(home: Revision, name: str) -> None:
-    """Work out what the pinned ancestors of a profile are, and of all that it extends; each keeps its own."""
+    """Compute the targets of the pinned ancestors of a profile and of its parents; cached for each."""
     waiting = [(home, name)]
     opened: dict[tuple[int, str], tuple[set[str], list[tuple[Revision, str]]]] = {}
     while waiting:
@@ -359,9 +358,9 @@ def _collect_pins(home: Revision, name: str) -> None:
 
 
 class ProposedRevision(Revision):
-    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone.
+    """A store in an uncommitted tree: its files are cited without a revision.
 
-    ``staged`` says that the tree is that of the index.
+    ``staged`` is set if the tree is that of the index.
     """
 
     def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
@@ -379,7 +378,7 @@ class ProposedRevision(Revision):
 
 
 def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
-    """Return a finding of a document whose place says at which revision it was, if there is one to say."""
+    """Return a finding of a document with its revision, if it has one."""
     if commit is None:
         return finding
     assert finding.where is not None, "a document is at fault somewhere"

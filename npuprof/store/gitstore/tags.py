@@ -18,16 +18,16 @@ from npuprof.store.versions import (
     select_newest,
 )
 
-#: How many commits git is asked about one by one; for more, the graph of all commits is read once.
+#: The number of commits queried individually; for more, the graph of all commits is read once.
 _SINGLE_COMMITS = 2
 
 
 class ReleaseTags:
-    """The tags of released versions: listed, read, each once, and which of them a commit can see."""
+    """The tags of released versions, listed and read once each, and their reachability."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
-        self._tags: dict[str, list[TagRef]] | None = None  # by preset, and all of them below an empty text
+        self._tags: dict[str, list[TagRef]] | None = None  # by preset; all of them under an empty string
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
         self._kept: dict[str, str] = {}
@@ -35,18 +35,18 @@ class ReleaseTags:
         self._reachability = Reachability(git)
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
-        """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
+        """Return the version tags of a preset, or of all, oldest number first, without reading them."""
         if self._tags is None:
             refs = sorted([*list_tag_refs(self.git, "refs/tags/"), *self._proposed], key=lambda ref: ref.sort_key)
             self._tags = {**_group_by_name(refs), "": refs}
         return self._tags.get(name, [])
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
-        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
+        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError for a missing tag."""
         return tuple(self.read_versions(self.list_tag_refs(name)))
 
     def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
-        """Return the released versions of a preset that are reachable from a commit, oldest number first. Raises NpuprofError."""
+        """Return the released versions of a preset reachable from a commit, oldest number first. Raises NpuprofError."""
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
@@ -55,28 +55,28 @@ class ReleaseTags:
         return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
     def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
-        """Return whether the tag of a version is in the history of a commit. Raises NpuprofError."""
+        """Return whether the tag of a version is in a commit's history. Raises NpuprofError."""
         return any(ref.text == text for ref in self._list_reachable_refs(name, commit))
 
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
-        """Let a version count as released at a commit, and only for who asks about that, though it has no tag yet."""
+        """Treat a version as released at a commit, for queries about that commit only, before it has a tag."""
         ref = TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
         self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
         self._tags = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
-        """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
+        """Return the annotated version tags reachable from a revision, oldest number first, without reading them."""
         return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
 
     def sees_same_versions(self, first: str, second: str) -> bool:
-        """Return whether the same tags are reachable from two commits: every range then means the same. Raises NpuprofError."""
+        """Return whether the same tags are reachable from two commits, so that every range resolves equally. Raises NpuprofError."""
         return self._reachability.sees_same_tags(first, second)
 
     def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
-        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError.
+        """Return the newest version in a range at a commit, None if none is reachable. Raises NpuprofError.
 
-        A yanked version is taken only where all that the range means are.
+        A yanked version is selected only if all versions in the range are yanked.
         """
         yanked: Version | None = None
         for ref in select_newest(self._list_reachable_refs(name, commit), request):
@@ -87,7 +87,7 @@ class ReleaseTags:
         return yanked
 
     def find_yank(self, tag: str) -> str:
-        """Return why a version was yanked, by the name of its tag; an empty text where it was not: a tag beside its own says so."""
+        """Return why a version was yanked, given its tag name; an empty string if it was not. An additional tag records it."""
         if tag not in self._yanks:
             tag_object = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
             message = tag_object.content.partition(b"\n\n")[2].decode(errors="replace") if tag_object and tag_object.type == "tag" else ""
@@ -98,7 +98,7 @@ class ReleaseTags:
     def find_newest_kept(self, name: str, commit: str = "") -> str:
         """Return the number of the newest version that was not yanked, of a preset or, without a name, of the whole store.
 
-        Of a ``commit`` only those that are reachable from it; an empty text where there is none. Raises NpuprofError.
+        With a ``commit``, only those reachable from it; an empty string if there is none. Raises NpuprofError.
         """
         key = f"{name} {commit}"
         if key not in self._kept:
@@ -112,7 +112,7 @@ class ReleaseTags:
         return self._kept[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
-        """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
+        """Return the versions of annotated tags. Raises NpuprofError if the repository lacks one."""
         unread = [ref for ref in refs if ref.tag not in self._versions]
         for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
             if found is None:
@@ -122,9 +122,9 @@ class ReleaseTags:
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
     def load_store_versions(self, commit: str = "") -> list[Version]:
-        """Return the versions of the whole store, the annotated tags ``vX.Y.Z``, oldest number first; their name is empty.
+        """Return the versions of the whole store, annotated tags ``vX.Y.Z``, oldest number first; their name is empty.
 
-        Of a ``commit`` only those that are reachable from it.
+        With a ``commit``, only those reachable from it.
         """
         seen = [f"--merged={commit}"] if commit else []
         listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
@@ -137,7 +137,7 @@ class ReleaseTags:
         return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
-        """Read the released versions anew when they are asked for next."""
+        """Clear the cache of released versions."""
         self._tags = None
         self._versions.clear()
         self._yanks.clear()
@@ -146,7 +146,7 @@ class ReleaseTags:
         self._reachability = Reachability(self.git)
 
     def find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:
-        """Return the version of a preset that is asked for, of a range as seen from ``at`` or from HEAD; None where there is none."""
+        """Return the requested version of a preset; for a range, as seen from ``at`` or HEAD; None if there is none."""
         if request.is_range:
             at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
             return self.find_newest_version(name, request, at) if at else None
@@ -154,7 +154,7 @@ class ReleaseTags:
         return versions[0] if versions else None
 
     def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
-        """Return the version whose tag a revision names (``base/v1.2.0``), of a preset or of any; None where it names something else."""
+        """Return the version of a tag name (``base/v1.2.0``), of a preset or of any; None for other revisions."""
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
         text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
         versions = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
@@ -162,9 +162,9 @@ class ReleaseTags:
 
 
 def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef]:
-    """Return the tags whose names are those of versions, as ``for-each-ref`` lists them for some words, oldest number first.
+    """Return version tags as listed by ``for-each-ref`` with some arguments, oldest number first.
 
-    No tag is read, unless only those that are ``annotated`` are wanted. Raises NpuprofError.
+    Tags are not read, unless only ``annotated`` ones are wanted. Raises NpuprofError.
     """
     kind = "%(objecttype)" if annotated else "tag"
     listed = git.run_command("for-each-ref", f"--format={kind} %(objectname) %(refname)", *words).decode(errors="replace")
@@ -174,14 +174,14 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
 
 
 class CommitGraph(Record):
-    """Which tags each commit can see: a bit for every tag."""
+    """The tags reachable from each commit: a bit per tag."""
 
     refs: list[TagRef]
     masks: dict[str, int]
 
 
 class Reachability:
-    """Tells which tags are reachable from a commit. Nothing is read before it is asked."""
+    """Reachability of tags from commits, loaded on demand."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
@@ -189,11 +189,11 @@ class Reachability:
         self._graph: CommitGraph | None = None
 
     def list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        """Return the tags of a preset's versions that are reachable from a commit (its full id). Raises NpuprofError."""
+        """Return a preset's version tags reachable from a commit (full id). Raises NpuprofError."""
         return self._find_visible_tags(commit).get(name, [])
 
     def sees_same_tags(self, first: str, second: str) -> bool:
-        """Return whether two commits can see the same tags. Raises NpuprofError."""
+        """Return whether the same tags are reachable from two commits. Raises NpuprofError."""
         return first == second or self._find_visible_tags(first) == self._find_visible_tags(second)
 
     def _find_visible_tags(self, commit: str) -> dict[str, list[TagRef]]:

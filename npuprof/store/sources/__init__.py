@@ -1,1 +1,1 @@
-"""Sources: presets of other repositories, each kept as a mirror in the user's cache."""
+"""Sources: presets of other repositories, mirrored in the user's cache."""

@@ -1,4 +1,4 @@
-"""Why a source could not be fetched, or its mirror not be used: what git says, and what helps."""
+"""Explains failed fetches and unusable mirrors: git's message, and a hint."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from npuprof.report.text import escape_controls
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.system import lazy_pattern
 
-_LONGEST = 300  # characters of what git said that are shown
-#: What git says where the cache is at fault: it is full, may not be written, is somebody else's, or another git writes there.
+_LONGEST = 300  # maximum length of a quoted git message
+#: git's messages about the cache: full, read-only, another owner, or locked by another git.
 _UNUSABLE = lazy_pattern(
     r"(?i)no space left|quota exceeded|out of disk|write error|couldn't write|(?:unable|failed|cannot) to write|read-only file system|"
     r"unable to create|insufficient permission|\.lock': file exists"
 )
-#: What it says where the mirror is not whole.
+#: git's messages about a damaged mirror.
 _DAMAGED = lazy_pattern(
     r"(?i)corrupt|loose object|object file|inflate|packed-refs|bad (?:object|tree|ref|config)|unable to (?:read|find|load)|"
     r"missing (?:blob|tree|commit)|did not send all necessary"
@@ -25,7 +25,7 @@ _DAMAGED = lazy_pattern(
 
 
 def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> NpuprofError:
-    """Return the error of a fetch that failed, from all that git said; ``label`` names the source, ``wanted`` what was to be fetched."""
+    """Return the error for a failed fetch, from git's output; ``label`` names the source, ``wanted`` the fetched objects."""
     here = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
     if _UNUSABLE.search(here) or _DAMAGED.search(here):
         return NpuprofError([build_mirror_finding(label, mirror, output)])
@@ -35,7 +35,7 @@ def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> Npu
 
 
 def _quote_git(output: str) -> str:
-    """Return the line of what git said that tells most: one that names an object, one of a program here, else one of the other side."""
+    """Return the most informative line of git's output: one about an object, one of a local program, else one of the remote."""
     lines = [line.strip() for line in output.splitlines() if line.strip() and "Could not read from remote" not in line]
     marks = ("error: object ", "ssh:", "fatal:", "error:", "remote:", "")
     line = next((line for mark in marks for line in lines if line.startswith(mark)), "nothing")
@@ -43,28 +43,28 @@ def _quote_git(output: str) -> str:
 
 
 def build_fetch_error(label: str, why: str, hint: str) -> NpuprofError:
-    """Return that a source cannot be fetched; ``label`` names it."""
+    """Return the error for a source that cannot be fetched; ``label`` names it."""
     return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint)])
 
 
 def build_cache_error(folder: str, why: str) -> NpuprofError:
-    """Return that the cache cannot be used."""
+    """Return the error for an unusable cache."""
     hint = "check its room, owner and permissions, or let XDG_CACHE_HOME name another place"
     return NpuprofError([Finding("NP053", f"the cache {folder} cannot be used", why, hint)])
 
 
 def build_foreign_error(folder: str) -> NpuprofError:
-    """Return that the cache, or a part of it, is somebody else's."""
+    """Return the error for a cache, or a part of it, with another owner."""
     return build_cache_error(folder, "It belongs to somebody else, who could change every preset that is read from it.")
 
 
 def build_os_error(folder: str, error: OSError) -> NpuprofError:
-    """Return that the system rejects what a mirror takes."""
+    """Return the error for a rejected write to a mirror."""
     return build_cache_error(folder, f"{describe_os_error(error)}.")
 
 
 def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
-    """Return why git could not use the mirror of a source, which ``label`` names: the cache is at fault, else the mirror is damaged."""
+    """Return why git could not use a source's mirror, which ``label`` names: the cache is at fault, else the mirror is damaged."""
     if "dubious ownership" in output:
         return build_foreign_error(mirror).findings[0]
     if _UNUSABLE.search(output) or re.search("permission denied", output, re.IGNORECASE):

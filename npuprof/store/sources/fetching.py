@@ -1,7 +1,7 @@
-"""Mirrors of sources in the user's cache, and what is fetched into them. Nothing else of npuprof touches the network.
+"""Fetches sources into mirrors in the user's cache. Nothing else in npuprof uses the network.
 
-A mirror is a bare repository. What a remote has now is fetched without a ref that leads to it, and only then becomes what the
-mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof/locked``.
+A mirror is a bare repository. Objects of a remote are fetched without refs first; then the mirror's heads and tags are
+updated. Locked commits have refs below ``refs/npuprof/locked``.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from npuprof.store.sources.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
 from npuprof.system import lazy_pattern
 
-#: Seconds for which a remote may send next to nothing, unless ``$NPUPROF_TIMEOUT`` says otherwise.
+#: Seconds without data before a remote is given up, unless ``$NPUPROF_TIMEOUT`` is set.
 TIMEOUT = 60.0
 
-#: What git says of an id that the remote does not have.
+#: git's messages about an id that the remote lacks.
 _GONE = lazy_pattern(r"not our ref|no such remote ref|couldn't find remote ref")
 
-#: And of one that the remote gives to nobody who asks by it.
+#: git's messages about a remote that does not serve objects by id.
 _CLOSED = lazy_pattern(r"unadvertised object|want \S+ not valid")
 
 
 class Fetched(Record):
-    """What a remote has: its tags and heads by name, each with the id of its object, and the commit that it would check out.
+    """The refs of a remote: its tags and heads by name, each with its object id, and the commit of its HEAD.
 
-    ``moved`` are tags of versions that the mirror knew as something else: name, the commit then, the commit now, which are one
-    where a tag was made anew at its commit; where one is no commit, they are objects.
+    ``moved`` are version tags that the mirror knew differently: name, old commit, new commit. These are equal if a tag was
+    recreated at its commit; for tags of other objects, they are object ids.
     """
 
     tags: dict[str, str]
@@ -60,10 +60,10 @@ class Fetched(Record):
 
 
 def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetched:
-    """Bring the mirror of a source up to date, and make it where there is none; return what the remote has.
+    """Update the mirror of a source, creating it if necessary; return the remote's refs.
 
-    A tag of a version that is another object now than the mirror knew stays as it was known, unless ``accept_moved``; what the remote
-    lacks goes. Progress is shown on a terminal. Raises NpuprofError; the refs of the mirror are as they were then.
+    A version tag whose object changed keeps its known value, unless ``accept_moved``; refs missing on the remote are
+    deleted. Progress is shown on a terminal. Raises NpuprofError, leaving the refs of the mirror unchanged.
     """
     _require_url(url)
     talker = Talker(url, name)
@@ -71,7 +71,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
         known, remote = list_refs(git), talker.list_remote(git)
         shared = {ref: oid for ref, oid in known.items() if ref.startswith((HEADS, TAGS))}
         if shared and not remote.refs:
-            why = "It lists no branch and no tag now, and the mirror knows some."  # as a web page that stands where it was
+            why = "It lists no branch and no tag now, and the mirror knows some."  # like a web page in place of the repository
             raise build_fetch_error(talker.label, why, "git ls-remote with the address shows what it lists")
         talker.fetch(git, set(remote.refs.values()).difference(known.values()), "all its branches and tags")
         tags, known_tags = select_below(remote.refs, TAGS), select_below(known, TAGS)
@@ -84,11 +84,10 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
 
 
 def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), name: str = "") -> list[str]:
-    """Have commits, by their full ids, in the mirror of a source, whole, and keep them; return those that the remote has no longer.
+    """Make commits, by full id, available in the mirror of a source, and keep them; return those that the remote lacks.
 
-    Fetched are the commits that are not there, with the ``tags`` that a lock names and those of the versions that they lead
-    to, and nothing else unless the remote gives no commit to who asks by its id. The network is touched only for what is not
-    there yet. Raises NpuprofError.
+    Fetches missing commits with their locked ``tags`` and their own version tags, and nothing else unless the remote serves
+    no commits by id. The network is used only for missing objects. Raises NpuprofError.
     """
     _require_url(url)
     wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
@@ -107,7 +106,7 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), nam
 
 
 def keep_commits(url: str, commits: Iterable[str]) -> None:
-    """Keep commits of a mirror for ever, whatever its remote does. Raises NpuprofError where one is not there."""
+    """Keep commits of a mirror permanently. Raises NpuprofError if one is missing."""
     with hold_mirror(url, name_source(url)) as git:
         _keep(git, commits)
 
@@ -117,7 +116,7 @@ def _keep(git: MirrorGit, commits: Iterable[str]) -> None:
 
 
 def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
-    """Return that a tag of a source is not what it was."""
+    """Return the finding for a moved tag of a source."""
     tag, (before, now) = moved[0], shorten_ids(*moved[1:])
     what = f"a tag of {hide_credentials(url)} moved: {tag} was {before}, and is {now} now"
     if before == now:
@@ -133,14 +132,14 @@ def _require_url(url: str) -> None:
 
 
 def _are_kept(git: MirrorGit, commits: list[str]) -> bool:
-    """Return whether commits are kept in a mirror, and all that belongs to them is there. Raises NpuprofError."""
+    """Return whether commits are kept in a mirror and complete. Raises NpuprofError."""
     refs, listed = list_refs(git), "".join(f"{commit}\n" for commit in commits).encode()
     is_kept = all(f"{LOCKED}{commit}" in refs for commit in commits)
     return is_kept and git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=listed).code == 0
 
 
 class Talker:
-    """Talks to the remote of a source, and tells of it by its name."""
+    """Communicates with the remote of a source; messages name the source."""
 
     def __init__(self, url: str, name: str) -> None:
         self.url = url
@@ -162,13 +161,13 @@ class Talker:
             git.make(has_long_ids=True)
 
     def fetch(self, git: MirrorGit, oids: Iterable[str], wanted: str) -> None:
-        """Fetch objects; ``wanted`` says what they are. No ref is written. Raises NpuprofError."""
+        """Fetch objects; ``wanted`` describes them. No ref is written. Raises NpuprofError."""
         talk = self._fetch(git, oids)
         if talk.code:
             raise self._build_failure(talk, wanted)
 
     def fetch_commit(self, git: MirrorGit, commit: str) -> bool:
-        """Fetch a commit by its id, else all that the remote has; return whether it is there. Raises NpuprofError."""
+        """Fetch a commit by id, else everything; return whether it exists now. Raises NpuprofError."""
         self._fit_ids(git, [commit])
         talk = self._fetch(git, [commit])
         if talk.code and _CLOSED.search(talk.messages):
@@ -179,7 +178,7 @@ class Talker:
         return holds_whole(git, commit)
 
     def fetch_version_tags(self, git: MirrorGit, commits: Iterable[str], named: set[str]) -> None:
-        """Fetch the tags of versions that commits lead to, and those that are named. Raises NpuprofError."""
+        """Fetch the tags of versions in the history of commits, and named ones. Raises NpuprofError."""
         listed = "".join(f"{commit}\n" for commit in commits).encode()
         reached = set(git.run_command("rev-list", "--stdin", stdin=listed).decode().split())
         known, remote = list_refs(git), self.list_remote(git)
@@ -209,12 +208,12 @@ class Talker:
 
 
 def name_source(url: str, name: str = "") -> str:
-    """Return a source as messages name it: by its name, if it has one, and its address without what logs anybody in."""
+    """Return a source for messages: its name, if any, and its URL without credentials."""
     return f"the source {name!r} ({hide_credentials(url)})" if name else hide_credentials(url)
 
 
 def read_timeout(label: str) -> float:
-    """Return for how many seconds a remote may give no sign of life. Raises NpuprofError, which names what is ``label``."""
+    """Return the timeout for a silent remote in seconds. Raises NpuprofError, which names ``label``."""
     text = os.environ.get("NPUPROF_TIMEOUT", "")
     with suppress(ValueError):
         if 0 < (seconds := float(text or TIMEOUT)) < 1e6:
@@ -223,12 +222,12 @@ def read_timeout(label: str) -> float:
 
 
 def _write_address(url: str) -> str:
-    """Return an address as git is given it: of a path, in the form that no option and no bundle of that name can be meant by."""
+    """Return a URL as an argument for git; a path in a form that cannot be an option or bundle."""
     return url if not url.startswith("/") else "file://" + quote(url)
 
 
 def holds_whole(git: MirrorGit, commit: str) -> bool:
-    """Return whether a commit is in a mirror. Raises NpuprofError (NP054) where not all that belongs to it is there."""
+    """Return whether a commit is in a mirror. Raises NpuprofError (NP054) if it is incomplete."""
     named = git.read_objects([commit])[0]
     if named is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False

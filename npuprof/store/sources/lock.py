@@ -1,4 +1,4 @@
-"""``npuprof.lock``: at which commits a repository has its sources, as text and as values."""
+"""``npuprof.lock``: the locked commits of a repository's sources, as text and values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuprof.system import lazy_pattern
 FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
 _DIGEST = r"sha256:[0-9a-f]{64}"
-#: The texts of an entry, in their order, and the form of each; an empty text if it is left out.
+#: The strings of an entry in order, with their patterns; an empty string is omitted.
 _FORMS = {
     "url": ".+", "path": ".*", "rev": "[^:]+", "tag": ".*", "commit": "[0-9a-f]{40}|[0-9a-f]{64}", "digest": _DIGEST,
     "releases": rf"|(?:0|[1-9]\d{{0,8}}) {_DIGEST}", "copy": f"|{_DIGEST}", "yanked": ".*",
@@ -25,14 +25,14 @@ _PIN = lazy_pattern(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
 class LockedVersion(Record):
-    """What a reference with an @ to a source's preset is: the number of the version, its commit, and why it was yanked, if it was."""
+    """The target of a reference with an @ to a source's preset: its version number, its commit, and why it was yanked, if it was."""
 
     version: str
     commit: str
     yanked: str = ""
 
     def format_shown(self, name: str) -> str:
-        """Return the version of a preset as it is shown, ``base/v1.2.0``; the short id of its commit if it is no version."""
+        """Return the version of a preset for display, ``base/v1.2.0``; the short commit id if it is not a version."""
         return f"{name}/v{self.version}" if self.version != "-" else self.commit[:7]
 
     def __str__(self) -> str:
@@ -40,9 +40,9 @@ class LockedVersion(Record):
 
 
 def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> LockedVersion | None:
-    """Return the locked version that a reference names, as it is spelled or by its whole number; None for none, or for several commits.
+    """Return the locked version of a reference, by spelling or complete number; None for none, or for several commits.
 
-    A version is what was locked: the tag of this machine's mirror may have moved, or may never have been fetched.
+    The lock decides: a tag in this machine's mirror may have moved or be missing.
     """
     if (pin := versions.get(reference)) is not None:
         return pin
@@ -54,12 +54,11 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
 
 
 class LockedSource(Record):
-    """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
+    """The lock entry of a source. ``digest`` is the digest of its store; ``tag`` is empty if it is not a store version.
 
-    ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
-    ``versions`` are the references with an @ that this repository's presets make to presets of the source, and those that the
-    source's own presets make to one another; ``yanked`` is why nobody should use the version any more. ``releases`` says how many
-    version tags led to the commit, and their digest.
+    ``copy`` is the digest of the file list of its vendored copy, an empty string if there is none; ``versions`` are the
+    references with an @ to presets of the source, from this repository and from the source itself; ``yanked`` is why the
+    version was yanked. ``releases`` is the number of version tags in the commit's history, and their digest.
     """
 
     name: str
@@ -73,32 +72,32 @@ class LockedSource(Record):
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
     releases: str = ""
-    is_sealed: bool = True  #: whether npuprof wrote all of it, by its seals
+    is_sealed: bool = True  #: whether npuprof wrote all of it, by its checksums
 
     @property
     def shown(self) -> str:
-        """The version, or the commit, as users see it: ``2.1.3`` or ``abc1234``."""
+        """The version or commit for display: ``2.1.3`` or ``abc1234``."""
         return self.tag.removeprefix("v") or self.commit[:7]
 
 
 class Lock(Record):
-    """All that is locked, by the names of the sources."""
+    """All lock entries, by source name."""
 
     document: Document | None = None
     sources: dict[str, LockedSource] = {}
 
     def find_origin(self, name: str, key: str) -> Origin | None:
-        """Return where the lock says something of a source, None where it was not read from a text that does."""
+        """Return the place of a source's entry in the lock, None if the lock has no text or no entry."""
         entries = self.document.data.get("sources", {}) if self.document is not None else {}
         return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
 
 
 class NewerLockError(NpuprofError):
-    """The lock was written by a newer npuprof: what it says may not be written over by one that cannot read it."""
+    """Raised for a lock of a newer npuprof, which an older one must not overwrite."""
 
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
-    """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
+    """Return the parsed text of a lock. Raises NpuprofError (NP044) for manual edits and merge conflicts."""
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
         way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
@@ -106,7 +105,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
     try:
         document = parse_document(FILE, source, raw, revision)
-    except NpuprofError as error:  # how TOML is written is of no use here: nobody writes this file
+    except NpuprofError as error:  # TOML syntax advice is useless here: nobody writes this file
         raise NpuprofError([finding._replace(hint=hint) for finding in error.findings]) from None
     form = document.data.get("version", 1 if not document.data else None)
     if type(form) is int and form > 1:
@@ -128,7 +127,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
 
 
 def parse_locked_version(text: str) -> LockedVersion | None:
-    """Return the version that a text writes as ``LockedVersion`` does, None where it writes none."""
+    """Return the version in a text in ``LockedVersion`` form, None if it is invalid."""
     match = _PIN.fullmatch(text)
     return LockedVersion(match[1], match[2], match[3] or "") if match else None
 
@@ -142,13 +141,13 @@ def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
 
 
 def _seal(locked: LockedSource) -> dict[str, Any]:
-    """Return the seals of an entry: what a version is cannot be typed over, or merged, unseen."""
+    """Return the checksums of an entry, which reveal manual edits and merges of versions."""
     seals = {reference: mark_texts(reference, pin.version, pin.commit) for reference, pin in sorted(locked.versions.items())}
     return {"seal": mark_texts(locked.tag, locked.commit), "seals": seals}
 
 
 def _is_entry(entry: Any) -> bool:
-    """Return whether the table of a source is one as npuprof writes it, whatever its seals say."""
+    """Return whether a source's table has the form that npuprof writes, without its checksums."""
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key, ""), str) for key in _FORMS):
         return False
     versions = entry.get("versions", {})
@@ -161,12 +160,12 @@ def _is_entry(entry: Any) -> bool:
 
 
 def format_lock(sources: dict[str, LockedSource]) -> str:
-    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one."""
+    """Return the text of a lock: a table per source, by name, so that merges conflict only if both sides changed one source."""
     parts = [f"{_HEAD}version = 1\n"]
     for name in sorted(sources):
         locked = sources[name]
         texts, seals = {key: text for key in _FORMS if (text := getattr(locked, key))}, _seal(locked)
-        if locked.is_sealed:  # what somebody typed is not sealed with what npuprof locks
+        if locked.is_sealed:  # manual edits are not sealed with npuprof's entries
             texts["seal"] = seals["seal"]
         parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:

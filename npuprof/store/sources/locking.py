@@ -1,4 +1,4 @@
-"""What a source is locked to: the commit that its ``rev`` chooses among what was fetched, the digest of its store, versions referred to."""
+"""Locks a source: selects the commit for its ``rev`` from the fetched refs, with the store digest and referenced versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuprof.store.sources.released import find_named_commit, keep_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
 from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_text
 
-#: How many versions a message lists.
+#: The maximum number of versions in a message.
 _SHOWN = 8
 
 
@@ -34,9 +34,9 @@ def lock_source(
     known: LockedSource | None = None,
     find_asked: Callable[[str], Origin | None] = lambda reference: None,
 ) -> LockedSource:
-    """Return what a source is locked to now; ``known`` is what it was locked to, ``find_asked`` finds who makes a reference.
+    """Return the new lock entry of a source; ``known`` is the previous entry, ``find_asked`` returns the origin of a reference.
 
-    Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
+    Raises NpuprofError if nothing satisfies its ``rev``, or its store is missing.
     """
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
@@ -57,10 +57,10 @@ def lock_source(
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
             if before is not None and is_gone and repository.has_commit(before.commit):
-                versions[reference] = before  # what was locked stays
+                versions[reference] = before  # locked versions stay
             elif reference in asked:
                 raise NpuprofError([place_finding(finding, find_asked(reference)) for finding in error.findings]) from None
-            # what the presets of the source itself refer to is told where they are read
+            # references of the source's own presets are reported when they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
     locked = locked._replace(releases=seal_released_tags(tags))
@@ -69,14 +69,14 @@ def lock_source(
 
 
 def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
-    """Return the tag of the newest version that a range takes, a yanked one only where all are; an empty text where there is none."""
+    """Return the tag of the newest version in a range, a yanked one only if all are; an empty string if there is none."""
     accepted = [version for version in known if wanted.accepts(version)]
     unyanked = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
     return known[max(unyanked or accepted, key=lambda version: version.order)] if accepted else ""
 
 
 def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
-    """Return the tag, if it is a version of the store, and the commit that are meant."""
+    """Return the tag, if it is a store version, and the commit of a source's ``rev``."""
     wanted = parse_version_range(source.rev)
     known = list_store_versions(fetched.tags)
     if wanted is not None:
@@ -95,13 +95,13 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
 
 
 def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
-    """Return the versions of a whole store and the tags ``vX.Y.Z`` that are they."""
+    """Return the versions of a whole store with their tags ``vX.Y.Z``."""
     named = [tag for tag in tags if tag.startswith("v") and not tag.endswith(YANKED)]
     return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
 def advise_store_release(source: Source, fetched: Fetched) -> str:
-    """Return how a release of a preset can be had that the newest store release in the range of a source lacks."""
+    """Return how to get a preset release that the newest allowed store release lacks."""
     wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
     newest = max(known, key=lambda version: version.order, default=None)
     if wanted and newest and not wanted.accepts(newest):
@@ -112,7 +112,7 @@ def advise_store_release(source: Source, fetched: Fetched) -> str:
 
 
 def suggest_range(fetched: Fetched) -> str:
-    """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
+    """Return the default ``rev`` for a new source: compatible with its newest version, else its default branch."""
     known = [version for version in list_store_versions(fetched.tags) if not version.pre]
     if not known:
         return "HEAD"
@@ -136,7 +136,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
 
 
 def list_unreadable(locked: LockedSource) -> list[str]:
-    """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
+    """Return the unreadable presets of a source, whose links leave its store or are dangling, with reasons. Raises NpuprofError."""
     there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
     faults: list[str] = []
     for name in [name for name, file in there.files.items() if file.is_link]:
@@ -148,7 +148,7 @@ def list_unreadable(locked: LockedSource) -> list[str]:
 
 
 def is_own_reference(reference: str) -> bool:
-    """Return whether a reference in ``extends`` names a preset of the same store at a version or a revision."""
+    """Return whether a reference in ``extends`` names a preset of the same store at a version or revision."""
     name, at, _ = reference.partition("@")
     return bool(at) and ":" not in name
 
@@ -159,12 +159,12 @@ def is_own_name(reference: str) -> bool:
 
 
 def list_versioned_references(there: Revision) -> set[str]:
-    """Return the references with an @ that the presets of a store make, as far as they can be read. Raises NpuprofError."""
+    """Return the references with an @ in a store's readable presets. Raises NpuprofError."""
     names = there.names()
     there.load_texts(names)
     references: set[str] = set()
     for name in names:
-        with suppress(NpuprofError):  # told where the preset is read
+        with suppress(NpuprofError):  # reported when the preset is read
             raw = there.read_profile_text(name)
             if b"@" in raw or b"\\u" in raw or b"\\x" in raw.lower():  # an @ may be escaped
                 references.update(reference for reference in Profile(parse_document(name, name, raw)).extends if "@" in reference)

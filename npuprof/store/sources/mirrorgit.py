@@ -1,4 +1,4 @@
-"""git that reads the mirror of a source, or writes it: what is wrong with a mirror is told of its source, with the repair."""
+"""git for a source's mirror; errors name the source and the repair."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from npuprof.system.tree import Tree, make_tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 
-_MANY = 200  # refs written at once from which on they are packed: ten thousand files slow down every listing
+_MANY = 200  # number of refs written at once above which they are packed: ten thousand files slow every listing down
 
-#: What is in no name of a ref, by git-check-ref-format.
+#: Characters invalid in ref names, by git-check-ref-format.
 _NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
 
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 
-_PEELED = "^{}"  # what the name of a tag ends in where its commit is listed
+_PEELED = "^{}"  # the suffix of a listed tag's commit
 
 
 class MirrorGit(Git):
@@ -39,24 +39,24 @@ class MirrorGit(Git):
         super().__init__(folder, bare=folder)
 
     def build_refusal(self, reason: bytes) -> Finding:
-        """Return why git refused: whose the mirror is, what is in its way, else that it is damaged."""
+        """Return git's error: another owner, an obstacle, else a damaged mirror."""
         return build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
 
     def make(self, has_long_ids: bool = False) -> None:
-        """Make the mirror, of objects with SHA-256 ids if it ``has_long_ids``; one without refs may be made again. Raises NpuprofError."""
+        """Create the mirror, with SHA-256 ids if ``has_long_ids``; one without refs may be recreated. Raises NpuprofError."""
         self.close()
         Tree(self.bare).remove("config")
         self.run_command("init", "-q", "--bare", "--template=", *(["--object-format=sha256"] if has_long_ids else []))
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
-        """Return that objects are not there: a mirror holds all that belongs to its commits."""
+        """Return the finding for missing objects: the commits of a mirror must be complete."""
         return build_mirror_finding(self._label, self.bare, f"error: object {next(iter(oids), '')} is missing")
 
 
 class RemoteRefs(Record):
-    """The heads, the tags and the HEAD of a remote, by their full names, each with the id of its object.
+    """The heads, tags and HEAD of a remote, by full name, each with its object id.
 
-    ``targets`` are the commits of the tags that are objects themselves.
+    ``targets`` are the commits of annotated tags.
     """
 
     refs: dict[str, str]
@@ -64,7 +64,7 @@ class RemoteRefs(Record):
 
     @classmethod
     def parse(cls, answer: bytes) -> RemoteRefs:
-        """Return what ``git ls-remote`` has listed; what has a name that no ref may have is left out."""
+        """Return the refs listed by ``git ls-remote``, without invalid names."""
         refs: dict[str, str] = {}
         targets: dict[str, str] = {}
         for line in os.fsdecode(answer).split("\n"):
@@ -75,28 +75,28 @@ class RemoteRefs(Record):
         return cls(refs, targets)
 
     def find_target(self, name: str) -> str:
-        """Return the commit that a ref leads to."""
+        """Return the commit of a ref."""
         return self.targets.get(name, self.refs[name])
 
     def is_version(self, name: str) -> bool:
-        """Return whether a ref is a tag of a version, of a preset or of a whole store, or says that one was yanked."""
+        """Return whether a ref is a version tag, of a preset or of a whole store, or a yank."""
         return name.startswith(TAGS) and is_version_tag(name.removeprefix(TAGS).removesuffix(YANKED))
 
 
 def is_full_id(text: str) -> bool:
-    """Return whether a text is the id of an object, and no abbreviation."""
+    """Return whether a text is a full object id."""
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
 
 
 def shorten_ids(first: str, second: str) -> tuple[str, str]:
-    """Return two ids as messages show them: as long as it takes to tell them apart."""
+    """Return two ids shortened until they still differ, for messages."""
     same = next((index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     length = max(12, same + 4)
     return first[:length], second[:length]
 
 
 def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) -> None:
-    """Delete refs of a mirror, which may be in the way of others, and write those. Raises NpuprofError."""
+    """Delete refs of a mirror, which may conflict with others, and write those. Raises NpuprofError."""
     write_refs(git, [f"delete {name}" for name in gone])
     write_refs(git, [f"update {name} {oid}" for name, oid in written.items()])
     if len(written) > _MANY:
@@ -104,20 +104,20 @@ def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) 
 
 
 def list_refs(git: Git) -> dict[str, str]:
-    """Return the refs of a mirror by their full names, each with the id of its object. Raises NpuprofError."""
+    """Return the refs of a mirror by full name, each with its object id. Raises NpuprofError."""
     listed = os.fsdecode(git.run_command("for-each-ref", "--format=%(objectname) %(refname)"))
     return {name: oid for oid, _, name in (line.partition(" ") for line in listed.splitlines())}
 
 
 def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
-    """Return the refs whose names begin with a prefix, without it."""
+    """Return the refs with a prefix, without the prefix."""
     return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
 
 
 def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    """Return tags that have moved: name, the commit then, the commit now, or the objects where one leads to no commit.
+    """Return moved tags: name, old and new commit, or the objects if one is not a commit.
 
-    The two commits are one if a tag was made anew there: what it records of a release may be another.
+    The commits are equal if a tag was recreated there: its release record may differ.
     """
     objects = iter(git.read_objects([f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]))
     pairs = [(name, next(objects), next(objects)) for name in names]
@@ -132,7 +132,7 @@ def write_refs(git: Git, lines: list[str]) -> None:
 
 @contextmanager
 def hold_mirror(url: str, label: str) -> Iterator[MirrorGit]:
-    """Give git for the mirror of an address, made if there is none, which no other npuprof writes to meanwhile. Raises NpuprofError."""
+    """Lock the mirror of a URL, creating it if necessary, and yield its git. Raises NpuprofError."""
     folder = find_mirror_folder(url)
     try:
         make_tree(os.path.dirname(folder), 0o700)
@@ -149,14 +149,14 @@ def hold_mirror(url: str, label: str) -> Iterator[MirrorGit]:
 
 
 def is_mirror(folder: str) -> bool:
-    """Return whether a mirror was made in a folder."""
+    """Return whether a folder contains a mirror."""
     return os.path.isdir(os.path.join(folder, "objects"))
 
 
 def open_mirror(name: str, url: str, path: str) -> Repository:
-    """Return the repository of a source as it was fetched, with its store in ``path``.
+    """Return the repository of a fetched source, with its store in ``path``.
 
-    Raises NpuprofError where it was never fetched here, or somebody else owns it.
+    Raises NpuprofError if it was never fetched here, or has another owner.
     """
     folder = find_mirror_folder(url)
     if not os.path.exists(folder):
@@ -170,7 +170,7 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
 def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revision:
     """Return the store in the mirror of a source at a commit.
 
-    Raises NpuprofError if the mirror lacks the commit: never fetched, or kept and lost with a part of the mirror.
+    Raises NpuprofError if the mirror lacks the commit: never fetched, or lost with a part of the mirror.
     """
     if repository.git.read_objects([commit])[0] is None:
         if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():

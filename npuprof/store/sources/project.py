@@ -1,4 +1,4 @@
-"""``npuprof.toml``: what a repository says beside its store, of which sources it takes presets, and which npuprof it needs."""
+"""``npuprof.toml``: the settings of a repository: its sources, presets outside the store, and required npuprof."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Ignore, TeamRule
 
 Entry = TypeVar("Entry")
-#: The keys of a table, each with what its value must be, an example, and, for some, what finds a fault of a value of that kind.
+#: The keys of a table, each with its type, an example, and for some a function that finds faults.
 Keys = dict[str, tuple[Any, ...]]
 
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
-#: Names that stand before a colon and mean something else.
+#: Prefixes before a colon with another meaning.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 
 
 class Source(Record):
-    """A store of another repository, as it is asked for: its address, the folder of the store there, and which versions or revision.
+    """A source as declared: its URL, the store's folder there, and the versions or revision.
 
-    ``vendor`` is the folder of a copy in this repository, from the folder of ``npuprof.toml``; an empty text where there is none.
+    ``vendor`` is the folder of a copy in this repository, relative to ``npuprof.toml``; an empty string if there is none.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Source(Record):
 
 
 class Project(Record):
-    """What ``npuprof.toml`` says. ``presets`` are globs of files outside the store, from the folder of the file."""
+    """The content of ``npuprof.toml``. ``presets`` are globs of files outside the store, relative to that file."""
 
     document: Document | None = None
     requires: str = ""
@@ -57,14 +57,14 @@ class Project(Record):
     ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
-        """Return where a source, or one of its keys, is written; None of one that is not written yet."""
+        """Return the place of a source, or one of its keys; None if it is not written yet."""
         if self.document is None or name not in self.sources:
             return None
         return Origin(self.document, ("sources", name, *path))
 
 
 def parse_project(source: str, raw: bytes, revision: str | None = None) -> Project:
-    """Return what the text of ``npuprof.toml`` says; ``source`` is its path to cite. Raises NpuprofError with all its faults."""
+    """Return ``npuprof.toml`` parsed; ``source`` is the path to cite. Raises NpuprofError with all its faults."""
     document = parse_document(FILE, source, raw, revision)
     reader = _Reader(document)
     project = reader.read_project()
@@ -74,7 +74,7 @@ def parse_project(source: str, raw: bytes, revision: str | None = None) -> Proje
 
 
 def is_source_name(name: str) -> bool:
-    """Return whether a source can have a name."""
+    """Return whether a source name is valid."""
     return _NAME.fullmatch(name) is not None and name.lower() not in TAKEN_NAMES
 
 
@@ -90,7 +90,7 @@ class _Reader:
         self.problems.append(Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1]))
 
     def read_project(self) -> Project:
-        """Return the project, without what is at fault."""
+        """Return the project, without faulty parts."""
         good = self._read_table(self._document.data, (), _KEYS)
         sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
         self._require_distinct((name, ("sources", name)) for name in sources)
@@ -113,7 +113,7 @@ class _Reader:
     def _read_entries(
         self, kind: str, tables: Sequence[dict[str, Any]], known: Keys, required: Iterable[str], read: Callable[..., Entry | None]
     ) -> Iterator[Entry]:
-        """Yield the rules or ignores of a list of tables, without those at fault."""
+        """Yield the rules or ignores of a list of tables, without faulty ones."""
         for index, table in enumerate(tables):
             before, path = len(self.problems), (kind, index)
             entry = read(self._document, path, self._read_table(table, path, known, required), self._add)
@@ -121,7 +121,7 @@ class _Reader:
                 yield entry
 
     def _read_table(self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()) -> dict[str, Any]:
-        """Return the keys of a table that are known and have a value as it must be."""
+        """Return the known keys of a table with valid values."""
         where = f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
         good: dict[str, Any] = {}
         for name, value in table.items():
@@ -155,7 +155,7 @@ class _Reader:
         return Source(name, **{**good, "path": "" if folder == "." else folder})
 
     def _require_distinct(self, named: Iterable[tuple[str, Path]]) -> None:
-        """Find names that differ in case only: who reads team:base could mean either."""
+        """Report names that differ only in case: a reader of team:base could mean either."""
         first: dict[str, Path] = {}
         for name, path in named:
             if (known := first.setdefault(name.lower(), path)) != path:
@@ -164,7 +164,7 @@ class _Reader:
 
 
 def is_store_path(path: str) -> bool:
-    """Return whether a text can be the path of a store in a repository: below its top, or the top itself (``.``)."""
+    """Return whether a text is a valid store path in a repository: below its top, or the top itself (``.``)."""
     parts = path.strip("/").split("/")
     return path == "." or (
         bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
@@ -172,14 +172,14 @@ def is_store_path(path: str) -> bool:
 
 
 def find_copy_fault(folder: str) -> str:
-    """Return why a copy of a source cannot lie in a folder, an empty text where it can."""
+    """Return why a folder cannot contain a vendored copy, an empty string if it can."""
     if folder == "." or not is_store_path(folder):
         return "it is no folder below that of npuprof.toml"
     return "it is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
 def _is_revision(text: str) -> bool:
-    """Return whether a text can be a range of versions or name a commit; with a colon git means a file, and people an address."""
+    """Return whether a text can be a version range or commit; with a colon, git means a file and users a URL."""
     return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
 
 
@@ -209,7 +209,7 @@ def _is_of_kind(kind: str, value: Any) -> bool:
 
 
 def read_project(home: Folder) -> Project:
-    """Return npuprof.toml next to a store in a folder, read once. Raises NpuprofError if it cannot be understood."""
+    """Return npuprof.toml of a store in a folder, cached. Raises NpuprofError if it is invalid."""
     if not isinstance(home.project, Project):
         path = os.path.join(find_project_folder(home), FILE)
         raw = read_file_beside(path)
@@ -229,10 +229,10 @@ def read_file_beside(path: str) -> bytes | None:
 
 
 def require_fitting_store(home: Folder) -> None:
-    """Raise NpuprofError (NP041) if ``requires`` in npuprof.toml does not mean this npuprof, NP040 if the file cannot be understood."""
+    """Raise NpuprofError (NP041) if ``requires`` in npuprof.toml excludes this npuprof, NP040 if the file is invalid."""
     try:
         require_fitting_project(read_project(home))
-    except NpuprofError:  # a later npuprof may understand what is wrong
+    except NpuprofError:  # a later npuprof may accept it
         unmet = None
         with suppress(NpuprofError):
             document = parse_document(FILE, os.path.relpath(home.project_file), read_file_beside(home.project_file) or b"")
@@ -243,7 +243,7 @@ def require_fitting_store(home: Folder) -> None:
 
 
 def require_fitting_project(project: Project) -> None:
-    """Raise NpuprofError (NP041) if ``requires`` does not mean this npuprof."""
+    """Raise NpuprofError (NP041) if ``requires`` excludes this npuprof."""
     if unmet := find_unmet_requirement(project.document):
         raise NpuprofError([unmet])
 
@@ -251,7 +251,7 @@ def require_fitting_project(project: Project) -> None:
 def find_unmet_requirement(
     document: Document | None, who: str = "this repository", hint: str = "install one of them, or widen requires"
 ) -> Finding | None:
-    """Return that npuprof.toml needs another npuprof, None if it needs none."""
+    """Return the finding if npuprof.toml needs another npuprof, None if it does not."""
     requires = document.data.get("requires") if document is not None else None
     wanted, current = parse_version_range(requires) if isinstance(requires, str) else None, parse_version_text(__version__)
     if document is None or wanted is None or current is None or wanted.accepts(current):

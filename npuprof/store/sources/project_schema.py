@@ -1,4 +1,4 @@
-"""The JSON Schema of ``npuprof.toml``, for editors; it refuses nothing that npuprof reads."""
+"""The JSON Schema of ``npuprof.toml``, for editors; it accepts everything that npuprof accepts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
 _BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
 _GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
 _NAMES: Schema = {"type": "string", "minLength": 1, "not": {"type": "string", "pattern": r"\.toml$"}}
-#: What stands before a colon in a reference and means something else, in any case.
+#: Prefixes before a colon in a reference with another meaning, in any case.
 _TAKEN = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in TAKEN_NAMES)
 
 

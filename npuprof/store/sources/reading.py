@@ -1,4 +1,4 @@
-"""Presets of sources, read: what a reference with a colon names, seen from the store that refers to it."""
+"""Reads presets of sources: resolves references with a colon, seen from the referring store."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
     from npuprof.store.gitstore.repository import Repository
 
-#: Opens a copied store in this repository, by its folder.
+#: Opens a vendored store in this repository, given its folder.
 CopyOpener = Callable[[str], VendoredCopy]
 
 
 def find_edited_copies(home: ProfileSource) -> list[Finding]:
-    """Return what was edited that is nobody's to edit: the lock of a store, and the copies of sources that npuprof.toml names there."""
+    """Return manual edits of generated files: the lock of a store, and the vendored copies in npuprof.toml."""
     faults: list[Finding] = []
     sources = find_sources(home)
     for name, source in sources.project.sources.items():
@@ -44,7 +44,7 @@ def find_edited_copies(home: ProfileSource) -> list[Finding]:
 
 
 def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
-    """Return why the copy of a source in this repository is not what the lock says; nothing where it is."""
+    """Return how the vendored copy of a source differs from the lock; empty if it does not."""
     try:
         return sources.open_source(name).find_edits()
     except NpuprofError as error:
@@ -52,10 +52,9 @@ def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another.
+    """Return the store of ``SOURCE:NAME[@VERSION]``, seen from another.
 
-    Raises NpuprofError, among others (NP044) where a preset of the store ``asked`` for what can mean another version tomorrow, and
-    the lock does not say which it is.
+    Raises NpuprofError, also (NP044) if a preset of the store ``asked`` for a version range that the lock does not record.
     """
     sources = find_sources(home)
     source, _, name = reference.partition(":")
@@ -70,14 +69,14 @@ def find_source_store(home: ProfileSource, reference: str, asked: Origin | None 
 
 
 def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store that a reference is read from, of some sources. Raises NpuprofError."""
+    """Return the store of a reference, given some sources. Raises NpuprofError."""
     source, _, name = reference.partition(":")
     store = sources.open_source(source, asked)
     return store.find_version(name, asked) if "@" in name else store
 
 
 def find_sources(home: ProfileSource) -> Sources:
-    """Return the sources that a store refers to, read once. Raises NpuprofError where npuprof.toml or the lock cannot be understood."""
+    """Return the sources of a store, cached. Raises NpuprofError if npuprof.toml or the lock is invalid."""
     if isinstance(home, SourceStore):
         return find_sources_of(home)
     known = getattr(home, "sources", None)
@@ -104,7 +103,7 @@ def _read_sources(home: ProfileSource) -> Sources:
 
 
 def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str | None) -> Sources:
-    """Return the sources that a store refers to at a commit, or in a tree; ``shown`` is the revision to cite. Raises NpuprofError."""
+    """Return the sources of a store at a commit or tree; ``shown`` is the revision to cite. Raises NpuprofError."""
     paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
     raw = dict(zip(paths, repository.git.read_files([f"{commit}:{path}" for path in paths.values()]), strict=True))
     from npuprof.store.gitstore.revisions import Revision
@@ -118,9 +117,9 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
 
 
 def _find_copy_at_head(repository: Repository, commit: str, prefix: str, locked: LockedSource) -> CopyPlace | None:
-    """Return the copy that the last commit holds of a source as it was locked before; None where there is none, or the mirror is here.
+    """Return HEAD's vendored copy of a source that was locked before; None if there is none, or the mirror exists.
 
-    A repository that has taken in its source tells its history without it.
+    A repository that vendors its source can show its history without the mirror.
     """
     head = repository.git.read_objects(["HEAD"])[0]
     if os.path.isdir(find_mirror_folder(locked.url)) or head is None or head.oid == commit:
@@ -138,7 +137,7 @@ def _find_copy_at_head(repository: Repository, commit: str, prefix: str, locked:
 
 
 class Sources:
-    """The sources that a store may take presets from: what is asked for, what is locked, and what has been opened of them."""
+    """The sources of a store: declared, locked, and opened ones."""
 
     def __init__(
         self, project: Project, lock: Lock, label: str = "", open_copy: CopyOpener | None = None, copy: CopyPlace | None = None
@@ -146,14 +145,14 @@ class Sources:
         self.project = project
         self.lock = lock
         self.open_copy = open_copy
-        self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
-        self.label = label  #: what stands before the names of sources of a source, ``team/``
-        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds one that came into the repository later
-        self.which = ""  #: which lock it is, as ``source sync`` is told: ``--rev abc1234``; an empty text for today's
+        self.copy = copy  #: the place of the referring store, if it is vendored itself: its sources came with it
+        self.label = label  #: the prefix of a source's own sources, ``team/``
+        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds a copy that was vendored later
+        self.which = ""  #: the argument of ``source sync`` for this lock: ``--rev abc1234``; empty for the current one
         self._opened: dict[str, SourceStore] = {}
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
-        """Return the store of a source at the commit that is locked. Raises NpuprofError where it is unknown, or not locked as asked."""
+        """Return the store of a source at its locked commit. Raises NpuprofError if it is unknown, or not locked as requested."""
         first, slash, below = name.partition("/")
         if slash:
             return find_sources_of(self.open_source(first, asked)).open_source(below, asked)
@@ -165,11 +164,11 @@ class Sources:
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
-        """Return the stores of all sources that the lock names. Raises NpuprofError."""
+        """Return the stores of all locked sources. Raises NpuprofError."""
         return [self.open_source(name) for name in self.project.sources if name in self.lock.sources]
 
     def find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
-        """Return where the copy of a source is read from, None where it is read from its mirror."""
+        """Return the place of a source's vendored copy, None if its mirror is used."""
         if self.copy is not None:
             return self.copy.find_nested(locked)
         folder, open_copy = self.project.sources[name].vendor, self.open_copy
@@ -179,7 +178,7 @@ class Sources:
         return CopyPlace(open_copy, folder, proof=proof)
 
     def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
-        """Return what a source is locked to. Raises NpuprofError where it is unknown, or not locked as asked for."""
+        """Return the lock entry of a source. Raises NpuprofError if it is unknown, or not locked as requested."""
         wanted = self.project.sources.get(name)
         if wanted is None:
             known = list(self.project.sources)
@@ -204,7 +203,7 @@ class Sources:
         return locked
 
     def find_unsealed(self, name: str) -> list[Finding]:
-        """Return that the lock says something of a source that npuprof did not write; nothing if it does not, or says nothing."""
+        """Return findings for parts of a source's lock entry that npuprof did not write."""
         locked = self.lock.sources.get(name)
         if locked is None or locked.is_sealed:
             return []
@@ -216,7 +215,7 @@ class Sources:
 
 
 def find_sources_of(store: SourceStore) -> Sources:
-    """Return the sources that the store of a source refers to, read once. Raises NpuprofError where its two files are not understood."""
+    """Return the sources of a source's store, cached. Raises NpuprofError if its two files are invalid."""
     known = getattr(store, "sources", None)
     if not isinstance(known, Sources):
         store.require_fit()
@@ -230,7 +229,7 @@ def find_sources_of(store: SourceStore) -> Sources:
 def parse_sources(
     cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "", copy: CopyPlace | None = None
 ) -> Sources:
-    """Return what the texts of npuprof.toml and npuprof.lock say, by their names; ``cited`` are the paths to name. Raises NpuprofError."""
+    """Return npuprof.toml and npuprof.lock parsed, given by name; ``cited`` are the paths to cite. Raises NpuprofError."""
     written, locked = raw[projects.FILE], raw[locks.FILE]
     project = projects.parse_project(cited[projects.FILE], written, revision) if written is not None else Project()
     lock = locks.parse_lock(cited[locks.FILE], locked, revision) if locked is not None else Lock()
@@ -238,9 +237,9 @@ def parse_sources(
 
 
 def read_policy(home: ProfileSource) -> Policy | None:
-    """Return what holds for the findings of a store's presets, None where nothing is said; own rules replace those of the same code.
+    """Return the team policy for a store's presets, None if there is none; own rules replace those with the same code.
 
-    Raises NpuprofError where npuprof.toml cannot be understood, or a source whose rules count is not there.
+    Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is missing.
     """
     project = find_project(home)
     rules = project.rules
@@ -253,5 +252,5 @@ def read_policy(home: ProfileSource) -> Policy | None:
 
 
 def find_project(home: ProfileSource) -> Project:
-    """Return what a store's own npuprof.toml says. Raises NpuprofError where it cannot be understood."""
+    """Return a store's own npuprof.toml. Raises NpuprofError if it is invalid."""
     return read_project(home) if isinstance(home, Folder) else find_sources(home).project

@@ -1,7 +1,7 @@
-"""Which versions of its presets a source had when it was locked, and what ``team:base@1.2.0`` is where the lock does not spell it.
+"""The versions of a source's presets at the time of locking, to resolve ``team:base@1.2.0`` if the lock does not list it.
 
-The tags of a mirror are those of the day it was fetched. The lock says how many version tags led to the locked commit, and their
-digest: in the order in which they were made, those that came later stand behind them, so every machine finds the same ones.
+The tags of a mirror are those at fetch time. The lock records the number of version tags in the history of the locked
+commit, and their digest: in creation order, later tags come after them, so every machine finds the same ones.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
 
-#: What the tags are kept as, beside the texts of a commit: no preset can be called so.
+#: The name of the cached tags, next to the texts of a commit: no preset can have it.
 _KEPT = ".releases"
-#: A commit as users name one: by its id, or the locked one, and so many steps back.
+#: A user's commit: an id, or the locked one, followed by steps back.
 _COMMIT = lazy_pattern(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
-_SHOWN = 8  # versions that a message lists
+_SHOWN = 8  # versions in a message
 
 
 class ReleasedTag(Record):
-    """An annotated tag of a version, or of its yank, and the commit that it names."""
+    """An annotated tag of a version or yank, and its commit."""
 
     tag: str
     commit: str
 
 
 def list_released_tags(repository: Repository, commit: str, known: Collection[str] | None = None) -> list[ReleasedTag]:
-    """Return the tags of versions that lead to a commit, the oldest first; ``known`` are those that count. Raises NpuprofError."""
+    """Return the version tags in the history of a commit, oldest first; ``known`` limits them. Raises NpuprofError."""
     form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))
     rows = (line.split(" ", 4) for line in listed.splitlines())
@@ -49,7 +49,7 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
 
 
 def list_newer_releases(repository: Repository, commit: str, tags: Collection[str]) -> list[str]:
-    """Return releases of presets that a source has and a commit does not lead to, as ``base 1.1.0``: the newest of each preset.
+    """Return preset releases of a source outside a commit's history, as ``base 1.1.0``: the newest of each preset.
 
     ``tags`` are those of the source. Yanked versions and pre-releases do not count. Raises NpuprofError.
     """
@@ -60,30 +60,30 @@ def list_newer_releases(repository: Repository, commit: str, tags: Collection[st
 
 
 def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
-    """Return the newest version of each preset by tags, pre-releases aside."""
+    """Return the newest version of each preset in tags, without pre-releases."""
     refs = sorted(filter(None, (parse_tag_ref(f"refs/tags/{tag}", "") for tag in tags)), key=lambda ref: ref.sort_key)
     return {ref.name: ref.text for ref in refs if not ref.text.pre}
 
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
-    """Return what a lock says of tags: how many there are, and their digest."""
-    in_order = sorted(tags, key=lambda released: released.tag)  # one that is made anew has another date, and may name what it named
+    """Return the lock's record of tags: their number and digest."""
+    in_order = sorted(tags, key=lambda released: released.tag)  # a recreated tag has another date, possibly with the same commit
     return f"{len(tags)} sha256:{load_sha256()(_format(in_order)).hexdigest()}"
 
 
 def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
-    """Keep the tags that a source had when it was locked: later ones may get in between."""
+    """Cache the tags at the time of locking, since later tags may come in between."""
     _open_cache(locked).keep_text(_name_kept(locked), _format(tags))
 
 
 def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:
-    """Return the tags that a source had when it was locked, as they were kept; None where they were not. No git is needed."""
+    """Return the cached tags at the time of locking; None if there are none. Needs no git."""
     text = _open_cache(locked).read_text(_name_kept(locked))
     return tags if text is not None and seal_released_tags(tags := _parse(text)) == locked.releases else None
 
 
 def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repository]) -> list[ReleasedTag]:
-    """Return the tags that a source had when it was locked, from the cache or the mirror. Raises NpuprofError where neither has them."""
+    """Return the tags at the time of locking, from the cache or the mirror. Raises NpuprofError if neither has them."""
     if (cached := read_kept_tags(locked)) is not None:
         return cached
     count = int(locked.releases.partition(" ")[0])
@@ -98,9 +98,9 @@ def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repos
 
 
 def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> LockedVersion | None:
-    """Return the version of a preset that a text behind an @ means, by the tags of when its source was locked; None where there is none.
+    """Return the version of a preset for the text after an @, by the tags at the time of locking; None if there is none.
 
-    Of a range it is the newest, a yanked one only where all are. Why it was yanked is not told.
+    A range selects the newest, a yanked one only if all are. The reason of a yank is not included.
     """
     known = {released.tag: released.commit for released in tags}
     if (tag := wanted.removeprefix("refs/").removeprefix("tags/")) in known and tag.startswith(f"{name}/v"):
@@ -117,25 +117,25 @@ def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> Lo
 
 
 def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
-    """Return the number of the newest version of a preset that was not yanked when its source was locked; an empty text for none."""
+    """Return the newest version of a preset not yanked at the time of locking; an empty string for none."""
     known = {released.tag for released in tags}
     texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
     return str(max(texts, key=lambda text: text.order)) if texts else ""
 
 
 def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
-    """Return the commit that an id names, or HEAD, which is the locked one; an empty text where it is not in the history of that."""
+    """Return the commit of an id, or of HEAD, which is the locked one; an empty string outside the locked commit's history."""
     match = _COMMIT.fullmatch(wanted)
     if match is None:
         return ""
     start = locked if match[1] in ("HEAD", "@") else match[1]
     first, named = repository.git.read_objects([f"{start}^{{commit}}", f"{start}^{{commit}}{match[2]}"])
-    is_named = first is not None and first.oid.startswith(start) and repository.is_ancestor(first.oid, locked)  # no branch of that name
+    is_named = first is not None and first.oid.startswith(start) and repository.is_ancestor(first.oid, locked)  # not a branch of that name
     return named.oid if is_named and named is not None and named.type == "commit" else ""
 
 
 def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) -> Finding:
-    """Return that a reference with an @ names nothing that the lock of a source knows."""
+    """Return the finding for a reference with an @ that a source's lock cannot resolve."""
     name, first = reference.partition("@")[0], source.partition("/")[0]
     numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
     what = f"{source}:{reference} is no version and no commit that the lock of {source} knows"

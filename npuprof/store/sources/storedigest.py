@@ -1,4 +1,4 @@
-"""The digest of a source's store: computed, kept beside the texts of its commit, and compared with what the lock says."""
+"""The digest of a source's store: computed, cached with the texts of its commit, and compared with the lock."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Revision
 
-#: What the digest is kept as, beside the texts of a commit: no preset can be called so.
+#: The name of the cached digest, next to the texts of a commit: no preset can have it.
 _KEPT = ".digest"
 
 
 def compute_store_digest(repository: Repository, commit: str) -> str:
-    """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
+    """Return the digest of a store at a commit; an empty string if there is none. Raises NpuprofError."""
     from npuprof.store.gitstore.revisions import load_repository_revision
 
     there = load_repository_revision(repository, commit)
@@ -29,14 +29,14 @@ def compute_store_digest(repository: Repository, commit: str) -> str:
 
 
 def compute_kept_digest(repository: Repository, url: str, path: str, commit: str) -> str:
-    """Return the digest of a store at a commit, and keep it for who reads presets of it without git. Raises NpuprofError."""
+    """Return the digest of a store at a commit, and cache it for readers without git. Raises NpuprofError."""
     digest = compute_store_digest(repository, commit)
     TextCache(url, path, commit).keep_text(_KEPT, digest.encode())
     return digest
 
 
 def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision]) -> str:
-    """Return the digest of the store of a source where it is locked; it is opened unless that was computed before. Raises NpuprofError."""
+    """Return the digest of a source's locked store, opening the store unless it is cached. Raises NpuprofError."""
     digest = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
     return (
         digest.decode() if digest is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
@@ -44,12 +44,12 @@ def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
-    """Return the digest of a store: SHA-256 over the names and texts of its presets, links followed; an empty text where there are none."""
+    """Return the digest of a store: SHA-256 of the names and texts of its presets, links followed; empty without presets."""
     return _digest_lines([f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode() for name in sorted(texts)])
 
 
 def digest_listed(lines: bytes, place: str) -> str:
-    """Return the digest of the store that lies in a folder of a copy, by the list of the copy's files; no file is read."""
+    """Return the digest of the store in a vendored folder, from the file list of the copy without reading files."""
     prefix = place.encode(errors="surrogateescape")
     below = [line[len(prefix) :] for line in lines.splitlines(True) if line.startswith(prefix)]
     named = [(path.removesuffix(b".toml"), line) for line in below if (path := line.rpartition(b" ")[0]).endswith(b".toml")]
@@ -57,7 +57,7 @@ def digest_listed(lines: bytes, place: str) -> str:
 
 
 def build_digest_finding(name: str, locked: LockedSource) -> Finding:
-    """Return that the store of a source is not what the lock says."""
+    """Return the finding for a source's store that differs from the lock."""
     above = name.rpartition("/")[0]
     lock = f"the lock of {above}" if above else "npuprof.lock"
     what = f"the store of the source {name!r} at {locked.commit[:7]} is not what {lock} says: its digest is another"
@@ -73,4 +73,4 @@ def _read_text(there: Revision, name: str) -> bytes:
     try:
         return there.read_profile_text(name)
     except NpuprofError:
-        return b""  # a link that leads nowhere: told where the preset is read
+        return b""  # a dangling link: reported when the preset is read

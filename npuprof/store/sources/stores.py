@@ -1,4 +1,4 @@
-"""The store of a source, and the versions of its presets: what the lock says of them, else what its mirror has."""
+"""The store of a source, and the versions of its presets: from the lock, else from its mirror."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
-#: What the names of all presets are kept as, beside their texts: no preset can be called so.
+#: The name of the cached preset names, next to their texts: no preset can have it.
 _LISTING = ".names"
 
 
 class SourceStore(ReadOnceStore):
-    """The store of a source at a commit, or at the version of one of its presets. Its presets are called ``SOURCE:NAME``."""
+    """The store of a source at a commit, or at a version of one of its presets. Its presets are named ``SOURCE:NAME``."""
 
     def __init__(
         self, locked: LockedSource, label: str, copy: CopyPlace | None = None, home: SourceStore | None = None, reference: str = "",
         pin: LockedVersion | None = None, is_own: bool = False,
     ) -> None:  # fmt: skip
-        """Take the store as it is locked, or at the ``pin`` that a ``reference`` with an @ names, as seen from a ``home``."""
+        """Create the locked store, or the one at the ``pin`` of a ``reference`` with an @, as seen from a ``home``."""
         super().__init__()
         self.locked = locked
         self.label = f"{label}:"
         self.source = label
-        self.is_version = pin is not None  #: whether it is what a reference with an @ names
+        self.is_version = pin is not None  #: whether it is the target of a reference with an @
         self.commit = pin.commit if pin else locked.commit
-        self.yanked = pin.yanked if pin else locked.yanked  #: why nobody should use it any more
+        self.yanked = pin.yanked if pin else locked.yanked  #: why it was yanked
         self.shown = pin.format_shown(reference.partition("@")[0]) if pin else locked.shown
-        self.copy = copy  #: where its copy in this repository lies, if there is one
+        self.copy = copy  #: the place of its vendored copy, if there is one
         self._copy = self._require_copy(copy) if copy is not None else None
-        self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
+        self.root = f"source:{locked.url} {locked.path}"  #: its identity for trust, independent of its local name
         self._home, self._reference, self._pin, self._is_own = home, reference, pin, is_own
-        place = f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path  # what is kept of a version was verified
+        place = f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path  # cached texts of a version were verified
         self._cache = None if self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self.which: str = home.which if home is not None else ""  #: which lock names it, as ``source sync`` is told
-        self.proved_by: Origin | None = None  #: where the lock says what its digest is
+        self.which: str = home.which if home is not None else ""  #: the argument of ``source sync`` for its lock
+        self.proved_by: Origin | None = None  #: the place of its digest in the lock
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
-        """Return the copy of the store in this repository.
+        """Return the vendored copy of the store.
 
-        Raises NpuprofError where it is of another commit (NP044), or its list of files is not what was copied (NP049).
+        Raises NpuprofError if it has another commit (NP044), or its file list differs (NP049).
         """
         vendored = copy.open()
         copied = vendored.read_commit()
@@ -81,28 +81,28 @@ class SourceStore(ReadOnceStore):
         return vendored
 
     def find_edits(self) -> list[Finding]:
-        """Return which files of its copy in this repository are not what was copied, its own sources too. Raises NpuprofError."""
+        """Return the files of its vendored copy that were changed, including its own sources. Raises NpuprofError."""
         assert self._copy is not None, "it is asked for where there is one"
         return self._copy.list_faults()
 
     @property
     def is_copied(self) -> bool:
-        """Whether it is read from a copy in this repository."""
+        """Whether it is read from a vendored copy."""
         return self._copy is not None
 
     @property
     def version(self) -> str:
-        """The number of the version that it is, of the whole store or of one preset; an empty text where it is none."""
+        """Its version number, of the whole store or of one preset; an empty string if it is not a version."""
         return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
 
     @property
     def revision(self) -> Revision:
-        """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        """The store in the mirror. Raises NpuprofError if its commit was not fetched here."""
         return self._opened[0]
 
     @property
     def released(self) -> Version | None:
-        """The version that it was looked up for, if it has a tag. Raises NpuprofError where it is not on this machine."""
+        """The requested version, if it has a tag. Raises NpuprofError if it is not on this machine."""
         return self._opened[1]
 
     @cached_property
@@ -120,7 +120,7 @@ class SourceStore(ReadOnceStore):
             return load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit), None
         repository, name = self._home.revision.repository, self._reference.partition("@")[0]
         tagged = repository.git.read_objects([f"refs/tags/{name}/v{self._pin.version}^{{commit}}"])[0]
-        if tagged is None or tagged.oid != self.commit:  # the lock knows better than tags that were moved or deleted
+        if tagged is None or tagged.oid != self.commit:  # the lock has precedence over moved and deleted tags
             return load_mirror_revision(repository, self.source, self.commit), None
         pin = self._home.find_pin(f"{name}@{self._pin.version}")
         if pin.released and not self._is_own and not repository.is_version_reachable(name, pin.released.text, self._home.commit):
@@ -128,7 +128,7 @@ class SourceStore(ReadOnceStore):
         return pin.home, pin.released
 
     def has_text(self, name: str) -> bool:
-        """Return whether the text of a preset is at hand, so that no git is needed."""
+        """Return whether the text of a preset is available without git."""
         return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
@@ -139,7 +139,7 @@ class SourceStore(ReadOnceStore):
         return listed.decode(errors="surrogateescape").split("\n") if listed else []
 
     def _load_cached(self, name: str, read: Callable[[], bytes]) -> bytes:
-        """Return a text of the user's cache; where it is not there it is read, and kept."""
+        """Return a text from the user's cache; a missing one is read and cached."""
         text = self._cache.read_text(name) if self._cache else None
         if text is None:
             text = read()
@@ -152,9 +152,9 @@ class SourceStore(ReadOnceStore):
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
     def require_fit(self) -> None:
-        """Raise NpuprofError where the repository of the source needs another npuprof (NP041), or its store is not what was locked (NP049).
+        """Raise NpuprofError if the source's repository needs another npuprof (NP041), or its store differs from the lock (NP049).
 
-        It is asked for before anything is read.
+        Called before anything is read.
         """
         if self._is_fit:
             return
@@ -175,18 +175,18 @@ class SourceStore(ReadOnceStore):
         return digest_listed(self._copy.proof.load_lines(), self._copy.place) if self._copy.proof else self.locked.digest
 
     def cite_beside(self, name: str) -> str:
-        """Return the path to cite for a file beside the store."""
+        """Return the path to cite for a file next to the store."""
         return f"{self.source}@{self.shown}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
 
     def read_file(self, name: str) -> bytes | None:
-        """Return a file beside the store, None where there is none: it is one of those that every store reads."""
+        """Return a file next to the store that every store reads, None if there is none."""
         if self._copy is not None:
             return self._copy.read_file(name)
         place = f"{self.commit}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
         return self._load_cached(f".{name}", lambda: self.revision.repository.git.read_files([place])[0] or b"") or None
 
     def find_policy(self, name: str) -> Policy | None:
-        """Return what the repository of the source says of the findings of one of its presets. Raises NpuprofError."""
+        """Return the policy of the source's repository for one of its presets. Raises NpuprofError."""
         return super().find_policy(name.removeprefix(self.label))
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
@@ -205,7 +205,7 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError([self._build_missing_finding(name, asked)])
         try:
             return self.revision.read_profile_text(name)
-        except NpuprofError as error:  # a link that leads nowhere
+        except NpuprofError as error:  # a dangling link
             place = Place(self.cite_file(f"{name}.toml"))
             raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
 
@@ -214,14 +214,14 @@ class SourceStore(ReadOnceStore):
         is_own = asked is not None and asked.profile.startswith(self.label)
         if not is_own:
             hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
-        where = self.source if asked else f"{self.source} {self.shown}"  # what a preset lacks is the same fault in the next version
+        where = self.source if asked else f"{self.source} {self.shown}"  # a missing preset is the same fault in the next version
         return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
     def _find_pins(self, profile: Profile) -> set[str]:
-        """Return what the lock says of the references with an @ that a profile and its ancestors in this store make."""
+        """Return the lock's targets of the references with an @ in a profile and its ancestors in this store."""
         pins: set[str] = set()
         if not self.locked.versions or self.is_version:
             return pins
@@ -232,14 +232,15 @@ class SourceStore(ReadOnceStore):
                     pins.add(f"{reference}={self.locked.versions[reference].commit}")
                 elif is_profile_name(reference) and reference not in seen:
                     seen.add(reference)
-                    with suppress(NpuprofError):  # told where it is resolved
+                    with suppress(NpuprofError):  # reported when it is resolved
                         waiting.append(self.load_profile(reference))
         return pins
 
     def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
-        """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
+        """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked commit.
 
-        For its own presets (``is_own``) a whole number may mean what was released elsewhere, as where they are kept. Raises NpuprofError.
+        For its own presets (``is_own``), a complete number may refer to a version released elsewhere, as for vendored releases.
+        Raises NpuprofError.
         """
         key = reference, is_own
         if key not in self._versions:
@@ -260,14 +261,14 @@ class SourceStore(ReadOnceStore):
         return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
 
     def _look_up_version(self, reference: str, asked: Origin | None) -> LockedVersion:
-        """Return what a reference that no lock spells means in the mirror. Raises NpuprofError."""
+        """Return the target in the mirror of a reference that no lock lists. Raises NpuprofError."""
         pin = self.find_pin(reference, asked)
         version = LockedVersion(pin.version or "-", pin.commit)
         yanked = self.revision.repository.find_yank(version.format_shown(pin.name)) if pin.released else ""
         return version._replace(yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
-        """Return what a reference that the lock does not spell was when the source was locked. Raises NpuprofError."""
+        """Return the target at the time of locking of a reference that the lock does not list. Raises NpuprofError."""
         name, _, wanted = reference.partition("@")
         wanted = wanted.strip("\"'")
         try:
@@ -288,13 +289,13 @@ class SourceStore(ReadOnceStore):
         return load_released_tags(self.locked, lambda: self.revision.repository)
 
     def _build_uncopied_finding(self, reference: str) -> Finding:
-        """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
+        """Return the finding for a version missing in the vendored copy; an update adds it only if a preset refers to it."""
         what = f"the copy of the source {self.source!r} has no {reference}"
         update = f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update {self.source.partition("/")[0]}'
         return Finding("NP044", what, "It holds the versions that presets refer to.", update)
 
     def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
-        """Return what a reference with an @ means in the mirror, seen from here. Raises NpuprofError."""
+        """Return the target of a reference with an @ in the mirror, seen from here. Raises NpuprofError."""
         from npuprof.store.gitstore import revisions
 
         try:
@@ -303,13 +304,13 @@ class SourceStore(ReadOnceStore):
             raise name_source_in_error(error, self.source) from None
 
     def advise_yanked(self, reference: str) -> str:
-        """Return what to do about a reference to a version that was yanked, as far as that is known here."""
+        """Return the hint for a reference to a yanked version, as far as known here."""
         source, _, name = reference.partition("@")[0].partition(":")
         update = f"npuprof source update {source.partition('/')[0]}"
         if not self.is_version:
             return f"{update}, with a rev in npuprof.toml that allows a newer version"
         newest = ""
-        with suppress(NpuprofError):  # it is a copy, and the mirror is not here
+        with suppress(NpuprofError):  # a vendored copy without its mirror
             newest = find_newest_kept(load_released_tags(self.locked, lambda: self.revision.repository), name)
         return (
             f'write "{source}:{name}@{newest}" in its place, then {update}'
@@ -319,5 +320,5 @@ class SourceStore(ReadOnceStore):
 
 
 def _is_number(wanted: str) -> bool:
-    """Return whether a text behind an @ is a number of a version, and no id of a commit: one of few digits, or with dots."""
+    """Return whether the text after an @ is a version number rather than a commit id: few digits, or dots."""
     return "." in wanted or (wanted.removeprefix("v").isdigit() and len(wanted) < 4)

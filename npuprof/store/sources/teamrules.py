@@ -1,4 +1,4 @@
-"""The ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, read with all that is wrong with them."""
+"""Parses the ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, and reports all their faults."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Takes a fault: the message, the place, what to try, and why.
+    #: Records a fault: message, place, hint, and reason.
     Add = Callable[[str, Path, str, str], None]
 
 _CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
-    """Return the rule of a table, None if its condition is at fault; ``add`` takes all faults, ``good`` are the keys that are right."""
+    """Return the rule of a table, None if its condition is invalid; ``add`` gets all faults, ``good`` are the valid keys."""
     when, require = (_read_condition(good[name], (*path, name), add) if name in good else None for name in ("when", "require"))
     return require and TeamRule(
         good.get("code", ""), require, when, good.get("message", ""), good.get("severity", "error"),
@@ -33,7 +33,7 @@ def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) ->
 
 
 def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) -> Ignore:
-    """Return what a table accepts; ``good`` are the keys that are right."""
+    """Return the accepted finding of a table; ``good`` are the valid keys."""
     return Ignore(good.get("code", ""), good.get("reason", ""), Origin(document, path), tuple(good.get("presets", ())))
 
 
@@ -55,7 +55,7 @@ def _find_line_fault(text: str) -> str:
 
 
 def _find_code_fault(code: str) -> str:
-    """Return why a team's rule cannot have a code, an empty text where it can."""
+    """Return why a code is invalid for a team rule, an empty string if it is valid."""
     if _CODE.fullmatch(code) is None:
         return "a code is a letter with letters, digits, '-' and '_' after it"
     return "codes that begin with NP are npuprof's own" if code[:2].upper() == "NP" else ""
@@ -66,14 +66,14 @@ def _find_globs_fault(patterns: list[str]) -> str:
 
 
 def find_name_glob_fault(pattern: str) -> str:
-    """Return why a text is no glob of names of presets, an empty text where it is one."""
+    """Return why a text is not a glob of preset names, an empty string if it is."""
     if pattern.endswith(".toml"):
         return "is the name of a file: the name of a preset has no .toml"
     plain = f"{pattern[:-2]}*" if pattern == "**" or pattern.endswith("/**") else pattern
     return find_glob_fault(f"{plain}.toml") if plain else "means no preset"
 
 
-#: The keys of a ``[[rule]]`` and of an ``[[ignore]]``: what a value must be, an example, and what finds a fault of one.
+#: The keys of a ``[[rule]]`` and an ``[[ignore]]``: type, example, and fault finder.
 KEYS = {
     "code": ("a text", 'code = "TEAM-1"', _find_code_fault), "when": ("a text", "when = \"scenario == 'training'\""),
     "require": ("a text", 'require = "deterministic == 1"'),

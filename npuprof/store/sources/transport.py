@@ -1,4 +1,4 @@
-"""git that talks to a remote: nothing is prompted, nothing is started but transports, and what hangs is given up."""
+"""git for remotes: no prompts, no programs except transports, and a timeout."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ _FLAGS = (
     "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
     "--stdin",
 )  # fmt: skip
-#: The programs of the other side: the configuration of a repository may name others.
+#: The programs on the remote side: a repository's configuration may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
-#: Settings that start a program on this side, write a file, or decide who gets a password.
+#: Settings that start a local program, write a file, or decide who gets a password.
 _SENSITIVE = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
-#: Values that replace such settings of a repository, unless the user or the system has one.
+#: Replacements for such settings of a repository, unless the user or the system sets them.
 _SAFE = {"sslverify": "true", "savecookies": "false", "cookiefile": "", "curloptresolve": "", "proxy": ""}
-#: The scopes of settings of the user and the system.
+#: The scopes of user and system settings.
 _OWN = ("system", "global", "command")
-#: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
+#: The minimum speed in bytes per second over the timeout: a remote may send single bytes forever.
 LEAST_SPEED = 10
-_LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
-#: What of the surrounding git or of a desktop has no say here.
+_LONGEST_LIST = 64 * 1024 * 1024  # the maximum size of a remote's list of refs
+#: Variables of the surrounding git or desktop that are dropped.
 _LEFT_OUT = (
     "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_DEFAULT_HASH", "GIT_PROTOCOL_FROM_USER", "GIT_HTTP_LOW_SPEED_LIMIT",
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
-#: How far something is: git's own lines, or those of the other side.
+#: Progress lines of git or the remote.
 _PROGRESS = lazy_pattern(r"(?:remote: )?[A-Z][\w ]*: +\d[\w %()/.,|]*")
-_MOST_LINES = 200  # what a remote says is kept up to this many lines
-_MOST_BYTES = 4096  # and up to this many bytes of one
-_LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
+_MOST_LINES = 200  # the number of lines kept of a remote's messages
+_MOST_BYTES = 4096  # the number of bytes kept of each line
+_LOOK = 0.2  # seconds between looks at a silent process
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life, or sent too little to come to an end."""
+    """Raised if a remote sends nothing, or too little to finish."""
 
 
 class Talk(NamedTuple):
-    """What a git that talked to a remote ended with: its exit code, what it answered, and what it said, without its progress."""
+    """The result of a git command with a remote: its exit code, its answer, and its messages without progress."""
 
     code: int
     answer: bytes
@@ -68,9 +68,9 @@ class Talk(NamedTuple):
 
 
 class Line(NamedTuple):
-    """How to talk to a remote for a mirror, or for the repository whose work tree has its ``top`` there.
+    """A connection to a remote for a mirror, or for the repository with the work tree ``top``.
 
-    ``timeout`` is for how many seconds it may give no sign of life, ``progress`` whether to tell how far it is.
+    ``timeout`` is the maximum silence in seconds, ``progress`` whether to show progress.
     """
 
     mirror: str
@@ -80,20 +80,20 @@ class Line(NamedTuple):
     top: str = ""
 
     def push(self, refs: Iterable[str]) -> Talk:
-        """Push refs, all or none, and nothing else. Raises HangingError."""
+        """Push exactly these refs, all or none. Raises HangingError."""
         return self._talk(["push", "--atomic", "--no-follow-tags", _RECEIVE, "--", self.url, *refs])
 
     def list_refs(self) -> Talk:
-        """Ask for the heads, the tags and the HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
+        """Return the heads, tags and HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
         return self._talk(["ls-remote", UPLOAD, "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
 
     def fetch(self, wanted: Iterable[str]) -> Talk:
-        """Fetch objects by their ids; no ref is written. Raises HangingError, NpuprofError where there is no room for the list.
+        """Fetch objects by id, without writing refs. Raises HangingError, NpuprofError if the list cannot be written.
 
-        By ids, as git looks for each name among all the others.
+        By ids, since git searches each name among all others.
         """
         try:
-            with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
+            with tempfile.TemporaryFile(dir=self.mirror) as listed:  # command lines limit their number
                 listed.write("".join(f"{oid}\n" for oid in wanted).encode())
                 listed.seek(0)
                 return self._talk(["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed))
@@ -117,7 +117,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _build_environment(line: Line) -> dict[str, str]:
-    """Return the environment: the user's own, but for what prompts, and for what belongs to another repository."""
+    """Return the user's environment, without prompts and variables of another repository."""
     bare = "" if line.top else line.mirror
     environ = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
     environ |= processes.NETWORK.variables
@@ -125,19 +125,19 @@ def _build_environment(line: Line) -> dict[str, str]:
 
 
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
-    """Return variables that make git ignore settings of a repository that start a program, write a file or redirect a password.
+    """Return variables that make git ignore a repository's settings that start programs, write files or redirect passwords.
 
-    The ssh, the credential helpers and the http settings of the user and the system are used.
+    The ssh, credential helper and http settings of the user and the system are used.
 
-    ssh ends if nothing arrives for ``timeout`` seconds, unless the user names another command. The program of the other side has to be
-    named on the command line: of several in the configuration, git takes the first.
+    ssh exits if nothing arrives for ``timeout`` seconds, unless the user configured another command. The remote program
+    must be named on the command line: git takes the first of several in the configuration.
     """
     listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output).split("\0")
     entries = [(scope, *entry.partition("\n")[::2]) for scope, entry in zip(listed[::2], listed[1::2], strict=False)]
     own = [(name, value) for scope, name, value in entries if scope in _OWN]
     foreign = dict.fromkeys(name for scope, name, _ in entries if scope not in _OWN)
     reset = [(name, dict(own).get(name, safe)) for name in foreign if (safe := _SAFE.get(name.rpartition(".")[2])) is not None]
-    if helpers := [(name, "") for name in foreign if name.endswith("helper")]:  # an empty one ends the list of those before
+    if helpers := [(name, "") for name in foreign if name.endswith("helper")]:  # an empty helper resets the list
         reset += [*helpers, *(entry for entry in own if entry[0].endswith("helper"))]
     program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
     ssh = os.environ.get("GIT_SSH_COMMAND") or dict(own).get("core.sshcommand") or (program and shlex.quote(program))
@@ -149,7 +149,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
-    """Take in what git says until it ends. Raises HangingError if that, and what its files grow by, is too little for too long."""
+    """Read git's output until it ends. Raises HangingError if output and files grow too slowly for too long."""
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
     messages, answer = _Messages(tell), bytearray()
@@ -172,21 +172,21 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                 since, before = time.monotonic(), came
             elif time.monotonic() - since > line.timeout or len(answer) > _LONGEST_LIST:
                 raise HangingError
-    for handle, take in takers.items():  # what still holds a pipe, as the master of ssh's connections may, is not waited for
+    for handle, take in takers.items():  # another process, such as ssh's connection master, may keep a pipe open
         while piece := _read_available(handle):
             take(piece)
     return Talk(process.returncode, bytes(answer), messages.finish())
 
 
 def _read_available(handle: int) -> bytes:
-    """Return what a pipe has now, nothing where that is nothing."""
+    """Return the available content of a pipe, possibly empty."""
     with suppress(BlockingIOError):
         return os.read(handle, 65536)
     return b""
 
 
 def _measure_packs(mirror: str) -> int:
-    """Return how many bytes have come so far: a pack grows in the folder while it arrives."""
+    """Return the number of received bytes: a pack grows in the folder while it arrives."""
     total = 0
     with suppress(OSError), os.scandir(os.path.join(mirror, "objects", "pack")) as entries:
         for entry in entries:
@@ -196,7 +196,7 @@ def _measure_packs(mirror: str) -> int:
 
 
 class _Messages:
-    """What git says: how far it is goes to the terminal, the rest is kept, as far as it is of any use."""
+    """git's messages: progress is shown on the terminal, useful others are kept."""
 
     def __init__(self, tell: Tell) -> None:
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
@@ -223,7 +223,7 @@ class _Messages:
 
 @contextmanager
 def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a started process that ends with this block, whatever ends it: it has a session of its own, no terminal reaches it."""
+    """Yield a started process that ends with this block in any case: it has its own session, out of the terminal's reach."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
@@ -247,9 +247,9 @@ def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subpr
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End git and all that it started; it may first take away what it has under way."""
+    """End git and its child processes; git may first remove its temporary files."""
     if process.returncode is not None:
-        return  # the number may be somebody else's by now
+        return  # the number may have been reused
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGTERM)
         time.sleep(0.2)

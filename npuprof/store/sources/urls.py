@@ -1,4 +1,4 @@
-"""Addresses of sources: which are taken, how two are compared, and how one is shown."""
+"""URLs of sources: validation, comparison, and display."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from npuprof.document.secrets import hide_credentials as hide_credentials
 from npuprof.resolve.digests import load_sha256
 from npuprof.system import lazy_pattern
 
-#: ``x::rest`` names a program of git's that is given the rest.
+#: ``x::rest`` names a git remote helper.
 _TRANSPORT = lazy_pattern(r"([A-Za-z0-9+.-]*)::")
 _SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-#: ``user@host:path``, the form of scp; a host may be an address in brackets.
+#: ``user@host:path``, the scp form; the host may be an address in brackets.
 _SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
-#: What stands between ``//`` and the path.
+#: The part between ``//`` and the path.
 _AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
 _PORTS = {"ssh": "22", "https": "443"}
@@ -24,7 +24,7 @@ _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
 
 
 def find_url_fault(url: str) -> str:
-    """Return why an address is not taken for a source, an empty text where it is. No password is in what is returned."""
+    """Return why a URL is not accepted for a source, an empty string if it is. The result contains no password."""
     if not url:
         return "it is empty"
     if url.startswith("-"):
@@ -51,7 +51,7 @@ def find_url_fault(url: str) -> str:
 
 
 def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
-    """Return what is wrong with an address ``scheme://rest``."""
+    """Return the fault of a URL ``scheme://rest``."""
     if scheme == "file":
         return "" if rest.startswith("/") else "file:// is followed by an absolute path: file:///srv/presets.git"
     if scheme not in _PORTS:
@@ -85,9 +85,9 @@ def _split_authority(authority: str) -> tuple[str, str, str]:
 
 
 def normalize_url(url: str) -> str:
-    """Return the form in which two addresses of one place are equal.
+    """Return a canonical form of a URL.
 
-    A slash at the end, ``file://`` before a path, the usual port and the case of a host make no difference; ``.git`` does.
+    A trailing slash, ``file://`` before a path, the default port and the host's case do not matter; ``.git`` does.
     """
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
@@ -106,5 +106,5 @@ def normalize_url(url: str) -> str:
 
 
 def mark_texts(*texts: str) -> str:
-    """Return 16 hexadecimal digits that differ if any of some texts does: the name of a folder in the cache, or a seal of the lock."""
+    """Return 16 hexadecimal digits that identify some texts: for folder names in the cache, and checksums of the lock."""
     return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])

@@ -1,4 +1,4 @@
-"""A copy of a source's store inside the repository that uses it: read in place of the mirror, so that nothing has to be fetched."""
+"""A source's store vendored into the repository that uses it: read instead of the mirror, without a network."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.sources.lock import LockedSource, LockedVersion
 
-#: Below this folder of a copy lie the stores at the commits of versions that are referred to.
+#: The folder of a copy with the stores at the commits of referenced versions.
 VERSIONS = ".versions"
-#: Below this folder of a copy lie the sources of the source, and theirs, each store at each commit once.
+#: The folder of a copy with the source's own sources, recursively; each store at each commit once.
 NESTED = ".sources"
-#: Says what the presets of a copied store mean by each reference with an @ to a preset of their own store: no tags come with it.
+#: The targets of references with an @ between presets of a copied store, which has no tags.
 REFERENCES = ".references"
-#: Says which commit a copy is of.
+#: The commit of a copy.
 MARK = ".commit"
-#: Lists all other files of a copy, each with the SHA-256 of its content; the lock holds that of the list.
+#: The list of all other files of a copy with their SHA-256; the lock contains the list's digest.
 MANIFEST = ".digests"
-#: The list of a copy: a path and a SHA-256 a line.
+#: The list of a copy: a path and a SHA-256 per line.
 _LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
-#: What lies beside a store and says where its presets come from, and which rules bind them; a dot stands before the names in a copy.
+#: Files next to a store with its sources and rules; in a copy, their names start with a dot.
 PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
 
 class Proof:
-    """What the files of a copy have to be, so that one of them is read without the others: the list that the lock holds the digest of.
+    """The expected files of a copy, so that each can be verified alone: the list whose digest is in the lock.
 
-    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the list as it is there.
+    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the current list.
     """
 
     def __init__(self, label: str, top: str, digest: str, read: Callable[[], bytes | None]) -> None:
@@ -46,7 +46,7 @@ class Proof:
         self._lines: bytes | None = None
 
     def load_lines(self) -> bytes:
-        """Return the list, a line a file. Raises NpuprofError where there is none, or it is not the one that was locked."""
+        """Return the list, one line per file. Raises NpuprofError if it is missing or differs from the lock."""
         if self._lines is None:
             if not self._digest:
                 what = f"npuprof.lock does not say what is in the copy of the source {self.label!r}"
@@ -61,13 +61,13 @@ class Proof:
         return self._lines
 
     def list_paths(self) -> list[str]:
-        """Return the paths of the files, from the folder of the copy. Raises NpuprofError."""
+        """Return the paths of the files, relative to the copy. Raises NpuprofError."""
         return [line.partition(b" ")[0].decode() for line in self.load_lines().splitlines()]
 
     def require(self, path: str, raw: bytes | None) -> bytes | None:
-        """Return what a file holds, with the line ends that were copied; None where there is none.
+        """Return the content of a file with its original line endings; None if there is none.
 
-        Raises NpuprofError (NP049) where it is not what was copied.
+        Raises NpuprofError (NP049) if it differs from the copied one.
         """
         lines, mark = b"\n" + self.load_lines(), f"\n{path} ".encode(errors="surrogateescape")
         start = lines.find(mark)
@@ -80,7 +80,7 @@ class Proof:
         return text
 
     def _build_finding(self, path: str, raw: bytes | None, wanted: str) -> Finding:
-        """Return that a file of the copy is not what was copied; who edits it once more gets another message."""
+        """Return the finding for a changed file of the copy; a repeated edit gets another message."""
         file = f"{self._top}/{path}"
         there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
         what = (
@@ -92,7 +92,7 @@ class Proof:
 
 
 def find_equal_text(raw: bytes | None, digest: str) -> bytes | None:
-    """Return a text that has a digest, as it is or as it was before git gave its lines other ends; None where it has not."""
+    """Return a text with a digest, as it is or with its line endings restored; None if it differs."""
     for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
         if load_sha256()(text).hexdigest() == digest:
             return text
@@ -105,19 +105,19 @@ def format_manifest(files: Mapping[str, bytes]) -> bytes:
 
 
 def digest_manifest(lines: bytes) -> str:
-    """Return the digest of the list of a copy, as a lock holds it."""
+    """Return the digest of a copy's list, as in a lock."""
     return f"sha256:{load_sha256()(lines).hexdigest()}"
 
 
 def advise_copy(name: str) -> str:
-    """Return what to do about a copy that is not what was copied; ``name`` is that of the source, or of one of its own sources."""
+    """Return the hint for a changed copy; ``name`` is that of the source, or of one of its own sources."""
     return f"copy it anew: npuprof source vendor {name.partition('/')[0]}"
 
 
 class VendoredCopy:
-    """A copied store: in a folder of the work tree, or in one as a commit has it. Texts are read by name, None where there is none.
+    """A vendored store: in a folder of the work tree, or at a commit. Texts are read by name, None if missing.
 
-    With a ``proof`` each is what was copied; ``place`` is the folder of the store in the copy, with a ``/`` behind it.
+    With a ``proof``, each text is verified; ``place`` is the folder of the store in the copy, followed by ``/``.
     """
 
     def __init__(self, folder: str, revision: Revision | None = None) -> None:
@@ -128,15 +128,15 @@ class VendoredCopy:
         self.place = ""
 
     def read_commit(self) -> str:
-        """Return the commit that was copied, an empty text where nobody says so."""
+        """Return the commit of the copy, an empty string if it is unknown."""
         return (self.read_unproven(MARK) or b"").decode(errors="replace").strip()
 
     def read_file(self, name: str) -> bytes | None:
-        """Return one of the ``PROJECT_FILES`` that lay beside the store, None where there was none. Raises NpuprofError."""
+        """Return one of the ``PROJECT_FILES`` next to the store, None if there was none. Raises NpuprofError."""
         return self._read_beside(f".{name}")
 
     def read_references(self) -> dict[str, LockedVersion]:
-        """Return what references with an @ to presets of the store itself mean, as far as they were copied with it.
+        """Return the copied targets of references with an @ between presets of the store.
 
         Raises NpuprofError.
         """
@@ -147,7 +147,7 @@ class VendoredCopy:
         return {reference: version for reference, text in pairs if (version := parse_locked_version(text))}
 
     def list_faults(self) -> list[Finding]:
-        """Return which files of the whole copy are not what was copied. Raises NpuprofError where nobody can say."""
+        """Return the changed files of the whole copy. Raises NpuprofError if that is unknown."""
         assert self.proof is not None, "it is asked of the copy that a repository names"
         paths = self.proof.list_paths()
         others = {*(f"{name}.toml" for name in self.names()), *(f".{name}" for name in PROJECT_FILES), REFERENCES}
@@ -161,7 +161,7 @@ class VendoredCopy:
         return faults
 
     def read_unproven(self, name: str) -> bytes | None:
-        """Return a file of the copy, by its path in it, as it is there; None where there is none."""
+        """Return a file of the copy, by path, without verification; None if there is none."""
         return self._read_files([name])[0]
 
     def _read_beside(self, name: str) -> bytes | None:
@@ -177,11 +177,11 @@ class VendoredCopy:
         return [_read_below(self._folder, path) for path in paths]
 
     def names(self) -> list[str]:
-        """Return the names of the presets. Raises NpuprofError where the folder cannot be read."""
+        """Return the names of the presets. Raises NpuprofError if the folder cannot be read."""
         return self._there.names()
 
     def read_text(self, name: str) -> bytes | None:
-        """Return the text of a preset, None where there is none; a link out of the copy is none. Raises NpuprofError."""
+        """Return the text of a preset, None if there is none; links out of the copy do not count. Raises NpuprofError."""
         return self._read_beside(f"{name}.toml") if is_profile_name(name) else None
 
 
@@ -196,9 +196,9 @@ def _read_below(folder: str, path: str) -> bytes | None:
 
 
 class CopyPlace(Record):
-    """Where the copy of a source lies: in ``folder`` below ``top``, that of the copy which this repository names; there, at a ``version``.
+    """The place of a vendored copy: ``folder`` below ``top``, the copy named by this repository, optionally at a ``version``.
 
-    ``open_folder`` opens the folder of a copy, ``proof`` says what the files have to be.
+    ``open_folder`` opens the folder of a copy, ``proof`` lists its expected files.
     """
 
     open_folder: Callable[[str], VendoredCopy]
@@ -208,7 +208,7 @@ class CopyPlace(Record):
     proof: Proof | None = None
 
     def open(self) -> VendoredCopy:
-        """Return the copy. Raises NpuprofError where it is not to be read."""
+        """Return the copy. Raises NpuprofError if it cannot be read."""
         version = name_version_folder(self.version) if self.version else ""
         below = [part for part in (self.folder, version) if part]
         vendored = self.open_folder("/".join([self.top, *below]))
@@ -216,28 +216,28 @@ class CopyPlace(Record):
         return vendored
 
     def find_version(self, commit: str) -> CopyPlace:
-        """Return where the store lies at the commit of a version that is referred to."""
+        """Return the place of the store at the commit of a referenced version."""
         return self._replace(version=commit)
 
     def find_nested(self, locked: LockedSource) -> CopyPlace:
-        """Return where a source of the source lies."""
+        """Return the place of a source's own source."""
         return self._replace(folder=name_nested_folder(locked), version="")
 
 
 def name_version_folder(commit: str) -> str:
-    """Return the folder, in the copy of a source, of its store at another commit."""
+    """Return the folder in a copy for its store at another commit."""
     return f"{VERSIONS}/{commit}"
 
 
 def name_nested_folder(locked: LockedSource) -> str:
-    """Return the folder, in the copy that a repository names, of a source of the source: one for a store at a commit, whoever names it."""
+    """Return the folder in a repository's copy for a source's own source: one per store and commit."""
     from npuprof.store.sources.urls import mark_texts, normalize_url
 
     return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
 
 
 def find_copy_folder(base: str, folder: str) -> str:
-    """Return the path of a copy, ``folder`` below that of npuprof.toml. Raises NpuprofError (NP941) if a link is on the way."""
+    """Return the path of a copy, ``folder`` relative to npuprof.toml. Raises NpuprofError (NP941) for a link on the way."""
     path = os.path.join(base, folder)
     real, top = os.path.realpath(path), os.path.realpath(base)
     parts = os.path.normpath(folder).split(os.sep)

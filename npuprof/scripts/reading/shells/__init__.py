@@ -1,1 +1,1 @@
-"""Text of shell scripts to commands and words, and which of them count."""
+"""Parses shell scripts to commands and words, and decides which of them apply."""

@@ -1,4 +1,4 @@
-"""What is known of the variables of a shell script: constants, and the folder of the script in the ways that scripts write it."""
+"""Known variables of a shell script: constants, and the script's folder in its usual idioms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHANGED = re.compile(
 
 
 def list_assignments(words: Iterable[Word]) -> Iterator[tuple[str, Word]]:
-    """Yield the assignments that words begin with: the name of each, and the word."""
+    """Yield the leading assignments of a command: each name, and its word."""
     for word in words:
         match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
         if match is None:
@@ -34,7 +34,7 @@ def list_assignments(words: Iterable[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def find_constants(commands: Sequence[Command]) -> dict[str, str]:
-    """Return the variables that get one value in one place, outside any branch, made of literal texts and of constants before it."""
+    """Return the variables with one value, assigned once outside any branch, from literals and earlier constants."""
     values: dict[str, list[Word | None]] = {}
     depth = 0
     for command in commands:
@@ -47,14 +47,14 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
             is_doubtful = word.items or depth or command.join or not word.text.startswith(f"{name}=")
             values.setdefault(name, []).append(None if is_doubtful else word.cut_prefix(len(name) + 1))
     known: dict[str, str] = {}
-    for name, assigned in values.items():  # in the order of the text
+    for name, assigned in values.items():  # in text order
         if len(assigned) == 1 and assigned[0] is not None and not (value := fill_word(assigned[0], known)).open_part:
             known[name] = value.text
     return known
 
 
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
-    """Return the first read of each variable, but of none that a sourced file names; in capitals, as those of Ascend."""
+    """Return the first read of each variable in capitals that no sourced file names."""
     sourced = {name for text in {command.text for command in commands if command.files} for name in _NAME.findall(text)}
     reads: dict[str, VariableRead] = {}
     for command in (command for command in commands if not command.files):
@@ -69,7 +69,7 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
 
 
 def fill_word(word: Word, known: Mapping[str, str]) -> Word:
-    """Return a word with the variables filled in that are known, and with the folder of the script."""
+    """Return a word with known variables and the script's folder expanded."""
     return word._replace(parts=tuple(part if isinstance(part, str) else _fill(part, known) for part in word.parts))
 
 
@@ -80,7 +80,7 @@ def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:
 
 
 def _read_folder(text: str, known: Mapping[str, str]) -> str:
-    """Return the folder that an expansion gives by where the script lies, empty for any other."""
+    """Return the folder of an expansion relative to the script, empty for any other expansion."""
     if _FOLDER.fullmatch(text):
         return f"{HERE}."
     match = _CHANGED.fullmatch(text)

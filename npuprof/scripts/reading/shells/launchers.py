@@ -1,4 +1,4 @@
-"""Variables that launchers pass to what they start, such as ``--export`` of Slurm, ``-e`` of docker, ``-x`` of mpirun."""
+"""Variables that launchers pass to programs, such as ``--export`` of Slurm, ``-e`` of docker, ``-x`` of mpirun."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import pairwise
 from npuprof.scripts.reading.shells.constants import list_assignments
 from npuprof.scripts.shell_lexer import Command, Word
 
-#: Flags of MPICH and Intel MPI, which take the name and the value as two words.
+#: Flags of MPICH and Intel MPI with separate name and value arguments.
 _PAIRED = ("-genv", "-env")
-#: Launchers, with the flags that take a variable each, or a list of them. The command lines of ssh and kubectl contain them.
+#: Launchers, with their variable flags. ssh and kubectl contain them in their command lines.
 LAUNCHERS = {
     **dict.fromkeys(("sbatch", "srun"), ("--export",)),
     **dict.fromkeys(("docker", "podman", "nerdctl"), ("-e", "--env")),
@@ -27,7 +27,7 @@ _VARIABLE = re.compile(r"(?:(?<=^)|(?<=,))([A-Za-z_]\w*)=([^,]*)")
 
 
 def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables of the ``#SBATCH`` lines before the first command: name, where it stands, value."""
+    """Yield the variables of ``#SBATCH`` lines before the first command: name, place, value."""
     end = commands[0][0].span[0] if commands else len(text)
     for match in _DIRECTIVE.finditer(text, 0, end):
         column = match.start(1) - match.start() + 1
@@ -35,7 +35,7 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[t
 
 
 def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables that the words behind a launcher give."""
+    """Yield the variables in a launcher's arguments."""
     if launcher == "ssh":
         yield from _find_remote(words)
     if launcher in ("kubectl", "oc") and [word.text for word in words[:2]] == ["set", "env"]:
@@ -63,7 +63,7 @@ def _has_flag(text: str, flag: str) -> bool:
 
 
 def _find_remote(words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables in the command line of ssh: ``ssh HOST X=Y CMD``; the value of ``-o`` is no variable."""
+    """Yield the variables in an ssh command line: ``ssh HOST X=Y CMD``; the value of ``-o`` is not one."""
     for before, word in pairwise(words):
         if before.text != "-o" and not re.search(r"\s", word.text):
             yield from _split_assignment(word)
@@ -74,7 +74,7 @@ def _split_assignment(word: Word) -> Iterator[tuple[str, Word, Word]]:
 
 
 def _split_json(word: Word) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the ``env_vars`` of a runtime environment of Ray."""
+    """Yield the ``env_vars`` of a Ray runtime environment."""
     try:
         variables = json.loads(word.text)["env_vars"].items()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

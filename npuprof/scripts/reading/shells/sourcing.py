@@ -1,4 +1,4 @@
-"""Files that a shell script takes in: ``source FILE``, ``. FILE``. Those of its tree are read, the others are named."""
+"""Files sourced by a shell script: ``source FILE``, ``. FILE``. Files of its tree are read, others listed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from npuprof.scripts.reading.variables import decode_text
 from npuprof.scripts.records import HERE
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
-#: Files source others, so many deep.
+#: The maximum nesting of sourced files.
 _DEEPEST = 6
-#: Where a text may source a file.
+#: A line that may source a file.
 MAY_SOURCE = re.compile(r"(?:^|[\s;&|(])(?:source|\.)[ \t]+[^\s;&|=]", re.MULTILINE)
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
-#: Scripts that prepare a shell for CANN, or for an installation of Python: they choose no setting.
+#: Environment scripts of CANN, or of a Python installation, which contain no settings of the user.
 _VENDORS = re.compile(
     r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh|\.bash_?(?:rc|profile)|\.profile|etc/profile)$"
 )
 
 
 class Sourcing:
-    """The files that a script sources; ``left`` are the lines of those that are not read, what they name, and why not."""
+    """The sourced files; ``left`` are the lines of unread ones, their words, and the reasons."""
 
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class Sourcing:
         self._size = 0
 
     def expand_commands(self, commands: Sequence[Command]) -> list[Command]:
-        """Return commands with those of the files that they source, each file as a group in its place."""
+        """Return commands with sourced files expanded in place, each as a group."""
         expanded = list(commands)
         for _ in range(_DEEPEST):  # a file may define the variable that names the next one
             self.left.clear()
@@ -63,7 +63,7 @@ class Sourcing:
                 yield command.copy_with([command[start]._replace(parts=("}",))])
 
     def _read_file(self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool) -> list[Command] | None:
-        """Return the commands of the file that a command sources, None where it is not certain which one that is."""
+        """Return the commands of a sourced file, None if the file is uncertain."""
         file, reason = self._find_file(fill_word(named, known), has_moved)
         around = (self.path, *command.files)
         if file in around or len(around) > _DEEPEST:
@@ -83,7 +83,7 @@ class Sourcing:
         return None
 
     def _find_file(self, word: Word, has_moved: bool) -> tuple[str, str]:
-        """Return the file that a word names, and why none where that is not certain."""
+        """Return the file named by a word, or why it is uncertain."""
         text = _PLACE.sub("", word.text, count=1) if _PLACE.match(word.text) else word.text
         if "$" in text or "`" in text:
             return "", f"depends on {word.open_part}"
@@ -99,7 +99,7 @@ class Sourcing:
         return (files[0], "") if files else ("", "is not in the tree")
 
     def list_problems(self) -> list[Finding]:
-        """Return a note on the files that the script sources and that are not read."""
+        """Return a note about sourced files that are not read."""
         notes = [f"{name} (line {line}) {reason}" for (file, line), (name, reason) in self.left.items() if file == self.path]
         if not notes:
             return []
