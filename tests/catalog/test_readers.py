@@ -11,9 +11,7 @@ import pytest
 from npuprof import catalog
 from npuprof.catalog.readers import NOT_FOUND
 from npuprof.checks.settings import find_setting_faults
-from npuprof.scripts.preset import build_drafts, judge_draft
 from support.building import REPOSITORY
-from support.importing import findings, imported
 
 FILES: dict[str, dict[str, dict[str, Any]]] = tomllib.loads((REPOSITORY / "npuprof/catalog/readers.toml").read_text())
 READERS = {name: file for file, readers in FILES.items() for name in readers}
@@ -77,32 +75,3 @@ def test_a_case_that_no_known_reader_refuses_is_a_note_only(monkeypatch: pytest.
     for key, noted, refused in (("atc.host_env_os", "Linux", "windows"), ("env.REPEAT_TUNE", "true", "on")):
         assert [fault.severity for fault in find_setting_faults(key, noted)] == ["info"]
         assert [fault.severity for fault in find_setting_faults(key, refused)] == ["error"]
-
-
-LAUNCH = """\
-#!/bin/bash
-export HCCL_DETERMINISTIC=True
-export HCCL_INTER_HCCS_DISABLE=true
-export HCCL_DFS_CONFIG="TASK_EXCEPTION:ON"
-export HCCL_OP_EXPANSION_MODE=aiv
-python train.py
-"""
-CONVERT = """\
-atc --model=a.onnx --framework=5 --output=o --soc_version=Ascend310P3 --input_format=NCHW \\
-    --input_shape="{}"
-"""
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (LAUNCH, {("NP203", 5)}),
-        (CONVERT.format("image:1, 3, 64, 64; info: 1, 4"), set()),
-        (CONVERT.format("image:1,x"), {("NP203", 2)}),
-    ],
-)
-def test_scan_and_import_say_the_same_of_a_script_and_never_that_the_adapter_reads_it(text: str, expected: set[tuple[str, int]]) -> None:
-    for told in (findings(text, "x.sh"), [one for draft in build_drafts(imported(text, "x.sh")) for one in judge_draft(draft)]):
-        errors = [one for one in told if one.severity == "error"]
-        assert {(one.code, one.line) for one in errors} == expected
-        assert not any("dapter" in one.why for one in errors)

@@ -150,9 +150,5 @@ def test_it_accepts_the_example_of_every_record() -> None:
     assert tried > 50
 
 
-def test_the_command_prints_it_and_twice_the_same(run: Run, tmp_path: Path) -> None:
-    said = run("schema")
-    assert said.code == 0
-    assert json.loads(said.out) == json.loads(json.dumps(SCHEMA))
-    assert run("schema", "-o", tmp_path / "s.json").out == ""
-    assert (tmp_path / "s.json").read_text() == said.out
+def test_the_command_prints_it(run: Run) -> None:
+    assert json.loads(run("schema").out) == json.loads(json.dumps(SCHEMA))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from npuprof import catalog
 from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
-from support.building import toml_values
 
 FORMS = {**STRUCTURES, **SIDECARS}
 #: Texts from the manuals and their structured form; each is written back to the byte.
@@ -66,11 +65,26 @@ def test_a_value_that_cannot_be_written_is_a_fault(kind: str, value: Any) -> Non
     assert FORMS[kind].faults(value)
 
 
-@pytest.mark.parametrize("kind", FORMS)
-@given(toml_values)
-def test_any_value_is_a_fault_or_comes_back(kind: str, value: Any) -> None:
+ODD: list[Any] = [0, -1, 7, "", "a b", "a;b", "a,b", "a:b", "a|b", "3-5", "'", "\n", "é", True, 1.5, [], {}, [[]], ["x"], {"a": [1]}]
+
+
+def vary(value: Any) -> list[Any]:
+    """Return a value, and the same with one of its places held by something else, for each of them."""
+    found = [value, *ODD]
+    for place, inner in list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()):
+        for other in vary(inner):
+            copy: Any = dict(value) if isinstance(value, dict) else list(value)
+            copy[place] = other
+            found.append(copy)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, _, value in DOCUMENTED])
+def test_a_value_next_to_a_documented_one_is_a_fault_or_comes_back(kind: str, value: Any) -> None:
     structure = FORMS[kind]
-    assert structure.faults(value) or structure.format(structure.parse(text := structure.format(value))) == text
+    texts = [structure.format(near) for near in vary(value) if not structure.faults(near)]
+    assert len(texts) > 1
+    assert [structure.format(structure.parse(text)) for text in texts] == texts
 
 
 @pytest.mark.parametrize("kind", FORMS)

@@ -124,20 +124,6 @@ def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
         codes({"a": said}, "a")
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ('code = "NP603"\npresets = ["a"]\n', "'reason' is missing in .ignore."),
-        ('code = "NP603"\nreason = "x"\n', "'presets' is missing in .ignore."),
-        ('code = "NP603"\nreason = "x"\npresets = []\n', "'presets' in .ignore.: it is empty"),
-        ('code = "NP603"\nreason = ""\npresets = ["a"]\n', "'reason' in .ignore.: it is empty"),
-    ],
-)
-def test_what_an_ignore_in_npuprof_toml_cannot_say_is_told(said: str, told: str) -> None:
-    with pytest.raises(NpuprofError, match=told):
-        codes({"a": ""}, "a", f"[[ignore]]\n{said}")
-
-
 def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Run) -> None:
     store = {"a": accept("NP603", "NP602") + JOB, "b": 'profile.extends = ["a"]\n', "x": JOB.replace("1", "2")}
     build_store(Path("profiles"), store)

@@ -274,31 +274,12 @@ def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claim
     assert {finding["code"] for finding in json.loads(done.out)["findings"]} >= {"NP402", "NP403", "NP301"}
 
 
-def test_a_fault_of_form_hides_no_value_of_a_preset_on_standard_input(store: Store, run: Run) -> None:
-    store({})
-    done = run("check", "-", "--format", "json", stdin=b'[profile]\nextends = ["nowhere"]\ncann = "x"\n[options]\nhccl_timeot = 3\n')
-    assert {finding["code"] for finding in json.loads(done.out)["findings"]} == {"NP101", "NP201", "NP402"}
-
-
 def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path) -> None:
     files = {"base": "[options]\nhcom_paralel = true\n", "b": 'profile.extends = ["base"]', "a": 'profile.extends = ["b"]'}
     (finding,) = run(tmp_path, files, {})
     assert (finding.code, finding.profiles) == ("NP201", ("base", "a", "b"))
     assert finding.hint == "did you mean 'hcom_parallel'?"
     assert (finding.line, finding.column) == (2, 1)
-
-
-@pytest.mark.parametrize("value", ['"fast|step"', '"fast1|loss"', '"fast|loss|"', '["fast", "step"]'])
-def test_an_acceleration_without_its_ratio_is_a_warning(value: str) -> None:
-    found = findings(f"[options]\nexperimental_accelerate_train_mode = {value}\n")
-    assert [(finding.code, finding.severity) for finding in found if finding.severity != "info"] == [("NP205", "warning")]
-
-
-@pytest.mark.parametrize("value", ['"Pooling,Softmax|V2"', '["Pooling", "Softmax|V2"]'])
-def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str) -> None:
-    text = f'[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = {value}\n'
-    (finding,) = [finding for finding in findings(text) if finding.code == "NP205"]
-    assert (finding.severity, finding.key, "Softmax|V2" in finding.message) == ("warning", "optypelist_for_implmode[1]", True)
 
 
 @pytest.mark.parametrize(

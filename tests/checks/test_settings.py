@@ -195,6 +195,11 @@ def test_an_old_name_of_a_variable_is_deprecated_where_there_is_a_new_one(cann: 
     assert ("NP501" in found) is told_of
 
 
+@pytest.mark.parametrize(("cann", "code"), [(">=8.0,<=8.5.0", None), (">=8.0,<=9.0.0", "NP203")])
+def test_a_value_of_older_releases_is_fine_where_the_last_one_that_is_meant_takes_it(cann: str, code: str | None) -> None:
+    assert told(f'[profile]\ncann = "{cann}"\n[options]\naoe_mode = "mdat"\n') == ({code} if code else set())
+
+
 @pytest.mark.parametrize(
     "text",
     [

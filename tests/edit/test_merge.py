@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from npuprof.edit.merge import format_conflicts, merge_ordered_lists, merge_texts, merge_unordered_lists, split_conflicts
 from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.edit.statements import collect_comments
-from support import building, commented, layouts
+from support import building, layouts
 from support.growth import measure_growth
 
 BASE = """\
@@ -252,16 +252,6 @@ def test_a_value_in_conflict_has_the_comments_of_each_side_and_one_line_ending()
     text = merge_texts(base, ours, theirs).text
     assert text.count("\n") == text.count("\r\n")
     assert split_conflicts(text) == (ours, theirs)
-
-
-@pytest.mark.parametrize("seed", range(0, 400, 100))
-def test_a_merge_by_key_loses_no_comment_and_leaves_valid_toml(seed: int) -> None:
-    for number in range(seed, seed + 100):
-        texts = commented.make_versions(number)
-        result = merge_texts(*texts)
-        for side in split_conflicts(result.text) or (result.text,):
-            tomllib.loads(side)
-        assert not commented.find_lost(*texts, result.text), number
 
 
 def test_a_text_without_a_last_newline_takes_comments_at_its_end() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from support.running import Run
 from support.vllm_parts import (
     RELEASES,
     fetch_release,
-    load_module,
     read_additional_config,
 )
 from support.vllm_rows import ROWS, nest, sample
@@ -178,13 +176,3 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
         assert got == value or ROWS[name].kind == "json", name
         tried += 1
     assert tried > {"0.11.0": 15, "0.23.0": 50, "0.26.0rc1": 60}[number]
-
-
-def test_the_variables_of_env_sh_are_read_by_the_real_envs(
-    release: tuple[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "env.sh").write_text(npuprof.render(config(SERVING), "vllm")["env.sh"])
-    script = f'. "{tmp_path}/env.sh"; printf "%s" "$VLLM_ASCEND_ENABLE_NZ"'
-    text = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
-    monkeypatch.setenv("VLLM_ASCEND_ENABLE_NZ", text)
-    assert int(load_module("envs", release[1] / "envs.py").VLLM_ASCEND_ENABLE_NZ) == 2

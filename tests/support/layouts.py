@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.document import keys
-from npuprof.edit import PathChange, apply_changes
-from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
 
 NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]
@@ -131,17 +129,6 @@ def profile(dice: random.Random) -> str:
     return text
 
 
-def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every key; those of list elements only where they are overrides."""
-    if isinstance(data, dict):
-        for name, item in data.items():
-            yield (*path, name)
-            yield from paths(item, (*path, name))
-    elif isinstance(data, list) and path == ("override",):
-        for place, item in enumerate(data):
-            yield from paths(item, (*path, place))
-
-
 def statements(dice: random.Random) -> str:
     """Return valid TOML made of any statements: headers and keys in no order, dotted, quoted, indented, with any line endings."""
     names = ["a", "b", '"d.e"', "'f g'", "options", "append", "override"]
@@ -181,47 +168,3 @@ def nodes(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
     for part, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
         yield from nodes(item, (*path, part))
-
-
-def changes(dice: random.Random, data: dict[str, Any], most: int = 4) -> list[PathChange]:
-    """Return some changes to a document and make them in ``data``."""
-    found: list[PathChange] = []
-    for _ in range(dice.randrange(most)):
-        known = [path for path in paths(data) if len(path) > 1 + (path[0] == "append")]
-        if known and dice.random() < 0.7:
-            path = dice.choice(known)
-            if dice.random() < 0.2:
-                path = (*path, dice.choice(["n1", "n 2"]))
-        else:
-            path = (dice.choice(["profile", "options", "env", "estimator"]), dice.choice(["a", "zz", "y y"]))
-        if any(
-            not isinstance(find_at_path(data, path[:end]), dict)
-            for end in range(1, len(path))
-            if find_at_path(data, path[:end]) is not MISSING and path[end - 1] != "override"
-        ):
-            continue
-        new = MISSING if dice.random() < 0.25 else value(dice)
-        old = find_at_path(data, path)
-        if isinstance(old, list) and dice.random() < 0.8:
-            new = list(old)
-            for _ in range(dice.randrange(1, 3)):
-                act = dice.random()
-                if act < 0.5 or not new:
-                    new.insert(dice.randrange(len(new) + 1), dice.choice([f"N{dice.randrange(4)}", 7, [1]]))
-                elif act < 0.8:
-                    new.pop(dice.randrange(len(new)))
-                else:
-                    new[dice.randrange(len(new))] = f"M{dice.randrange(3)}"
-        assign_at_path(data, path, new)
-        found.append(PathChange(path, new))
-    return found
-
-
-def changed(dice: random.Random, text: str) -> str:
-    """Return a profile after a few changes, and now and then one more override."""
-    text = apply_changes(text, changes(dice, tomllib.loads(text)))
-    if dice.random() < 0.2:
-        text = (
-            text.rstrip("\n") + f'\n\n[[override]]\nmatch = {{ product = "p{dice.randrange(4)}" }}\nenv = {{ B = {dice.randrange(3)} }}\n'
-        )
-    return text
