@@ -14,7 +14,7 @@ from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
 #: The groups of pages in reading order, with the heading of each.
-GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "Reference"}
+GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "Reference", "design": "Design"}
 _FOLDERS = ("", "recipes")
 _LAST = 1_000_000
 

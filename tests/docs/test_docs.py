@@ -229,7 +229,7 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     result = run("help")
     assert (result.code, result.err) == (0, "")
     *parts, end = result.out.split("\n\n")
-    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "Reference:"]
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "Reference:", "Design:"]
     lines = [line for part in parts for line in part.splitlines() if "  " in line]
     assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
     assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
