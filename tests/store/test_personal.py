@@ -187,14 +187,3 @@ def test_there_is_none_over_what_is_no_preset_of_the_work_tree(asked: str, team:
 def test_a_relative_config_folder_is_not_taken(team: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "profiles")
     assert str(find_layer()).startswith(str(Path.home() / ".config/npuprof/personal"))
-
-
-@pytest.mark.parametrize("text", [b"", b"# mine\n", b"[options]\n", b"[profile]\nunset = []\n[options]\n"])
-def test_a_layer_in_which_nothing_stands_takes_no_part(text: bytes, team: Repo, run: Run) -> None:
-    assert run("set", "--personal", "leaf", "hccl_timeout=600").code == 0
-    assert "a personal layer takes part" in run("show", "leaf").err
-    assert run("unset", "--personal", "leaf", "hccl_timeout").code == 0
-    run("unset", "--personal", "leaf", "hccl_timeout")
-    write_layer(text.decode())
-    done = run("show", "leaf")
-    assert (done.code, "personal layer" in done.err) == (0, False), done.err

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import npuprof
-from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run, Store, expect
 
@@ -86,13 +82,6 @@ def test_without_git_only_what_needs_it_fails(two: Repo, run: Run, monkeypatch: 
         assert "NP020: git was not found" in done.err
 
 
-def test_a_repository_that_git_refuses_is_told_with_the_way_out(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    done = run("show", "leaf@HEAD")
-    assert (done.code, done.out) == (2, "")
-    assert f"git config --global --add safe.directory {two.folder}" in done.err
-
-
 def test_a_shallow_clone_says_that_it_is_shallow(two: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two.git("clone", "-q", "--depth", "1", f"file://{two.folder}", str(tmp_path / "shallow"))
     monkeypatch.chdir(tmp_path / "shallow")
@@ -119,14 +108,3 @@ def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path,
     trace.unlink()
     assert run("show", "leaf@1").code == 0
     assert trace.read_text().count('"event":"start"') == 2
-
-
-def test_a_preset_without_a_revision_reads_no_git(two: Repo) -> None:
-    code = "import sys; from npuprof.__main__ import main; assert main(['render', 'leaf']) == 0; print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    )
-    assert "iterations_per_loop" in done.stdout
-    loaded = set(done.stderr.split())
-    assert "npuprof.store.spec" in loaded
-    assert not [name for name in loaded if name.startswith(("npuprof.store.gitstore.revisions", "subprocess", "git"))]

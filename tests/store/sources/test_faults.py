@@ -1,4 +1,4 @@
-"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full disks, upstreams with bad objects."""
+"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full disks, commits that are gone."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
-from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run, expect
 from support.teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
@@ -85,33 +81,17 @@ def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
     assert run("source", "sync").code == 0
-    assert run("check").code == 0
-
-
-def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_was_asked_for(
-    team: Team, run: Run, lock: Path, project: Path, forget: Callable[..., None]
-) -> None:
-    bad = push_bad_object(team, "refs/heads/main")
-    locked = team.repo.head
-    known = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"]
-    assert known.commit == locked
-    lock.write_text(format_lock({"team": known._replace(commit=bad)}))
-    forget()
-    done = run("source", "sync")
-    assert done.code == 2
-    for told in ("NP045", "the source 'team'", team.url, f"the commit {bad[:12]}", f"object {bad}", "missingSpaceBeforeDate"):
-        assert told in done.err, told
-    project.write_text(project.read_text().replace("^1.0", "main"))
-    expect(run("source", "update", "--yes"), 2, f"object {bad}", "'team'")
+    offline(team)
+    assert "hccl_timeout = 600\n" in run("show", "job").out
 
 
 # Mirrors that are damaged
 
 
-def spoil_pack(mirror: Path, spoil: Callable[[bytes], bytes]) -> None:
+def cut_pack(mirror: Path) -> None:
     for pack in mirror.glob("objects/pack/*.pack"):
         pack.chmod(0o644)
-        pack.write_bytes(spoil(pack.read_bytes()))
+        pack.write_bytes(pack.read_bytes()[:100])
 
 
 def put_in_place(mirror: Path, put: Callable[[Path], object]) -> None:
@@ -121,14 +101,10 @@ def put_in_place(mirror: Path, put: Callable[[Path], object]) -> None:
 
 #: What may have become of a mirror, and the code that reading it ends with; a folder and a link are replaced by a sync.
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a pack is cut off": (lambda mirror: spoil_pack(mirror, lambda raw: raw[:100]), "NP054"),
-    "a pack is rotten": (lambda mirror: spoil_pack(mirror, lambda raw: raw[:20] + bytes(len(raw) - 40) + raw[-20:]), "NP054"),
+    "a pack is cut off": (cut_pack, "NP054"),
     "its objects are gone": (lambda mirror: shutil.rmtree(mirror / "objects"), "NP054"),
-    "its packs are gone": (lambda mirror: shutil.rmtree(mirror / "objects/pack"), "NP054"),
-    "its head is empty": (lambda mirror: (mirror / "HEAD").write_text(""), "NP054"),
     "its head is gone": (lambda mirror: (mirror / "HEAD").unlink(), "NP054"),
     "its refs are nonsense": (lambda mirror: (mirror / "packed-refs").write_text("nonsense\n"), "NP054"),
-    "its config is cut off": (lambda mirror: (mirror / "config").write_text("[core\n"), "NP054"),
     "a file": (lambda mirror: put_in_place(mirror, Path.touch), "NP054"),
     "a folder": (lambda mirror: put_in_place(mirror, lambda path: (path / "something").mkdir(parents=True)), "NP054"),
     "a link": (lambda mirror: put_in_place(mirror, lambda path: path.symlink_to("nowhere")), "NP043"),
@@ -164,30 +140,18 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
 # Caches that are somebody else's, and disks that are full
 
 
-@pytest.mark.parametrize("part", ["", "top", "sources", "mirror", "presets"])
-def test_a_cache_of_somebody_else_is_refused_with_the_repair_and_without_noise(
+@pytest.mark.parametrize("part", ["top", "mirror"])
+def test_a_cache_of_somebody_else_is_refused_with_the_repair(
     part: str, app: Repo, team: Team, run: Run, forget: Callable[..., None]
 ) -> None:
     if os.geteuid():
         pytest.skip("only root can give a folder away")
-    place = find_mirror_folder(team.url) if part == "mirror" else os.path.join(find_cache_folder(), part.removeprefix("top"))
-    for path in [place, *(os.path.join(top, name) for top, below, _ in os.walk(place) for name in below if part != "top")]:
-        os.chown(path, 65534, 65534)
-    if part in ("sources", "mirror"):
-        forget("presets")
-    for words in (("check",), ("show", "team:base"), ("source", "list"), ("source", "sync"), ("source", "update"), ("blame", "job")):
-        command = [sys.executable, "-m", "npuprof", *words]
-        done = subprocess.run(command, capture_output=True, check=False, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
-        told = done.stdout + done.stderr
-        assert "__del__" not in told
+    forget("presets")
+    os.chown(find_mirror_folder(team.url) if part == "mirror" else find_cache_folder(), 65534, 65534)
+    assert run("source", "list").code == 0
+    for words in ("check", "show team:base", "source sync", "source update", "blame job"):
+        told = expect(run(*words.split()), 2, "NP053", "belongs to somebody else", "XDG_CACHE_HOME")
         assert "NP021" not in told
-        if part == "presets":
-            assert done.returncode == 0, told  # what is kept there is not taken, and read from the mirror
-        elif words != ("source", "list"):
-            assert done.returncode in (1, 2), words
-            assert "NP053" in told, (words, told)
-            assert "belongs to somebody else" in told
-            assert "XDG_CACHE_HOME" in told
 
 
 def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(app: Repo, team: Team, run: Run) -> None:
@@ -221,7 +185,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-@pytest.mark.parametrize("room", [0, 4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 92, 120])
+@pytest.mark.parametrize("room", [0, 12, 44, 120])
 def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
     room: int, app: Repo, team: Team, run: Run, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,14 +209,6 @@ def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
     filler.unlink()
     assert run("source", "sync").code == 0
     assert run("check").code == 0
-    with filler.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(512))
-    team.publish({"base": BASE.format(900)}, "1.1.0")
-    done = run("source", "update", "--yes")
-    assert (done.code, "NP053" in done.err, str(small_disk / "npuprof") in done.err) == (2, True, True), done.err
-    assert (app.folder / "npuprof.lock").read_bytes() == lock
-    assert run("check").code == 0
 
 
 # What cannot be told without a source
@@ -265,32 +221,16 @@ def move_on(team: Team, app: Repo, run: Run) -> None:
     app.commit(message="two")
 
 
-@pytest.mark.parametrize("how", ["missing", "damaged", "foreign"])
 def test_a_release_cannot_be_verified_without_its_source_and_does_not_fail(
-    how: str, app: Repo, team: Team, run: Run, forget: Callable[..., None]
+    app: Repo, team: Team, run: Run, forget: Callable[..., None]
 ) -> None:
     assert run("release", "job", "1.0.0").code == 0
     move_on(team, app, run)
     assert run("verify", "--tags").code == 0
-    forget("presets")
-    if how == "missing":
-        forget("sources")
-    elif how == "damaged":
-        DAMAGES["a pack is cut off"][0](Path(find_mirror_folder(team.url)))
-    elif os.geteuid():
-        pytest.skip("only root can give a folder away")
-    else:
-        os.chown(find_mirror_folder(team.url), 65534, 65534)
+    forget()
     done = run("verify", "--tags")
-    assert (done.code, "cannot tell" in done.out, "does not hold" in done.out) == (2, True, False), done.out
-    assert "NP029" in done.out
-    if how == "foreign":
-        assert "belongs to somebody else" in done.out
-        return
-    if how == "damaged":
-        shutil.rmtree(find_mirror_folder(team.url))
-    else:
-        assert "npuprof source sync --rev job/v1.0.0" in done.out
+    assert (done.code, "does not hold" in done.out) == (2, False), done.out
+    expect(done, 2, "cannot tell", "NP029", "npuprof source sync --rev job/v1.0.0")
     assert run("source", "sync", "--rev", "job/v1.0.0").code == 0
     done = run("verify", "--tags")
     assert (done.code, "cannot tell" in done.out) == (0, False), done.out
@@ -324,31 +264,8 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
     assert {rev: run("diff", "--rev", rev).out for rev in spans} == spans
 
 
-def test_what_older_locks_name_is_fetched_with_the_history(app: Repo, team: Team, run: Run, forget: Callable[..., None]) -> None:
-    team.repo.git("checkout", "-q", "--orphan", "fresh")
-    team.repo.commit({"base": BASE.format(900)})
-    team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
-    team.repo.git("push", "-q", str(team.bare), "--tags")
-    assert run("source", "update", "--yes").code == 0
-    app.commit(message="two")
-    whole = run("log", "job").out
-    span = run("diff", "--rev", "HEAD~1").out
-    assert "600 → 900" in span
-    forget()
-    assert run("source", "sync").code == 0
-    done = run("log", "job")
-    assert (done.code, "cannot be told here" in done.out, "600" in done.out) == (2, True, False), done
-    assert "npuprof source sync --history" in done.err
-    assert run("log", "job", "-n", "1").code == 0
-    done = run("diff", "--rev", "HEAD~1")
-    assert (done.code, "--rev" in done.err, "no longer" in done.out, "valid again" in done.out) == (2, True, False, False), done
-    assert run("source", "sync", "--history").code == 0
-    assert (run("log", "job").out, run("diff", "--rev", "HEAD~1").out) == (whole, span)
-
-
-@pytest.mark.parametrize("now", [False, True])
 def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_it_comes_back(
-    now: bool, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = team.repo.head
     team.repo.git("checkout", "-q", "--orphan", "fresh")
@@ -361,14 +278,9 @@ def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_i
     team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
     assert run("source", "update", "--yes", "--moved").code == 0
     app.commit(message="two")
-    if now:
-        app.git("revert", "--no-edit", "HEAD")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     done = run("source", "sync", "--history")
     assert (done.code, done.err.count("no longer has the commit")) == (2, 1), done.err
-    if now:
-        assert "npuprof source update team; or give it back" in done.err
-        return
     assert f"{gone}:refs/tags/kept/{gone[:7]}" in done.err
     assert run("source", "sync").code == 0, "what is locked now is here"
     assert run("check").code == 0
@@ -382,46 +294,6 @@ def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_i
 
 
 # Repositories without a work tree
-
-
-def test_a_bare_repository_syncs_what_its_head_locks(
-    app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch, forget: Callable[..., None]
-) -> None:
-    move_on(team, app, run)
-    app.git("clone", "-q", "--bare", ".", "../app.git")
-    monkeypatch.chdir(app.folder.parent / "app.git")
-    forget()
-    expect(run("check", "--rev", "HEAD"), 2, "NP043", "npuprof source sync")
-    assert run("source", "sync").err == "npuprof: fetched team 1.1.0\n"
-    assert run("source", "sync", "--rev", "HEAD~1").code == 0
-    offline(team)
-    assert run("check", "--rev", "HEAD").code == 0
-    assert "600 → 900" in run("diff", "--rev", "HEAD~1..HEAD").out
-    assert "900" in run("show", "job@HEAD").out
-    expect(run("source", "sync", "nobody"), 2, "NP042")
-    assert os.listdir(".").count("npuprof.lock") == 0
-
-
-def test_what_is_pushed_is_judged_with_the_sources_that_its_lock_names(
-    app: Repo, team: Team, run: Run, tmp_path: Path, forget: Callable[..., None]
-) -> None:
-    app.git("clone", "-q", "--bare", ".", "../app.git")
-    hook = tmp_path / "app.git/hooks/pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\nexport PYTHONPATH={REPOSITORY}\n{sys.executable} -m npuprof git receive $SYNC || exit 1\n")
-    hook.chmod(0o755)
-    move_on(team, app, run)
-    forget()
-
-    def push(**more: str) -> subprocess.CompletedProcess[str]:
-        words = ["git", "push", "../app.git", "main"]
-        return subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **more})
-
-    assert "NP043" in push().stderr
-    done = push(SYNC="--sync")
-    assert done.returncode == 0, done.stderr
-    app.commit({"job": f"{HEIR}hccl_timeout = true\n"})
-    assert "not taken: main: 1 error" in push(SYNC="--sync").stderr
 
 
 def test_a_review_has_the_sources_of_both_sides(
@@ -447,21 +319,3 @@ def test_a_review_has_the_sources_of_both_sides(
     forget()
     offline(team)
     expect(run("review", "--sync"), 2, "NP045")
-
-
-# Versions that are gone upstream
-
-
-def test_a_step_back_that_npuprof_toml_asks_for_takes_a_yes_only(app: Repo, team: Team, run: Run, project: Path) -> None:
-    move_on(team, app, run)
-    project.write_text(project.read_text().replace("^1.0", "~1.0"))
-    done = run("source", "update", "--yes")
-    assert (done.code, "gone" in done.err) == (0, False)
-
-
-def test_a_version_of_a_preset_that_is_gone_upstream_is_told(app: Repo, team: Team, run: Run, forget: Callable[..., None]) -> None:
-    app.commit({"job": HEIR.replace("team:base", "team:base@1")})
-    move_on(team, app, run)
-    team.repo.git("push", "-q", str(team.bare), ":refs/tags/base/v1.1.0")
-    forget()
-    expect(run("source", "update", "--yes"), 2, "base/v1.1.0 of the source")

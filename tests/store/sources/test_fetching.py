@@ -19,7 +19,6 @@ from npuprof.store.sources.failures import build_failure
 from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_locked, fetch_source, find_mirror_folder, keep_commits
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
 from support.building import REPOSITORY
-from support.lanes import more_at_night
 from support.repositories import Repo
 from support.waiting import wait_for
 
@@ -36,12 +35,9 @@ case $host in
 local) exec sh -c "$2" ;;
 slow) sleep 0.7; exec sh -c "$2" ;;
 hang) sleep 1000 ;;
-stubborn) trap '' TERM HUP; sleep 1000 & echo $! >> {folder}/pids; wait; wait; sleep 1000 ;;
-drip) while :; do printf x >&2; sleep 0.2; done ;;
 trickle) sh -c "$2" | {{ head -c 1000; while dd bs=1 count=1 2>{folder}/said; grep -q '^1 byte' {folder}/said; do sleep 0.2; done; }} ;;
 endless) while :; do echo 0; done ;;
 midway) sh -c "$2" | {{ head -c 600; kill -9 $$; }} ;;
-stuck) sh -c "$2" | {{ head -c 600; sleep 1000; }} ;;
 ask) read -r answer < /dev/tty; echo "git@ask: Permission denied (publickey,password)." >&2; exit 255 ;;
 gone) echo "ERROR: Repository not found." >&2; exit 1 ;;
 evil) printf 'fatal: \\033[2J\\033]0;x\\007 https://user:secret@evil/x\\n' >&2; exit 1 ;;
@@ -52,12 +48,6 @@ esac
 def fetch_commit(url: str, commit: str) -> bool:
     """Return whether a commit is in the mirror of a source once it was asked for."""
     return not fetch_locked(url, [commit])
-
-
-@pytest.fixture(autouse=True)
-def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let git leave it to the system when files reach the disk."""
-    monkeypatch.setenv("GIT_TEST_FSYNC", "0")
 
 
 @pytest.fixture(scope="module")
@@ -135,23 +125,8 @@ def read_failure(act: Callable[[], object]) -> tuple[str, str]:
     return finding.code, f"{finding.message}\n{finding.why}\n{finding.hint}"
 
 
-#: Ask this process to end at the worst moment: git has been started, and nobody has noted it yet.
-ASKED_EARLY = """
-import os, time
-from npuprof.system import processes
-start = processes.start_git_talk
-def start_and_ask(*how):
-    process = start(*how)
-    while not os.path.exists({pids!r}):
-        time.sleep(0.01)
-    os.kill(os.getpid(), {number})
-    return process
-processes.start_git_talk = start_and_ask
-"""
-
-
-def start_fetch(url: str, code: str = "") -> subprocess.Popen[bytes]:
-    program = f"{code}\nfrom npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
+def start_fetch(url: str) -> subprocess.Popen[bytes]:
+    program = f"from npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen([sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -232,58 +207,16 @@ def test_heads_and_tags_arrive_over_each_transport(way: str, repo: Repo, hub: Pa
     assert os.listdir(os.path.dirname(find_mirror_folder(url))) == [os.path.basename(find_mirror_folder(url))]
 
 
-def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(repo: Repo, hub: Path, tmp_path: Path) -> None:
-    repo.git("init", "-q", "--bare", "../our presets.git")
-    assert fetch_source(f"file://{tmp_path}/our%20presets.git") == Fetched({}, {}, "", ())
-    repo.git("--git-dir=../hub.git", "symbolic-ref", "HEAD", "refs/heads/gone")
-    found = fetch_source(str(hub))
-    assert (found.head, set(found.heads)) == ("", {"main", "old"})
-    long = Repo(tmp_path / "long", init=False)
-    long.folder.mkdir()
-    long.git("init", "-q", "-b", "main", "--object-format=sha256")
-    long.commit({"base": BASE.format(7)})
-    long.release("base", "1.0.0")
-    for _ in range(2):
-        found = fetch_source(str(long.folder))
-        assert (found.head, len(found.tags["base/v1.0.0"])) == (long.head, 64)
-    assert fetch_commit(str(long.folder), long.head)
-    shutil.rmtree(find_mirror_folder(str(long.folder)))
-    assert fetch_commit(str(long.folder), long.head)
-    assert set(list_refs(str(long.folder))) == {f"{LOCKED}{long.head}", "refs/tags/base/v1.0.0"}
-
-
-def test_a_remote_of_many_tags_is_written_to_one_file(repo: Repo, hub: Path) -> None:
-    url = str(hub)
-    repo.commit({"other": BASE.format(1)})
-    listed = "".join(f"create refs/tags/p{number}/v1.0.0 {repo.head}\n" for number in range(300))
-    repo.git("update-ref", "--stdin", stdin=listed.encode())
-    repo.git("push", "-q", "hub", "--tags")
-    assert len(fetch_source(url).tags) == 302
-    assert len(snapshot(find_mirror_folder(url))) < 10
-    repo.git("push", "-q", "-f", "hub", *(f"old:refs/tags/p{number}/v1.0.0" for number in range(300)), "main")
-    found = fetch_source(url)
-    assert (len(found.moved), len(found.tags)) == (300, 302)
-    assert found.moved[0] == ("p0/v1.0.0", repo.head, repo.git("rev-parse", "old"))
-    assert list_refs(url)["refs/tags/p7/v1.0.0"] == repo.head
-    fetch_source(url, accept_moved=True)
-    assert list_refs(url)["refs/tags/p7/v1.0.0"] == repo.git("rev-parse", "old")
-    assert fetch_source(url).moved == ()
-    done = subprocess.run(["git", f"--git-dir={find_mirror_folder(url)}", "fsck", "--full"], capture_output=True, text=True, check=True)
-    assert "error" not in done.stderr
-
-
 #: What happens upstream, which refs of the mirror differ then, and which tags have moved.
 UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "another tag moved": ("tag latest old; push hub --tags; tag -f latest main; push -f hub --tags", {"refs/tags/latest"}, ()),
     "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", {"refs/tags/base/v1.0.0"}, ()),
     "a tag in the way": ("push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
                          {"refs/tags/base/v1.0.0", "refs/tags/base/v1.0.0/x"}, ()),
     "a branch rewritten": ("push -f hub old:main", {"refs/heads/main"}, ()),
-    "a branch deleted": ("push hub :old", {"refs/heads/old"}, ()),
     "a branch in the way": ("push hub :old; push hub main:refs/heads/old/x", {"refs/heads/old", "refs/heads/old/x"}, ()),
 }  # fmt: skip
 
@@ -352,10 +285,8 @@ def test_a_commit_that_no_ref_leads_to_is_asked_for_by_its_id(repo: Repo, hub: P
 
 #: The host, and a word of what is said.
 FAULTS = {
-    "hang": "less than 10 bytes a second for 1 seconds", "stubborn": "less than 10 bytes a second for 1 seconds",
-    "stuck": "less than 10 bytes a second for 1 seconds", "drip": "less than 10 bytes a second for 1 seconds",
-    "trickle": "for 1 seconds, and was given up", "endless": "protocol error", "midway": "hung up", "ask": "never prompts",
-    "gone": "Repository not found", "evil": "https://***@evil/x",
+    "hang": "less than 10 bytes a second for 1 seconds", "trickle": "for 1 seconds, and was given up", "endless": "protocol error",
+    "midway": "hung up", "ask": "never prompts", "gone": "Repository not found", "evil": "https://***@evil/x",
 }  # fmt: skip
 
 
@@ -365,7 +296,7 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
 ) -> None:
     url = f"ssh://git@{host}{hub}"
     mirror = find_mirror_folder(url)
-    for known in (False, True) if host in ("hang", "midway", "gone") else (False,):
+    for known in (False, True) if host == "midway" else (False,):
         if known:
             shutil.rmtree(mirror)
             os.rename(find_mirror_folder(str(hub)), mirror)
@@ -389,12 +320,9 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
 SAID = {
     "fatal: unable to access 'https://host/x/': Could not resolve host: host": ("NP045", "Could not resolve host"),
     "remote: Not Found\nfatal: repository 'https://host/x/' not found": ("NP045", "not found"),
-    "ssh: no route\nfatal: Could not read from remote repository.": ("NP045", "ssh: no route"),
     "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": ("NP053", "No space left"),
-    "fatal: Unable to create '/cache/x.git/packed-refs.lock': File exists.": ("NP053", "packed-refs.lock"),
     "error: object 1: missingSpaceBeforeDate: x\nfatal: fsck error in packed object\nfatal: index-pack failed": ("NP045", "object 1"),
     "error: object file objects/12/3 is empty\nfatal: loose object 123 is corrupt": ("NP054", "object file objects/12/3"),
-    "remote: error: object file objects/12/3 is empty\nfatal: early EOF": ("NP045", "early EOF"),
     "": ("NP045", "git said: nothing"),
 }
 
@@ -513,37 +441,6 @@ def test_a_cache_that_is_no_folder_is_refused_and_a_relative_one_not_taken(
 
 # Runs that meet, and runs that are killed
 
-KILLING = """\
-import os, signal
-calls = 0
-def wrap(call):
-    def counted(*given, **named):
-        global calls
-        calls += 1
-        if calls == {number}:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*given, **named)
-    return counted
-import npuprof.store.sources.fetching, npuprof.store.sources.transport, git, selectors, tempfile
-os.{call} = wrap(os.{call})
-"""
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("call", more_at_night(["mkdir"], ["open", "lstat", "unlink"]))
-def test_a_run_that_was_killed_at_any_call_does_not_stop_the_next(
-    call: str, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    number, completed = 1, False
-    while not completed:
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
-        killed = start_fetch(str(hub), KILLING.format(number=number, call=call))
-        killed.communicate()
-        completed = killed.returncode == 0
-        assert len(fetch_source(str(hub)).tags) == 2
-        number += 1
-    assert number > 2
-
 
 def test_two_first_fetches_at_once_wait_for_one_another(repo: Repo, hub: Path, ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "20")
@@ -565,11 +462,6 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
         assert ended.returncode != 0
         wait_for(lambda: not list_living(tmp_path))
         (tmp_path / "pids").unlink()
-        early = start_fetch(url, ASKED_EARLY.format(pids=str(tmp_path / "pids"), number=int(number)))
-        early.communicate()
-        assert early.returncode != 0
-        assert (tmp_path / "pids").exists()
-        wait_for(lambda: not list_living(tmp_path))
 
 
 def test_how_far_it_is_goes_to_the_terminal_and_nothing_else_does() -> None:

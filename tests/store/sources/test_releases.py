@@ -61,13 +61,6 @@ def test_what_nobody_can_compare_any_more_is_released_as_a_major_step_by_who_say
         assert run("release", "--all", "--yes").code == 2, "there is nothing left to release"
 
 
-def test_a_number_that_was_given_says_of_an_unknown_last_release_that_it_is_unknown(lost: Repo, run: Run) -> None:
-    result = run("release", "job", "1.5.0")
-    said = " ".join(result.err.split())
-    assert (result.code, "job@1.5.0 was not compared with 1.0.0" in said, "the changes ask for" in said) == (0, True, False), said
-    assert "cannot be resolved" not in lost.git("tag", "-l", "--format=%(contents)", "job/v1.5.0")
-
-
 @pytest.mark.parametrize("before", [True, False])
 def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh_clone(
     before: bool, app: Repo, team: Team, run: Run, fresh: Callable[[], Path]
