@@ -1,4 +1,4 @@
-"""Two states of a store: parents found without a parser against the parsed truth, what is reached, what is called renamed."""
+"""Two states of a store: parents found without a parser, what is reached, what is called renamed, warnings that come and go."""
 
 from __future__ import annotations
 

@@ -8,18 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from npuprof.scripts.lint import check_script
-from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT
-from npuprof.scripts.reading import read_script
 from npuprof.scripts.reading.files import KINDS
-from support.growth import measure_growth
 from support.importing import imported, write
-from support.kinds import CONFIGS, KUBERNETES, READ
-from support.notebooks import CELLS, notebook
+from support.notebooks import notebook
 from support.running import Run
 
 #: One file of each kind that sets something.
@@ -92,11 +84,6 @@ def test_data_that_cannot_be_read_is_a_warning_where_it_is_named_and_a_note_belo
     assert said.split(":")[0] in run("scan", tmp_path / "d", "--severity", "info").out
 
 
-def test_data_that_is_too_long_is_not_opened_below_a_folder(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, {"x.json": '{"HCCL_ALGO": "' + "x" * LARGEST_SCRIPT + '"}', "x.sh": GOOD["shell"][1]})
-    assert "1 file scanned" in run("scan", tmp_path, "--severity", "info").err
-
-
 def test_links_in_a_circle_end_and_files_that_are_gone_are_told(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a/x.yaml": GOOD["yaml"][1]})
     (tmp_path / "a" / "again").symlink_to(tmp_path / "a", target_is_directory=True)
@@ -117,50 +104,6 @@ def test_yaml_that_names_no_setting_is_passed_over(run: Run, tmp_path: Path, mon
     write(tmp_path, {"z.yaml": "a: 1\n", "x.sh": GOOD["shell"][1]})
     done = run("scan", tmp_path, "--severity", "info")
     assert "YAML" not in done.out + done.err
-
-
-TEXTS = [(name, text) for name, text, _ in READ.values()] + [("a.yaml", text) for text, _ in KUBERNETES.values()]
-TEXTS += [(name, text) for name, text, _ in CONFIGS.values()]
-TEXTS += [("x.ipynb", notebook(*cells)) for cells, _ in CELLS.values()]
-BITS = st.sampled_from(
-    ["", "'", '"', "\\", "\n", "{", "}", "[", "(", "#", "$", "`", "&a ", "*a", "<<: ", "- ", "%", "<<EOF", "\r", "\ufeff", "é"]
-)
-
-
-@given(st.sampled_from(TEXTS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), BITS), max_size=6))
-def test_whatever_stands_in_a_file_nothing_breaks(file: tuple[str, str], changes: list[tuple[float, int, str]]) -> None:
-    name, text = file
-    for part, count, bit in changes:
-        at = int(part * len(text))
-        text = text[:at] + bit + text[at + count :]
-    read = read_script(name, text.encode())
-    told = check_script(read)
-    if read.places is not None:
-        list(map(read.places.place_finding, told))
-    build_drafts(imported(text, name))
-    lines = text.count("\n") + 1
-    assert all(1 <= one.line <= lines for one in imported(text, name).found)
-
-
-#: What is written n times.
-LONG: dict[str, tuple[str, Callable[[int], str]]] = {
-    "aliases of aliases": ("x.yaml", lambda n: "a0: &a0 {hccl_timeout: 3}\n" + "".join(
-        f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, n))),
-    "a ConfigMap that all containers take": ("x.yaml", lambda n: "kind: ConfigMap\nmetadata: {name: m}\ndata:\n" + "".join(
-        f"  HCCL_{i}: x\n" for i in range(n)) + "c:\n" + "- {name: x, envFrom: [{configMapRef: {name: m}}]}\n" * n),
-    "lines of a cell in one line": ("x.ipynb", lambda n: notebook("%env HCCL_ALGO=1\n" * n, indent=None, joined=True)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", LONG)
-def test_a_file_four_times_longer_costs_at_most_ten_times_as_much(case: str) -> None:
-    name, write_text = LONG[case]
-
-    def build(count: int) -> Callable[[], object]:
-        data = write_text(count).encode()
-        return lambda: imported(data, name)
-
-    assert measure_growth(build, 50) < 1.5
 
 
 def test_a_config_object_that_a_helper_of_another_file_nests_is_read(run: Run, tmp_path: Path) -> None:

@@ -275,13 +275,3 @@ def test_a_block_calls_tensorflow_by_the_name_that_the_script_has(line: str, nam
     assert "does not import" not in run("inject", "train.py", "p").err
     assert f'custom_op.parameter_map["precision_mode_v2"].s = {name}.compat.as_bytes("fp16")\n' in script.read_text()
     assert run("inject", "train.py", "--all", "--check").code == 0
-
-
-def test_a_block_imports_the_rewriter_config_that_it_uses(tmp_path: Path, store: Any, run: Run) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("import tensorflow as tf\n\nconfig = tf.compat.v1.ConfigProto()\n")
-    store({"p": "options.hccl_timeout = 600\n"})
-    assert "does not import" not in run("inject", "train.py", "p").err
-    lines = script.read_text().splitlines()
-    line = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig"
-    assert 0 < lines.index(line) < lines.index("config.graph_options.rewrite_options.remapping = RewriterConfig.OFF")

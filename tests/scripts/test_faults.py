@@ -35,16 +35,6 @@ PRESETS = {
     "first": '[options]\nprecision_mode = "allow_mix_precision"\n',
     "last": "[options]\nhccl_timeout = 1900\n",
 }
-#: A preset that has something to migrate.
-OLD = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
-#: The same for presets.
-PRESET_STEPS = {
-    "check": ["resolve.Resolver.resolve_profile", "checks.judge_config", "store.Folder.profile"],
-    "check --cann 8.0.0 --cann 9.0.0": ["checks.support.check_config"],
-    "list": ["resolve.Resolver.resolve_profile"],
-    "migrate --all --cann 9.0.0": ["edit.migration.migrate_profile", "edit.migration_plan._list_left"],
-    "site public": ["site.building.build_details", "site.compatibility._compare_with_release"],
-}  # fmt: skip
 
 
 def is_about_bad(value: Any) -> bool:
@@ -191,46 +181,39 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
         assert not problems
 
 
-def test_a_helper_that_npuprof_fails_on_costs_the_scripts_that_import_it(tmp_path: Path, break_step: Break, run: Run) -> None:
-    user = "from bad import MODE\n" + PLAIN.replace('"allow_mix_precision"', "MODE")
-    write(tmp_path, {"src/bad.py": "MODE = 'force_fp16'\n", "src/user.py": user, "src/first.py": PLAIN})
-    break_step("scripts.python.imports.Modules.load")
-    done = run("import", "src", "-o", "made")
-    assert (done.code, f"src/user.py: {SAID}" in done.err) == (2, True), done
-    assert [path.name for path in (tmp_path / "made").rglob("*.toml")] == ["first.toml"]
-
-
-@pytest.mark.parametrize(("verb", "step"), [(verb, step) for verb, steps in PRESET_STEPS.items() for step in steps])
+@pytest.mark.parametrize(
+    ("verb", "step"),
+    [
+        ("check", "checks.judge_config"),
+        ("check", "store.Folder.profile"),
+        ("list", "resolve.Resolver.resolve_profile"),
+        ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"),
+        ("site public", "site.building.build_details"),
+    ],
+)
 def test_a_bug_in_one_preset_does_not_hide_the_others(
     verb: str, step: str, store: Callable[..., Path], break_step: Break, run: Run, tmp_path: Path
 ) -> None:
-    if verb.startswith("site"):
-        pytest.importorskip("jinja2")
     store(PRESETS)
     before = {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()}
     break_step(step)
     done = run(*verb.split())
     text = done.out + done.err
-    assert done.code == 2, done
-    assert "Traceback" not in text
-    if "--cann" in verb and verb.startswith("check"):
-        assert text.count("NP831") == 2
-    else:
-        assert f"profiles/bad.toml: {SAID}" in text
+    assert (done.code, "Traceback" in text, f"profiles/bad.toml: {SAID}" in text) == (2, False, True), done
     if verb == "list":
         assert [line.split()[0] for line in done.out.splitlines()] == ["first", "last"]
-    if verb.startswith("site"):
-        page = (tmp_path / "public/presets/bad.html").read_text()
-        assert ("NP831" in page) == (step != "site.compatibility._compare_with_release")
+    if verb == "site public":
+        assert "NP831" in (tmp_path / "public/presets/bad.html").read_text()
         assert "hccl_timeout" in (tmp_path / "public/presets/last.html").read_text()
     assert {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()} == before
 
 
 def test_a_preset_is_not_migrated_where_another_may_extend_it(store: Callable[..., Path], break_step: Break, run: Run) -> None:
-    path = store({**PRESETS, "first": OLD})
+    old = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
+    path = store({**PRESETS, "first": old})
     assert run("migrate", "first", "--cann", "9.0.0", "--dry-run").out
     break_step("store.Folder.profile")
     done = run("migrate", "first", "--cann", "9.0.0")
     assert done.code == 2, done
     assert f"profiles/bad.toml: {SAID}" in done.err
-    assert (path / "first.toml").read_text() == OLD
+    assert (path / "first.toml").read_text() == old

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.reading import import_script
 from support.importing import HEAD, write
 
 if TYPE_CHECKING:
@@ -196,47 +196,6 @@ def changed(mode):
         assert read_tree(tmp_path, {}, followed=False) != settings
 
 
-@pytest.mark.parametrize(
-    ("script", "files"),
-    [
-        ("common/run/train.py", {"common/run/train.py": "from common.npu import *\nget_config('force_fp32')\n", "common/npu.py": MAKE}),
-        ("m/train.py", {"m/train.py": "from . import helper\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE}),
-        ("train.py", {"train.py": "from utils import get_config\nget_config('force_fp32')\n", "utils/__init__.py": "from .npu import get_config\n", "utils/npu.py": MAKE}),
-        ("m/train.py", {"m/train.py": "import helper\nprint 'x'\nhelper.get_config('force_fp32')\n", "m/helper.py": MAKE + "print 'y'\n"}),
-        ("train.py", {"train.py": "from a import get_config\nget_config('force_fp32')\n", "a.py": "from b import *\n", "b.py": f"from a import *\n{MAKE}"}),
-    ],
-)  # fmt: skip
-def test_helpers_are_found_as_python_would(script: str, files: dict[str, str], tmp_path: Path) -> None:
-    assert read_tree(tmp_path, files, script) == [FP32]
-    data = (tmp_path / script).read_bytes()
-    assert not may_hold_settings(script, data)
-    assert may_call_settings(str(tmp_path / script), data, open_modules([str(tmp_path)]))
-
-
-def test_a_setting_of_a_helper_keeps_its_place_and_says_what_it_depends_on(tmp_path: Path) -> None:
-    write(tmp_path, {"train.py": "from npu_utils import get_config\nget_config(FLAGS.precision)\n", "npu_utils.py": MAKE})
-    path = str(tmp_path / "train.py")
-    imported = import_script(path, (tmp_path / "train.py").read_bytes(), modules=open_modules([str(tmp_path)]))
-    found = next(one for one in imported.found if one.key == "precision_mode")
-    assert (found.file, found.line, found.place.call) == (str(tmp_path / "npu_utils.py"), 7, (2, 1))
-    assert found.reason == "depends on the command line or its parameters (FLAGS.precision)"
-    assert found.given.default is None
-
-
-def test_a_helper_gives_no_preset_where_scripts_call_it(tmp_path: Path) -> None:
-    alone = 'def other():\n    op = c.graph_options.rewrite_options.custom_optimizers.add()\n    op.name = "NpuOptimizer"\n    op.parameter_map["hccl_timeout"].i = 60\n'
-    write(tmp_path, {"a.py": "from u import get_config\nget_config('force_fp32')\n", "u.py": MAKE + alone})
-    modules = open_modules([str(tmp_path)])
-    files = [
-        import_script(path, (tmp_path / name).read_bytes(), modules=modules) for name in ("a.py", "u.py") if (path := str(tmp_path / name))
-    ]
-    take_out, users = set_callers_apart(files)
-    assert [draft.settings for draft in build_drafts(take_out(files[1])) if draft.settings] == [{"hccl_timeout": 60}]
-    assert users == {
-        str(tmp_path / "u.py"): f"used by {tmp_path / 'a.py'} (get_config()): what is set there is in the preset of each script that does"
-    }
-
-
 def test_a_path_beside_a_helper_of_another_folder_stays_unknown(tmp_path: Path) -> None:
     helper = 'import os\nHERE = os.path.dirname(__file__)\nDUMP = os.path.join(HERE, "dump")\n'
     script = f'from u.h import DUMP\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(DUMP)\n'
@@ -250,30 +209,3 @@ def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_hel
     files = {"train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}", "u/h.py": helper}
     beside = {"ops.json": '{"black-list": {"to-add": ["Add"]}}', "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}'}
     assert read_tree(tmp_path, files | beside) == []
-
-
-def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path: Path) -> None:
-    body = "".join(f"def f{n}(mode):\n    f{n + 1}(mode)\n    f{n + 1}(mode)\n" for n in range(40))
-    last = 'def f40(mode):\n    op.parameter_map["precision_mode"].s = mode\n'
-    assert read_tree(tmp_path, {"train.py": "from u import f0\nf0('x')\n", "u.py": body + last}) == []
-    calls = "".join(f"get_config('force_fp32')  # {n}\n" for n in range(500))
-    assert read_tree(tmp_path, {"train.py": f"from u import get_config\n{calls}", "u.py": MAKE}) == [FP32]
-    modules = open_modules([str(tmp_path)])
-    imported = import_script(str(tmp_path / "train.py"), (tmp_path / "train.py").read_bytes(), modules=modules)
-    told = "get_config() is not looked into: the script calls more functions that set something than are followed"
-    assert [(one.code, one.message, one.line) for one in imported.problems] == [("NP801", told, 202)]
-
-
-def test_a_parameter_that_its_function_changes_is_not_what_the_call_gives(tmp_path: Path) -> None:
-    lines = "\n".join(f"    {line}" for line in HEAD.splitlines())
-    body = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
-    for change, settings in (("pass", [FP32]), ('mode = mode + "_x"', []), ('if mode == "force_fp32":\n        mode = "force_fp16"', [])):
-        script = f"def make(mode):\n    {change}\n{lines}\n    {body}make('force_fp32')\n"
-        assert read_tree(tmp_path, {"train.py": script}, followed=False) == settings
-
-
-def test_flags_of_the_script_are_its_defaults_in_a_helper_too(tmp_path: Path) -> None:
-    script = "from u import get_config\nflags.DEFINE_string('precision', 'force_fp32', '')\nget_config(FLAGS.precision)\n"
-    write(tmp_path, {"train.py": script, "u.py": MAKE})
-    imported = import_script(str(tmp_path / "train.py"), script.encode(), modules=open_modules([str(tmp_path)]))
-    assert [draft.settings for draft in build_drafts(imported, take_defaults=True)] == [FP32]

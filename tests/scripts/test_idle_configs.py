@@ -66,8 +66,3 @@ def test_the_only_configuration_is_carried_over_with_a_remark(end: str, tmp_path
 def test_a_configuration_that_may_get_somewhere_is_not_told(end: str, tmp_path: Path, run: Run) -> None:
     write(tmp_path, {"train.py": BEGIN + end})
     assert "NP823" not in run("scan", "train.py").out
-
-
-def test_a_configuration_that_another_file_names_is_not_told(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"train.py": BEGIN + SESSION, "other.py": "from train import lost\n"})
-    assert "NP823" not in run("scan", "train.py").out

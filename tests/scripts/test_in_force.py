@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import import_script
-from support.growth import measure_growth
-from support.importing import imported, write
+from support.importing import imported
 from support.running import Run
 
 HEAD = "import tensorflow as tf\nimport copy, threading\nfrom npu_bridge.npu_init import *\n"
@@ -87,49 +84,6 @@ IN_TIME = {
 def test_what_is_in_force_is_carried_over_whatever_stands_around(name: str) -> None:
     settings, left = drafted(HEAD + IN_TIME[name])
     assert settings == BOTH, left
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        ("for k, v in {'use_off_line': True, 'hcom_parallel': False}.items():\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True, "hcom_parallel": False}),
-        ("K = ['use_off_line', 'hcom_parallel']\nfor k in K:\n    custom_op.parameter_map[k].b = True\n", {"use_off_line": True, "hcom_parallel": True}),
-        ("for (k, f), v in [(('use_off_line', 'b'), True)]:\n    setattr(custom_op.parameter_map[k], f, v)\n", {"use_off_line": True}),
-        ("for k, v in zip(['use_off_line'], [True]):\n    custom_op.parameter_map[k].b = v\n", {}),
-        ("for k in FLAGS.k:\n    custom_op.parameter_map[k].b = True\n", {}),
-    ],
-)  # fmt: skip
-def test_loops_over_what_is_written_out_are_followed(lines: str, expected: dict[str, Any]) -> None:
-    drafts = build_drafts(imported(f"{HEAD}{MADE}{lines}{RUN}"))
-    assert {key: value for draft in drafts for key, value in draft.settings.items()} == expected
-
-
-@pytest.mark.parametrize(
-    ("other", "used"),
-    [
-        ("from train import work\nwork()\n", True),
-        ("import train\ntrain.work()\n", True),
-        ("import train\ntrain.other()\n", False),
-        ("def work():\n    pass\n", False),
-    ],
-)
-def test_a_function_that_another_file_of_the_tree_names_is_used(other: str, used: bool, tmp_path: Path) -> None:
-    text = f"{HEAD}def work():\n{indent(MADE + ONE + TWO + RUN)}if __name__ == '__main__':\n    pass\n"
-    write(tmp_path, {"zoo/train.py": text, "zoo/other.py": other})
-    modules = open_modules([str(tmp_path)])
-    settings, left = read(build_drafts(import_script(str(tmp_path / "zoo/train.py"), text.encode(), modules=modules)))
-    assert settings == (BOTH if used else set())
-    assert used or "work() is used nowhere" in left["hcom_parallel"]
-
-
-def test_what_is_in_force_is_found_at_the_cost_of_the_length() -> None:
-    call = "def f{0}(op):\n    f{1}(op)\n    f{1}(op)\n    op.parameter_map['dump_path'].s = b'/d'\n"
-
-    def build(size: int) -> Any:
-        text = f"{HEAD}{MADE}{''.join(call.format(n, n + 1) for n in range(size))}f0(custom_op)\n{RUN}"
-        return lambda: imported(text)
-
-    assert measure_growth(build, 25) < 1.5
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from dotenv import dotenv_values
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import env_files
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_script_candidate, may_hold_settings
 from support.importing import findings, imported, settings, write
@@ -30,32 +29,6 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, wanted = KUBERNETES[case]
     assert settings(text, "a.yaml") == wanted
-
-
-#: Files with values out of range that no preset has, and the lines that scan names.
-APART: dict[str, tuple[str, str, list[int]]] = {
-    "containers that differ": ("job.yaml", "containers:\n- {name: a, env: [{name: HCCL_CONNECT_TIMEOUT, value: '9000'}]}\n"
-        "- {name: b, env: [{name: HCCL_CONNECT_TIMEOUT, value: '600'}]}\n", [2]),
-    "an init container": ("job.yaml", "initContainers:\n- {env: [{name: HCCL_CONNECT_TIMEOUT, value: '9000'}]}\n", [2]),
-    "a stage before the last one": ("Dockerfile", "FROM u AS a\nENV HCCL_CONNECT_TIMEOUT=9000\nFROM u\n", [2]),
-    "what ends with its line": ("Dockerfile", "FROM u\nENV HCCL_CONNECT_TIMEOUT=600\nRUN export HCCL_CONNECT_TIMEOUT=9000\n", [3]),
-    "the order of calls": ("x.sh", "f() {\n  export HCCL_CONNECT_TIMEOUT=9000\n}\nexport HCCL_CONNECT_TIMEOUT=600\nf\n", [2]),
-    "a default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:-9000}\nexport HCCL_EXEC_TIMEOUT=${HCCL_EXEC_TIMEOUT--5}\n", [1, 2]),
-    "what is no default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:+9000}\nexport HCCL_EXEC_TIMEOUT=${T:-$U}\n", []),
-    "the default of a service": ("compose.yaml", "services:\n  a:\n    environment: ['HCCL_CONNECT_TIMEOUT=${T:-9000}']\n", [3]),
-    "services that differ": ("compose.yaml",
-        "services:\n  a:\n    environment:\n      HCCL_CONNECT_TIMEOUT: 9000\n  b:\n    environment:\n    - HCCL_CONNECT_TIMEOUT=600\n", [
-        4]),
-    "the default of an image": ("Dockerfile", "FROM u\nARG T\nENV HCCL_CONNECT_TIMEOUT=${T:-9000}\n", [3]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", APART)
-def test_a_value_that_no_preset_has_is_judged_all_the_same(case: str) -> None:
-    name, text, lines = APART[case]
-    assert [(one.code, one.line, one.severity) for one in findings(text, name)] == [("NP203", line, "error") for line in lines]
-    carried = {key: value for draft in build_drafts(imported(text, name)) for key, value in draft.settings.items()}
-    assert carried == ({"env.HCCL_CONNECT_TIMEOUT": "600"} if "RUN" in text else {})
 
 
 @pytest.mark.parametrize("case", CONFIGS)

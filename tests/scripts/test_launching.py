@@ -61,20 +61,6 @@ PYTHON = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "subprocess.run(['env', name + '=on', 'python', 'a.py'])", "subprocess.run(['a', '--TASK_QUEUE_ENABLE=on', 'TASK_QUEUE_ENABLE'])",
-        "subprocess.run(['a', 'lr=0.1', 'HYDRA_FULL_ERROR=1'])", "os.system('TASK_QUEUE_ENABLE=$X python a.py')",
-        "run('TASK_QUEUE_ENABLE=1')",
-        "os.system(f'TASK_QUEUE_ENABLE={x} python a.py')",
-    ],
-)  # fmt: skip
-def test_a_command_line_of_python_without_a_wrong_variable_is_no_finding(run: Run, tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.py").write_text(f"import os, subprocess\nTASK_QUEUE_ENABLE = 1\n{text}\n")
-    assert json.loads(run("scan", tmp_path / "a.py", "--format", "json").out)["findings"] == []
-
-
 @pytest.mark.parametrize(("text", "place"), PYTHON)
 def test_an_environment_that_python_passes_on_is_read(run: Run, tmp_path: Path, text: str, place: tuple[int, int]) -> None:
     (tmp_path / "a.py").write_text(f"import os, subprocess, ray\n{text}\n")
@@ -174,13 +160,6 @@ def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(run:
     assert json.loads(run("check", "--format", "json").out)["coverage"]["names"] == ["FOO_X"]
 
 
-def test_a_long_list_of_unknown_names_is_cut_unless_all_are_asked_for(run: Run, tmp_path: Path) -> None:
-    names = [f"FOO_{letter}" for letter in "ABCDEFG"]
-    (tmp_path / "a.sh").write_text("export HCCL_BUFFSIZE=200\n" + "".join(f"export {name}=1\n" for name in names))
-    assert "(FOO_A, FOO_B, FOO_C, FOO_D, FOO_E and 2 more); --all lists them" in run("scan", tmp_path / "a.sh").err
-    assert f"({', '.join(names)})\n" in run("scan", "--all", tmp_path / "a.sh").err
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -204,7 +183,6 @@ READS = [
     ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"),
     ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
     ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
-    ("a.sh", "bash -c 'export RANK_ID=$RANKK_ID; python a.py'", "1:25 RANK_ID"),
     ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
     ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"), ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""),
     ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),

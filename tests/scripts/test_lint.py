@@ -93,21 +93,6 @@ def test_options_of_tf_2_are_judged_together(lines: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        "o.dump_config.enable_dump = FLAGS.dump",
-        "o.dump_config.enable_dump = True\nif FLAGS.path:\n    o.dump_config.dump_path = '/d'",
-        "o.dump_config.enable_dump = True\nfor name, value in more.items():\n    setattr(o.dump_config, name, value)",
-        "def options():\n    o.dump_config.enable_dump = True\n    return o",
-        "def f():\n    o.precision_mode = 'force_fp16'\ndef g():\n    o.precision_mode_v2 = 'origin'",
-        "o.aoe_config.work_path = '/w'",
-    ],
-)
-def test_options_of_tf_2_that_may_be_right_together_are_passed_over(lines: str) -> None:
-    assert [finding for finding in findings(f"{TF2}{lines}\n") if finding.severity != "info"] == []
-
-
-@pytest.mark.parametrize(
     ("flag", "said"),
     [ ("--input_shape='scalar:'", ""),
         ("--external_weight=true", "--external_weight=true is none of 0, 1, 2|write --external_weight=1"),
@@ -143,18 +128,6 @@ def test_the_chip_of_a_command_line_says_the_product(flags: str, codes: list[str
     assert [finding.code for finding in findings(line, "x.sh") if finding.severity != "info"] == codes
 
 
-@pytest.mark.parametrize(
-    ("line", "severity"),
-    [
-        ("atc --modle=x.pb", "error"),
-        ("atc --quite_another=1", "error"),
-        ('atc --quite_another=1 "$@"', "warning"),
-    ],
-)
-def test_a_flag_that_atc_does_not_know_is_an_error_unless_the_script_is_a_wrapper(line: str, severity: str) -> None:
-    assert [finding.severity for finding in findings(f"{line}\n", "x.sh") if finding.code == "NP209"] == [severity]
-
-
 REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.estimator import npu_ops")
 
 
@@ -172,11 +145,6 @@ def test_rewrites_left_on_are_named_where_nothing_switches_them_off(text: str, s
     assert [finding.code for finding in found] == said
     shown = [text.split("\n")[finding.line - 1][finding.column - 1 :] for finding in found]
     assert all(rest.startswith(("custom_op", "config", "o")) and "." in rest for rest in shown), shown
-
-
-def test_a_rewrite_left_on_is_placed_at_its_statement() -> None:
-    text = f"def f():\n{REMAPPED}sess = tf.Session(config=config)\n".replace("\n", "\n    ")
-    assert {finding.column for finding in findings(text) if finding.code in ("NP806", "NP807")} == {5}
 
 
 def test_the_name_of_the_optimizer_has_to_be_exact() -> None:
@@ -336,14 +304,6 @@ def test_a_value_of_another_type_is_told_as_its_field_takes_it(line: str, hint: 
     assert [one.hint for one in findings(f"{HEAD}{P}{line}\n{TAIL}") if one.code == "NP803"] == [hint]
 
 
-def test_entries_of_two_branches_are_not_two_of_one_run() -> None:
-    arms = "".join(f"{word}:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n" for word in ("if FLAGS.x", "else"))
-    assert "NP820" not in [one.code for one in findings(f"config = tf.ConfigProto()\n{arms}{TAIL}")]
-    left = f"if FLAGS.x:\n    {SECOND.replace(chr(10), chr(10) + '    ')}return config\n{SECOND}return config\n"
-    text = "def build():\n    config = tf.ConfigProto()\n    " + left.replace("\n", "\n    ")
-    assert "NP820" not in [one.code for one in findings(text)]
-
-
 @pytest.mark.parametrize(
     ("line", "codes"),
     [
@@ -444,20 +404,6 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dic
     return code, json.loads(capsys.readouterr().out)["findings"]
 
 
-def test_one_broken_file_never_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = f'{HEAD}{P}["precison_mode"].s = b"x"\n'
-    write(tmp_path, {"a.py": b"\xff\xfe\0", "b.py": "def (parameter_map", "c/d.py": bad, "e.py": b"\0", "f.txt": bad})
-    os.symlink(tmp_path, tmp_path / "c" / "loop")
-    os.symlink("nowhere", tmp_path / "dangling.py")
-    code, found = scan(capsys, str(tmp_path))
-    assert code == 1
-    assert {(str(f["path"]).removeprefix(f"{tmp_path}/"), f["code"]) for f in found if f["severity"] != "info"} == {
-        ("a.py", "NP801"), ("b.py", "NP801"), ("c/d.py", "NP201"), ("e.py", "NP801"),
-    }  # fmt: skip
-    assert scan(capsys, str(tmp_path / "b.py"))[0] == 2
-    assert scan(capsys, str(tmp_path / "none.py"), str(tmp_path / "c"))[0] == 2
-
-
 def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     bad = f'{HEAD}{P}["precison_mode"].s = b"x"\n'
@@ -469,11 +415,6 @@ def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = {str(f["path"]) for f in scan(capsys, str(tmp_path))[1]}
     assert found == {str(tmp_path / "a.py"), str(tmp_path / "sub/new.py")}
     assert {str(f["path"]) for f in scan(capsys, str(tmp_path / "build/b.py"))[1]} == {str(tmp_path / "build/b.py")}
-
-
-def test_clean_scripts_leave_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path, {"a.py": f'{HEAD}{P}["use_off_line"].b = True\n{TAIL}', "b.py": "print(1)\n"})
-    assert scan(capsys, str(tmp_path)) == (0, [])
 
 
 def test_nothing_of_a_script_is_run(tmp_path: Path) -> None:
@@ -489,19 +430,9 @@ def test_entries_of_other_optimizers_are_none_of_ours() -> None:
     assert findings(text) == []
 
 
-@pytest.mark.parametrize("name", ["RANK_IDS", "HCCL_MY_OWN", "TUNE_BANK_PATH_2"])
-def test_a_variable_of_the_script_itself_is_passed_over(name: str) -> None:
-    assert findings(f"export {name}=3\n", "x.sh") == []
-
-
 def test_the_size_of_memory_may_be_a_product() -> None:
     assert told(f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31*1024 * 1024*1024")\n') == [("NP502", 1)]
     assert ("NP203", 1) in told(f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31G")\n')
-
-
-def test_a_doubtful_value_is_not_among_those_advised() -> None:
-    found = findings(f'{HEAD}{P}["op_select_implmode"].s = tf.compat.as_bytes("high_performance_for_all")\n{TAIL}')
-    assert [f.hint for f in found if f.code == "NP205"] == ['not in doubt are "high_precision", "high_performance"']
 
 
 @pytest.mark.parametrize("words", [["scan"], ["scan", "--format", "sarif"], ["import"]], ids=" ".join)
@@ -513,20 +444,6 @@ def test_a_file_name_that_is_no_text_stops_nothing(words: list[str], tmp_path: P
     (made,) = tmp_path.glob("out/**/*.toml")
     assert 'description = "imported from \\\\udcff.py"' in made.read_text()
     assert run("check", made).code == 0
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        'self.parameter_map["foo"] = 3\n',
-        'net.parameter_map["conv1"] = weights\n',
-        'parameter_map = {}\nparameter_map["precision_mode"] = "x"\n',
-    ],
-)
-def test_a_table_that_is_merely_called_parameter_map_is_none_of_ours(lines: str) -> None:
-    assert imported(lines).found == ()
-    assert told(f'{P}["foo_bar_none"] = 3\n') == [("NP201", 1)]
-    assert told('op.parameter_map["use_off_line"] = True\n') == [("NP803", 1)]
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,8 @@ FILES: dict[str, dict[str, str]] = {
     "folders that say nothing": {"alexnet/src/train.py": "alexnet-train", "vgg/scripts/test/train.py": "vgg-train"},
     "a zoo": {f"{ZOO}/train.py": "resnet50_id0360-train", "cv/VGG16_ID0068_for_TensorFlow2.X/test/train_npu.py": "vgg16_id0068-train_npu"},
     "one name in two folders": {"a/yolo.py": "a-yolo", "b/yolo.py": "b-yolo"},
-    "one name in folders of one name": {"x/a/yolo.py": "x-yolo", "y/a/yolo.py": "y-yolo"},
-    "one name above the other": {"a/yolo.py": "a-yolo", "a/b/yolo.py": "b-yolo"},
     "one folder, two suffixes": {"a/yolo.py": "yolo-py", "a/yolo.sh": "yolo-sh"},
     "one folder": {"bert/main.py": "bert-main", "bert/run.sh": "bert-run", "bert/start.sh": "bert-start"},
-    "names that differ in case": {"a/Yolo.py": "a-yolo", "b/yolo.py": "b-yolo"},
     "names that no preset may have": {"a b/é.py": "imported", "x/-n.py": "n", "y/.hidden.py": "hidden"},
 }  # fmt: skip
 
@@ -49,8 +46,3 @@ def test_files_are_named_after_themselves_and_their_folders(name: str) -> None:
 )
 def test_a_folder_names_what_all_in_it_share(files: list[str], others: list[str], folder: str) -> None:
     assert name_covering_folder(files, [*files, *others]) == folder
-
-
-def test_files_that_only_common_folders_distinguish_get_numbers() -> None:
-    files = ["bert/train.py", "bert/src/train.py", "bert/src/tools/train.py"]
-    assert sorted(name_files(files).values()) == ["bert-train", "bert-train-2", "bert-train-3"]

@@ -15,52 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = "import npu_device as npu\n"
-CFG = f"""{HEAD}
-options = npu.global_options()
-exp = options.experimental
-def get():
-    return npu.global_options()
-def group():
-    found = get()
-    return found.experimental
-def setup(mode="fp17"):
-    npu.global_options().precision_mode = mode
-def fill(given):
-    given.jit_compile = True
-def either():
-    if options:
-        return options
-    return exp
-"""
 
 
 def scan(run: Run, *words: str) -> list[str]:
     """Return what is told as ``file:line code``."""
     answer = run("scan", *words, "--format", "json")
     return [f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"]]
-
-
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ('from cfg import *\noptions.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ("from cfg import exp\nexp.multi_branches_config = 9\n", ["train.py:2 NP815"]),
-        ('from cfg import group\ngroup().multi_branches_config.dynamic_node_type = "9"\n', ["train.py:2 NP203"]),
-        ('from cfg import options\ndef f(o):\n    o.jit_compile = "yes"\nf(options)\n', ["train.py:3 NP203"]),
-        ("from cfg import options\nsetattr(options, 'foo', 1)\n", []),
-        ('import again\nagain.options.jit_compile = "yes"\n', ["train.py:2 NP203"]),
-        ('from cfg import setup\nsetup("allow_mix_precision")\n', []),
-        ("from cfg import fill, options\nfill(options)\n", ["cfg.py:13 NP202"]),
-        ('from cfg import either\neither().jit_compile = "yes"\n', []),
-        ('from cfg import options\noptions = object()\noptions.jit_compile = "yes"\n', []),
-        ('from elsewhere import options\noptions.jit_compile = "yes"\n', []),
-        ('from cfg import options\noptions.jit_compile = "auto"\n', []),
-    ],
-)
-def test_options_of_another_file_are_judged_where_they_are_set(lines: str, told: list[str], tmp_path: Path, run: Run) -> None:
-    again = "from cfg import options\nsecond = options\n"
-    write(tmp_path, {"train.py": lines, "cfg.py": CFG, "again.py": again})
-    assert scan(run, "train.py") == told
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,7 @@ from hypothesis import strategies as st
 
 from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.preset_text import explain_nothing
-from support.importing import imported, write
-from support.running import Run
+from support.importing import imported
 
 #: Of the catalogue, of torch_npu, one letter from a known one, of Ascend and unknown, of other programs, unknown, never in a preset.
 NAMES = (
@@ -75,15 +72,6 @@ def test_variables_of_other_programs_are_listed_by_reason_with_their_lines_and_w
     )
 
 
-def test_a_long_list_of_variables_is_wrapped_between_names() -> None:
-    script = "export HCCL_ALGO=x\n" + "".join(f"export FOO_{number}=1\n" for number in range(40))
-    (draft,) = build_drafts(imported(script, "x.sh"))
-    lines = format_draft(draft).partition("# Not carried over:\n")[2].splitlines()
-    assert len(lines) == 7
-    assert max(map(len, lines)) <= 122
-    assert all(line.count("(") == line.count(")") for line in lines)
-
-
 @pytest.mark.parametrize(
     ("line", "listed"),
     [
@@ -95,13 +83,3 @@ def test_a_long_list_of_variables_is_wrapped_between_names() -> None:
 def test_a_python_script_lists_names_that_it_computes(line: str, listed: str) -> None:
     (draft,) = build_drafts(imported(f'import os, sys\nos.environ["HCCL_ALGO"] = "x"\n{line}\n'))
     assert format_draft(draft).partition("# Not carried over:\n")[2] == f"# x.py: {listed}\n"
-
-
-def test_the_json_form_lists_other_variables_with_what_is_left_out(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"x.sh": SCRIPT})
-    fields = json.loads(run("import", "x.sh", "--format", "json").out)
-    (preset,) = fields["presets"]
-    assert [(one["key"], one["line"], one["value"], one["why"]) for one in preset["left_out"]][-1] == (
-        "env.FOO_X", 6, None, "unknown to the catalogue",
-    )  # fmt: skip
-    assert len(fields["settings"]) == 6

@@ -106,20 +106,6 @@ def test_what_an_argument_overrules_is_left_out_with_its_place() -> None:
     assert [(note.found.line, note.why) for note in draft.notes] == [(6, "the argument of NPURunConfig in line 7 overrules it")]
 
 
-def test_what_is_left_out_of_a_configuration_without_more_is_told_with_another() -> None:
-    unknown = 'op.parameter_map["hccl_timeout"].i = FLAGS.timeout'
-    (draft,) = build_drafts(imported(session("train", MIXED) + session("evaluate", unknown)))
-    assert draft.name == "x"
-    assert [note.found.key for note in draft.notes] == ["hccl_timeout"]
-
-
-def test_conversions_are_named_by_what_they_write() -> None:
-    text = "".join(
-        f"atc --model={name}.pb --framework=3 --output=om/{name}_fp16 --soc_version=Ascend910B2\n" for name in ("resnet", "bert")
-    )
-    assert [draft.name for draft in build_drafts(imported(text, "convert.sh"))] == ["convert-resnet-fp16", "convert-bert-fp16"]
-
-
 MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optimize_config"
 #: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
 FOREIGN = {

@@ -163,32 +163,6 @@ def test_every_other_byte_stays(here: Path, newline: str, mark: bytes) -> None:
     assert b"\n".join(lines) == data
 
 
-@pytest.mark.parametrize(("encoding", "word"), [("latin-1", "größer"), ("gbk", "\u4e0b\u6c89")])
-def test_comments_of_other_encodings_stay(here: Path, encoding: str, word: str) -> None:
-    text = f"# -*- coding: {encoding} -*-\n{HEAD}{ENTRY}{ON[:-1]}  # {word}\n{OFF}{RUN}"
-    prepare(here, text)
-    (here / "train.py").write_bytes(text.encode(encoding))
-    assert run("inject", "train.py", "p", "--replace") == 0
-    assert f"# {word}\n".encode(encoding) in (here / "train.py").read_bytes()
-
-
-def test_python_2_is_read_as_far_as_it_goes(here: Path) -> None:
-    text = f'{HEAD}def main():\n{indent(ENTRY + MIXED + OFF, chr(9))}\tprint "x"\nmain()\n'
-    prepare(here, text)
-    assert run("inject", "train.py", "p", "--replace") == 0
-    assert '\tprint "x"\n' in (here / "train.py").read_text()
-
-
-def test_a_preset_that_changed_meanwhile_reaches_the_block(here: Path) -> None:
-    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
-    assert run("inject", "train.py", "p", "--replace") == 0
-    assert run("set", "p", "precision_mode=force_fp16") == 0
-    assert run("inject", "train.py", "p") == 0
-    text = (here / "train.py").read_text()
-    assert '"force_fp16"' in text
-    assert text.count("custom_optimizers.add()") == 1
-
-
 #: Shell scripts whose exports a block can stand for, with what must stay of them. ``record`` is a program that tells its environment.
 SHELL_REPLACED: dict[str, tuple[str, str]] = {
     "lines in a row": (f"#!/bin/bash\n{EXPORTS}record\n", "record"),

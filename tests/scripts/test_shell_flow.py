@@ -40,13 +40,6 @@ def test_what_is_carried_over_is_what_a_program_is_given(case: str, tmp_path: Pa
     assert all(f"{name}={value}\n" in one for one in (given, *others) for name, value in expected.items())
 
 
-def test_what_is_lost_with_its_process_is_told() -> None:
-    text = "#!/bin/bash\nexport HCCL_BUFFSIZE=1\n(\n  export HCCL_ALGO=b\n)\nbash -lc 'export HCCL_IF_IP=1; record'\nrecord\n"
-    (draft,) = build_drafts(imported(text, "run.sh"))
-    assert {note.why for note in draft.notes} == {"it is gone with the process of its own that sets it"}
-    assert (draft.settings, len(draft.notes)) == ({"env.HCCL_BUFFSIZE": "1"}, 2)
-
-
 #: Lines of launch scripts that give HCCL_CONNECT_TIMEOUT=9000 to what they start, and lines that give nothing. The forms are
 #: those of the manuals: docker run, mpirun of Open MPI, mpiexec -genv NAME VALUE of MPICH and Intel MPI, ssh HOST COMMAND.
 GIVING = [
@@ -73,26 +66,6 @@ def test_what_a_launch_line_gives_is_judged(line: str) -> None:
     found = [(one.code, one.severity, one.line, one.column) for one in findings(f"true\n{line}\n", "launch.sh")]
     assert found == ([("NP203", "error", 2, line.index("HCCL_CONNECT") + 1)] if line in GIVING else [])
     assert line not in GIVING or may_hold_settings("launch.sh", line.encode()), "scan reads no file that fails this test of its text"
-
-
-def test_a_text_of_several_lines_for_a_shell_of_its_own_keeps_its_places() -> None:
-    text = 'X=1\nbash -c "set -e \\\n  ; if true; then\n  export HCCL_CONNECT_TIMEOUT=9000\n  fi\n  exit 1"\nexport HCCL_EXEC_TIMEOUT=-5\n'
-    assert [(one.line, one.column) for one in findings(text, "launch.sh")] == [(4, 10), (7, 8)]
-    assert [draft.settings for draft in build_drafts(imported(text, "launch.sh"))] == [{"env.HCCL_EXEC_TIMEOUT": "-5"}]
-
-
-def test_the_order_of_calls_is_told() -> None:
-    (draft,) = build_drafts(imported("#!/bin/bash\nf() {\n  export HCCL_ALGO=b\n}\nexport HCCL_ALGO=a\nf\nrecord\n", "run.sh"))
-    assert {note.why for note in draft.notes} == {"depends on the order: f() sets it in line 3"}
-
-
-def test_a_value_that_is_set_again_is_judged_all_the_same() -> None:
-    text = "export RANK_ID=8p\nexport HCCL_BUFFSIZE=200\nfor i in 1 2; do\n  export RANK_ID=$i HCCL_BUFFSIZE=$i\ndone\n"
-    assert [setting.value for setting in imported(text, "run.sh").found] == ["8p", "200", None, None]
-    (draft,) = build_drafts(imported(text, "run.sh"))
-    assert draft.settings == {}
-    assert "line 4 sets it again, to what depends on $i" in [note.why for note in draft.notes]
-    assert [(one.code, one.line) for one in findings(text, "run.sh") if one.severity == "warning"] == [("NP202", 1)]
 
 
 def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> None:

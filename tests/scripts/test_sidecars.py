@@ -162,10 +162,3 @@ def test_a_file_that_a_flag_names_is_judged(
     found = scan(capsys, str(tmp_path))
     assert [(name, number) for name, _, number in found] == ([("named.cfg", line)] if message else [])
     assert all(message in said for _, said, _ in found if message)
-
-
-def test_import_keeps_the_path_of_the_file_of_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = "atc --model=m.pb --framework=3 --output=o --soc_version=Ascend310 --keep_dtype=k.cfg\n"
-    write(tmp_path, {"a.sh": command, "k.cfg": "OpType::LayerNorm\n"})
-    assert __main__.main(["import", str(tmp_path / "a.sh")]) == 0
-    assert 'keep_dtype = "k.cfg"' in capsys.readouterr().out

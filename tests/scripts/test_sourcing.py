@@ -61,24 +61,6 @@ def test_a_preset_has_what_a_program_is_given_that_the_script_starts(case: str, 
     assert carried == {f"env.{name}": value for name, value in expected.items()}
 
 
-def test_a_setting_has_its_place_in_the_file_and_the_line_that_takes_it_in(tmp_path: Path) -> None:
-    write(tmp_path, {"start.sh": "#!/bin/bash\ntrue && source env.sh; HCCL_BUFFSIZE=1 python3 x.py\n", "env.sh": f"# ours\n\n{SET}"})
-    found = read(tmp_path).found
-    assert [(one.file.rpartition("/")[2], one.line, one.column, one.place.call) for one in found] == [
-        ("env.sh", 3, 8, (2, 9)),
-        ("start.sh", 2, 24, ()),
-    ]
-
-
-def test_lines_are_called_by_their_files(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {"start.sh": "export HCCL_ALGO=a\nsource ./env.sh\nexport HCCL_ALGO\npython x.py\n", "env.sh": "# x\nexport HCCL_ALGO=$ALGO\n"},
-    )
-    (draft,) = build_drafts(read(tmp_path))
-    assert f"line 2 of {tmp_path / 'env.sh'} sets it again, to what depends on $ALGO" in [note.why for note in draft.notes]
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -103,9 +85,3 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
     take_out, told = set_callers_apart(files)
     assert take_out(files[1]).found == ()
     assert told == {env: f"used by {tmp_path / 'start.sh'}: what is set there is in the preset of each script that does"}
-
-
-def test_only_lines_that_a_script_has_are_taken_out_of_a_file(tmp_path: Path) -> None:
-    write(tmp_path, {"start.sh": "source ./x.env\nexport HCCL_BUFFSIZE=1\npython3 x.py\n", "x.env": "HCCL_ALGO=a\n"})
-    files = [read(tmp_path), read(tmp_path, "x.env")]
-    assert [one.name for one in set_callers_apart(files)[0](files[1]).found] == ["HCCL_ALGO"]

@@ -73,14 +73,6 @@ def test_the_counts_are_those_of_the_tree(tmp_path: Path, run: Run) -> None:
     assert shown == sum(one["severity"] != "info" for one in findings)
 
 
-def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(tmp_path: Path, run: Run) -> None:
-    text = "# é\n" + script(("precision_mode", '"force_fp32"'))
-    latin = text.encode("latin-1")
-    write(tmp_path, {"tree/a.py": latin, "tree/b.py": HEAD.encode("utf-16"), "tree/c.py": f"{HEAD}print((\n"})
-    counts = json.loads(run("scan", "--statistics", "tree", "--format", "json").out)["counts"]
-    assert (counts["files"], counts["files_with_settings"], counts["files_unread"]) == (3, 1, 2)
-
-
 @pytest.mark.parametrize(
     ("rows", "order"),
     [
@@ -97,12 +89,6 @@ def test_errors_come_first_then_numerics_then_what_most_scripts_have(rows: list[
     groups = group_findings(findings)
     assert [one.code for one in groups] == order or [one.key for one in groups] == order
     assert {(one.code, one.key): len(one.files) for one in groups} == {(code, key): n_files for code, key, _, n_files in rows}
-
-
-def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() -> None:
-    said = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
-    [one] = group_findings(Finding("NP203", text, key="precision_mode", where=Place("x.py", n, 1)) for n, text in enumerate(said, 1))
-    assert (one.message, one.first, one.places, one.wordings, one.files) == ("'b' is unknown", "x.py:2:1", 4, 2, ("x.py",))
 
 
 @pytest.mark.parametrize(
@@ -128,12 +114,6 @@ def test_what_a_release_touches_is_told_with_its_scripts(
     assert bool(found) == (told is not None)
     assert told or not rows
     assert all(row["names"] == ["x.py"] and row["try"] for row in found)
-
-
-def test_what_no_preset_carries_is_touched_all_the_same(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"x.py": f"{HEAD}if FLAGS.x:\n    custom_op.parameter_map['jit_compile'].b = True\n{TAIL}"})
-    [row] = json.loads(run("scan", "x.py", "--statistics", "--cann", "9.0.0", "--format", "json").out)["upgrade"]
-    assert (row["kind"], row["names"], row["what"].partition(":")[0]) == ("new value", ["x.py"], "jit_compile = true")
 
 
 @pytest.mark.parametrize(

@@ -44,23 +44,6 @@ def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, st
     assert "Not carried over" not in family.files.get("train", "") or "FLAGS.path" in text or "dump_pth" in text or "False" in text
 
 
-def test_what_depends_on_the_run_under_a_condition_is_listed_with_the_preset() -> None:
-    path = 'custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(FLAGS.dump_path)\n'
-    switch = 'if FLAGS.data_dump:\n    custom_op.parameter_map["enable_dump"].b = True\n'
-    family = made_of({"a.py": f"{USED}{switch}    {path}", "b.py": f"{USED}{switch}    {path}"})
-    [leaf] = [text for name, text in family.files.items() if not name.startswith("mixins/")]
-    reason = "a.py:9 and 1 more: dump_path: depends on the command line or its parameters (FLAGS.dump_path)"
-    assert f"\n# Not carried over:\n# {reason}\n" in leaf
-
-
-def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
-    family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
-    assert list(family.switches) == ["mixins/dump"]
-    assert [note.condition for note in family.switches["mixins/dump"].notes] == ["FLAGS.a_dump", "FLAGS.b_dump", "FLAGS.c_dump"]
-    assert all(f"# {name}.py:8: if FLAGS.{name}_dump\n" in family.files["mixins/dump"] for name in "abc")
-    assert 'description = "dump if FLAGS.a_dump and 2 more: laid over a preset with --with"' in family.files["mixins/dump"]
-
-
 def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path) -> None:
     write(tmp_path, {"train.py": f"{HEAD}{USED}if FLAGS.data_dump:\n    {DUMP}"})
     assert __main__.main(["import", "train.py", "--base", "auto", "-o", "profiles"]) == 0

@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_toml_value
 from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.python.torch_settings import list_forms
-from support.importing import findings, imported, settings, write
+from support.importing import findings, settings, write
 from support.running import Run
 
 if TYPE_CHECKING:
@@ -99,12 +99,6 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expecte
     assert finding.why or finding.code == "NP203"
 
 
-def test_a_test_around_an_entry_of_a_table_is_the_condition_of_the_setting() -> None:
-    lines = "o = {}\nif fast:\n    o['ACL_DEBUG_DIR'] = '/a'\nif any:\n    torch.npu.set_option(o)\n"
-    (found,) = imported(HEAD + lines).found
-    assert (found.line, found.condition) == (5, "(any) and (fast)")
-
-
 def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path: Path, run: Run) -> None:
     helper = (
         f"{HEAD}def prepare(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\n    torch.npu.config.allow_internal_format = False\n"
@@ -123,12 +117,3 @@ def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path:
     assert "6 settings: 4 checked, 1 dynamic, 1 unknown (speed)" in answer.err
     assert "[torch_npu]\n" in preset
     assert "matmul.allow_hf32 = true\n" in preset
-
-
-def test_files_without_a_word_of_torch_npu_are_not_parsed() -> None:
-    for text in (
-        "import torch\ntorch.use_deterministic_algorithms(True)\ninput.config.x = 1\n",
-        "parser.set_option('npu')\n",
-        "npu.config.x = 1\n",
-    ):
-        assert not mentions_python_setting(text.encode()), text

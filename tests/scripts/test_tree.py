@@ -77,21 +77,6 @@ def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_i
     assert [(one["path"], one["line"], "called" in one["why"]) for one in found] == [("utils.py", 11, False)]
 
 
-@pytest.mark.parametrize(
-    ("others", "told"),
-    [
-        ('from base import custom_op\ncustom_op.parameter_map["dump_path"].s = b"/d"\n', []),
-        ("import base\n", ["base.py:{last} NP346"]),
-        ('from elsewhere import custom_op\ncustom_op.parameter_map["dump_path"].s = b"/d"\n', ["base.py:{last} NP346"]),
-    ],
-)
-def test_an_entry_that_other_files_name_may_get_there_what_is_not_set_here(others: str, told: list[str], tmp_path: Path, run: Run) -> None:
-    base = f'{HEAD}custom_op.parameter_map["enable_dump"].b = True\n{TAIL}'
-    write(tmp_path, {"base.py": base, "train.py": others})
-    last = next(number for number, line in enumerate(base.split("\n"), 1) if "enable_dump" in line)
-    assert [one for one in scan(run, ".") if one.startswith("base")] == [one.format(last=last) for one in told]
-
-
 def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = f"from utils import MODE, make\n{HEAD}{SET.format('MODE')}{TAIL}make('mixed')\n"
     sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import pytest
 
-from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.python.visitor import Visitor
 from support.importing import HEAD, imported
 
 DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
@@ -49,42 +45,12 @@ def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump:
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
 
 
-def test_nothing_is_kept_of_a_script_once_it_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    walks: list[weakref.ref[Visitor]] = []
-    begin = Visitor.__init__
-    monkeypatch.setattr(Visitor, "__init__", lambda self, *given: (begin(self, *given), walks.append(weakref.ref(self)))[0])
-    gc.disable()
-    try:
-        imported(f"{NPU}dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nrun = NPURunConfig(dump_config=dump)\nrun = None\n")
-        assert [walk() for walk in walks] == [None]
-    finally:
-        gc.enable()
-
-
 def test_what_never_runs_is_told_wherever_it_stands() -> None:
     inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
     at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"
     assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
     turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
     assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
-
-
-def test_a_name_of_two_branches_is_what_its_own_branch_gives_it() -> None:
-    text = (
-        f"{NPU}if FLAGS.over:\n    dump = DumpConfig(enable_dump_debug=True, dump_path='/a')\n    run = NPURunConfig(dump_config=dump)\n"
-        "elif FLAGS.data:\n    dump = DumpConfig(enable_dump=True, dump_path='/b')\n    run = NPURunConfig(dump_config=dump)\n"
-    )
-    found = imported(text)
-    assert {(one.value, one.scope.rpartition("@")[2]) for one in found.found if one.key == "dump_path"} == {("/a", "4"), ("/b", "7")}
-    assert check_script(found) == []
-
-
-def test_two_estimators_have_their_own_parts() -> None:
-    text = f"{NPU}a = DumpConfig(enable_dump=True, dump_path='/a')\nb = DumpConfig(enable_dump=True, dump_path='/b')\nNPURunConfig(dump_config=a)\nNPURunConfig(dump_config=b)\n"
-    found = imported(text)
-    by_path = {one.value: one.scope for one in found.found if one.key == "dump_path"}
-    assert len(set(by_path.values())) == 2
-    assert {site.scope for site in found.sites} == set(by_path.values())
 
 
 @pytest.mark.parametrize(
@@ -106,13 +72,6 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: st
     assert (one.value, one.given.relative) == (path, True)
 
 
-@pytest.mark.parametrize("here", ['$(dirname "$0")', "${0%/*}", '$(cd "$(dirname "$0")" && pwd)'])
-def test_so_does_one_of_a_shell_script(here: str) -> None:
-    settings, left = drafted(f'#!/bin/bash\natc --model=m.pb --framework=3 --output="{here}/out"\n', "x.sh")
-    assert "atc.output" not in settings
-    assert left == {"atc.output": "begins in the folder of the script"}
-
-
 @pytest.mark.parametrize(
     ("lines", "frameworks"),
     [
@@ -126,18 +85,6 @@ def test_so_does_one_of_a_shell_script(here: str) -> None:
 def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: list[int]) -> None:
     settings, _ = drafted(f"#!/bin/bash\n{lines}\n", "x.sh")
     assert [value for key, value in settings.items() if key == "atc.framework"] == frameworks
-
-
-@pytest.mark.parametrize(
-    ("lines", "settings"),
-    [
-        ('custom_op.parameter_map["enable_dump"].b = True\ncustom_op.parameter_map.pop("enable_dump", None)\n', {}),
-        ('custom_op.parameter_map["enable_dump"].b = True\nif FLAGS.a:\n    del custom_op.parameter_map["enable_dump"]\n', {}),
-        ('options = custom_op.parameter_map\noptions["enable_dump"].b = True\ndel options["enable_dump"]\n', {}),
-    ],
-)
-def test_what_a_script_takes_back_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
-    assert drafted(f"{HEAD}{lines}")[0] == settings
 
 
 T, L, P = "HCCL_CONNECT_TIMEOUT", "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH"
@@ -162,21 +109,3 @@ def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(lines: st
     found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")
     assert found == {f"env.{name}": value for name, value in settings.items()}
     assert not why or why in str(notes)
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (
-            f'{HEAD}custom_op.parameter_map["precision_mode"].s = b"force_fp16"\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\ntf.Session(config=config)\n',
-            "x.py"),
-        (
-            'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.global_options().precision_mode = "force_fp32"\nnpu.open()\n',
-            "x.py"),
-        ("#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\npython a.py\nexport ASCEND_GLOBAL_LOG_LEVEL=1\npython b.py\n", "x.sh"),
-    ],
-)  # fmt: skip
-def test_a_value_that_a_later_line_changes_is_told(text: str, name: str) -> None:
-    (draft,) = build_drafts(imported(text, name))
-    assert len(draft.settings) == 1
-    assert [note.why.partition(" sets")[2] for note in draft.notes] == [" it to another value, which the preset has"]

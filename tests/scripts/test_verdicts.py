@@ -14,13 +14,13 @@ from npuprof.checks.meaning import read_truth
 from npuprof.checks.settings import find_setting_faults
 from support.importing import HEAD, TAIL, findings
 from support.judging import SESSION, takes_argument, takes_attribute, takes_parameter
-from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED
+from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES
 
 ESTIMATOR = "from npu_bridge.npu_init import *\n"
 TF2 = "import npu_device as npu\n"
 
 #: Values of every type; what a name takes of them, the judges say.
-PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, 2, -1, 1.5, 1.0, "0", "1", "true", "no_such_value", [], {}, ("a",))
+PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, -1, 1.5, "0", "true", "no_such_value", [])
 
 
 def has_errors(text: str) -> bool:
@@ -73,33 +73,6 @@ def list_argument_lines() -> Iterator[tuple[str, str, bool]]:
             yield ESTIMATOR, f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in given.items())})", False
 
 
-def list_object_lines() -> Iterator[tuple[str, str, bool]]:
-    made = {cls: f"{cls}({'1, 2, 3, 4' if cls == 'DynamicInputConfig' else ''})" for cls in NESTED.values()}
-    made["DynamicInputConfig"] = "DynamicInputConfig('a:1,-1', '2;3', 0, 0)"
-    for argument, wanted in NESTED.items():
-        owner = "ExperimentalConfig" if argument == "graph_memory_optimize_config" else "NPURunConfig"
-        yield ESTIMATOR, f"made = {owner}({argument}={made[wanted]})", True
-        yield ESTIMATOR, f"part = {made[wanted]}\nmade = {owner}({argument}=part)", True
-        for literal in ("{'enable_dump': True}", "[]", "'x'", "1", "True"):
-            yield ESTIMATOR, f"made = {owner}({argument}={literal})", False
-        yield ESTIMATOR, f"made = {owner}({argument}=make_part())", True
-        for other in {*made, "NPURunConfig"} - {owner, "DynamicInputConfig"}:
-            for value in (made[wanted], "make_part()", "None", "[]"):
-                yield ESTIMATOR, f"made = {other}({argument}={value})", False
-    for value in ("make_part()", "tf.ConfigProto()", "None"):
-        yield ESTIMATOR, f"made = NPURunConfig(session_config={value})", True
-    for cls in ARGUMENTS:
-        if cls == "DynamicInputConfig":
-            continue
-        yield ESTIMATOR, f"made = {cls}(*values)", True
-        yield ESTIMATOR, f"made = {cls}(**values)", True
-        yield ESTIMATOR, f"made = {cls}()", True
-    for given in ("'a:1,-1', '2;3'", "input_shape='a:1,-1'", ""):
-        yield ESTIMATOR, f"made = DynamicInputConfig({given})", False
-    yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', '2;3', 0, compile_hybrid_mode=0)", True
-    yield ESTIMATOR, "made = DynamicInputConfig('a:1,-1', **more)", True
-
-
 def list_parameter_lines() -> Iterator[tuple[str, str, bool]]:
     for name, (field, choices, low, high, _) in SESSION.items():
         for value in list_values(choices, low, high):
@@ -130,6 +103,7 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
 
 
 def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
+    judged = 0
     for name in catalog.record_names("env"):
         variable = catalog.find_variable(name)
         assert variable is not None
@@ -141,12 +115,14 @@ def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
             here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity in bad and one.code != "NP501"}
             there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
             assert here == there, (name, value)
+            judged += 1
+    assert judged > 500
 
 
 @pytest.mark.parametrize(
     ("lines", "least"),
-    [(list_attribute_lines, 1000), (list_argument_lines, 1500), (list_object_lines, 80), (list_parameter_lines, 1500)],
-    ids=["global_options", "NPURunConfig", "objects and counts", "parameter_map"],
+    [(list_attribute_lines, 1000), (list_argument_lines, 1500), (list_parameter_lines, 1500)],
+    ids=["global_options", "NPURunConfig", "parameter_map"],
 )
 def test_scan_agrees_with_the_classes_of_the_vendor(lines: Any, least: int) -> None:
     count, wrong = disagreements(lines())
