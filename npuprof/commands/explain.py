@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, releases, values
 from npuprof.commands.framework import Verb, argument
-from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.framework.parameters import (
+    CANN,
+    COLOR,
+    FRAMEWORKS,
+    MIXINS,
+    NO_PERSONAL,
+    OUTPUT,
+    PRODUCT,
+    SETS,
+    SPEC,
+    STORE,
+    UNSETS,
+    formats,
+)
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
@@ -15,7 +29,7 @@ from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Origin, Path, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.output import read_plain_file
-from npuprof.report.text import escape_controls
+from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
@@ -46,16 +60,17 @@ class Explain(Verb):
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     output: str | None = OUTPUT
+    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the origin of a value, the overridden values, its default, meaning and rules. Raises NpuprofError."""
         config = resolve_shown(self, not self.no_personal)
         own = self.key.removeprefix("profile.")
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
-            return _explain_profile_key(config, own)
+            return _explain_profile_key(config, own, self.coloured)
         key, tail = _parse_key(config, self.key)
         place = config, key, tail, self._find_last_change(config, key, tail)
-        return Answer({"text": lambda: _format_explanation(*place), "json": lambda: _build_fields(*place)})
+        return Answer({"text": lambda: _format_explanation(self.coloured, *place), "json": lambda: _build_fields(*place)})
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, if the store is in a git repository."""
@@ -66,7 +81,7 @@ class Explain(Verb):
         return find_last_change(self.spec, self.store, config, key, tail)
 
 
-def _explain_profile_key(config: Config, name: str) -> Answer:
+def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
     """Return the origin of a ``[profile]`` key: for inherited keys the nearest ancestor, else the preset itself."""
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
@@ -74,14 +89,13 @@ def _explain_profile_key(config: Config, name: str) -> Answer:
     meaning = PROFILE_KEYS[name.partition(".")[0]].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
     rules = _list_team_rules(config, name)
-    lines = [f"{config.name}: profile.{name} {state}", *([f"  set by       {_describe_author(origin)}"] if origin else [])]
+    rows = [("set by", _describe_author(origin))] if origin else []
     fields = {
         "schema": "npuprof.explain/1", "preset": config.name, "key": f"profile.{name}", "set": value is not None, "value": value,
         "winners": [origins.build_origin_dict(origin)] if origin else [], "rules": [rule.code for rule in rules], "summary": meaning,
     }  # fmt: skip
-    lines += [f"  meaning      {meaning}", *(f"  read by      {_describe_team_rule(rule)}" for rule in rules)]
-    text = "".join(f"{escape_controls(line)}\n" for line in lines)
-    return Answer({"text": lambda: text, "json": lambda: fields})
+    rows += [("meaning", meaning), *(("read by", _describe_team_rule(rule)) for rule in rules)]
+    return Answer({"text": lambda: _format_rows(f"{config.name}: profile.{name} {state}", rows, coloured), "json": lambda: fields})
 
 
 def _parse_key(config: Config, text: str) -> tuple[str, Path]:
@@ -158,7 +172,7 @@ def _build_fields(config: Config, key: str, tail: Path, last: dict[str, Any] | N
     }
 
 
-def _format_explanation(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> str:
+def _format_explanation(coloured: bool, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> str:
     is_set, value = _find_value(config, key, tail)
     state = f"= {format_toml_value(value)}" if is_set else "is not set"
     rows = [("set by", winner) for winner in _describe_winners(config, key, tail)]
@@ -175,8 +189,13 @@ def _format_explanation(config: Config, key: str, tail: Path, last: dict[str, An
     rows += [("read by", f"{rule.code}: {rule.what}") for rule in _list_rules(key)]
     rows += [("read by", _describe_team_rule(rule)) for rule in _list_team_rules(config, key)]
     rows += [("last change", _describe_commit(last))] if last else []
-    lines = [f"{config.name}: {keys.format_key_path(key, tail)} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
-    return "\n".join(map(escape_controls, lines)) + "\n"
+    return _format_rows(f"{config.name}: {keys.format_key_path(key, tail)} {state}", rows, coloured)
+
+
+def _format_rows(title: str, rows: Sequence[tuple[str, str]], coloured: bool) -> str:
+    """Return a title and rows of a label and a text, as lines."""
+    lines = [f"  {paint_text(escape_controls(f'{label:<12}'), '2', coloured)} {escape_controls(text)}" for label, text in rows]
+    return "\n".join([paint_text(escape_controls(title), "1", coloured), *lines, ""])
 
 
 def _find_setting(key: str, tail: Path) -> catalog.Setting | None:

@@ -110,7 +110,8 @@ class JudgingVerb(Verb):
     ) -> Answer:
         """Return findings as an answer: text with a note, machine formats with the number of accepted findings and the coverage."""
         if self.format == "text":
-            return Answer(written.format_findings(findings, self.coloured), (remark,), code)
+            listed = written.format_findings(findings, self.coloured)
+            return Answer(f"{listed}\n" if listed else "", (remark,), code)
         if self.format == "json":
             return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
         return Answer(written.FORMATS[self.format](findings), code=code)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.commands.framework import Verb, flag, many
-from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
@@ -45,6 +45,7 @@ class List(Verb):
     versions: bool = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
     format: str = formats("text", "markdown", "json")
     output: str | None = OUTPUT
+    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""

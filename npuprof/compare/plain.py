@@ -30,32 +30,33 @@ _VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
-    """Return a survey as text: shared changes first, then each preset's own, then the count of the rest."""
+    """Return a survey as blocks of text: shared changes, the changes of each preset, presets with a headline only, and the totals."""
     touched = survey.touched_pairs
     shared_changes = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
     shared_verdicts = _group_by_value(verdicts)
-    out = _format_shared(shared_changes, shared_verdicts, coloured)
+    blocks = _format_shared(shared_changes, shared_verdicts, coloured)
     known = {identify_change(fold.change) for fold in shared_changes}
-    alike: dict[str, list[str]] = {}  # presets for which only the headline is left
+    headlines: list[str] = []
+    alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
     for pair in touched:
         if pair.status == "changed":
             own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in known]
         else:
             own = pair.changes if everything else ()
         title, rest = format_pair_headline(pair), [line for line in verdicts[pair.name] if line not in shared_verdicts]
-        if title and not own and not rest and verdicts[pair.name]:
+        headline = paint_text(escape_controls(pair.name), "1", coloured) + (f" ({title})" if title else "")
+        if own or rest:
+            changes = [line for change in own for line in format_change_lines(change, "  ", coloured)]
+            blocks.append([headline, *changes, *format_verdict_lines(rest, "  ", coloured)])
+        elif title and verdicts[pair.name]:
             alike.setdefault(title, []).append(pair.name)
-        elif own or title or rest:
-            out.append(("\n" if out else "") + paint_text(escape_controls(pair.name), "1", coloured) + (f" ({title})" if title else ""))
-            for change in own:
-                out += format_change_lines(change, "  ", coloured)
-            out += format_verdict_lines(rest, "  ", coloured)
-    out += [("\n" if out else "") + f"{title}: {', '.join(map(escape_controls, names))}" for title, names in alike.items()]
-    if everything:
-        out += [f"{escape_controls(pair.name)}: unchanged" for pair in survey.pairs if not pair.is_touched]
-    out.append(("\n" if out else "") + format_survey_totals(survey))
-    return "".join(f"{line}\n" for line in out)
+        elif title:
+            headlines.append(headline)
+    headlines += [f"{title}: {', '.join(map(escape_controls, names))}" for title, names in alike.items()]
+    unchanged = [f"{escape_controls(pair.name)}: unchanged" for pair in survey.pairs if everything and not pair.is_touched]
+    blocks += [headlines, unchanged, [format_survey_totals(survey)]]
+    return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
 
 
 def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -67,14 +68,14 @@ def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
     return {line: tuple(several) for line, several in names.items() if len(several) > 1}
 
 
-def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool) -> list[str]:
-    """Return the changes and verdicts that several presets share, grouped by equal sets of presets."""
+def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool) -> list[list[str]]:
+    """Return a block of lines for each group of presets that share changes or verdicts."""
     blocks: dict[tuple[str, ...], list[str]] = {}
     for fold in folds:
         blocks.setdefault(fold.presets, []).extend(format_change_lines(fold.change, "", coloured, len(fold.presets)))
     for line, presets in verdicts.items():
         blocks.setdefault(presets, []).extend(format_verdict_lines([line], "", coloured))
-    return [line for presets, lines in blocks.items() for line in (*lines, f"    in {', '.join(map(escape_controls, presets))}")]
+    return [[*lines, f"    in {', '.join(map(escape_controls, presets))}"] for presets, lines in blocks.items()]
 
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
@@ -82,7 +83,8 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
     out: list[str] = []
     for change in pair.changes:
         out += format_change_lines(change, "", coloured)
-    out += format_verdict_lines(format_pair_verdicts(pair), "", coloured)
+    verdicts = format_verdict_lines(format_pair_verdicts(pair), "", coloured)
+    out += ["", *verdicts] if out and verdicts else verdicts
     if everything and pair.before and pair.after:
         different = {change.setting for change in pair.changes}
         out += [

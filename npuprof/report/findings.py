@@ -23,9 +23,9 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # severities
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
-    """Return findings with source lines, reasons and hints."""
-    split_text = lru_cache(1)(_split_text)  # consecutive findings mostly belong to one file, and there may be thousands
-    return "".join(_format_finding(finding, coloured, split_text) for finding in findings)
+    """Return findings with their source lines, why and what to try, with a blank line between two."""
+    split_text = lru_cache(1)(_split_text)  # findings of one file mostly follow each other, and may be thousands
+    return "\n".join(_format_finding(finding, coloured, split_text) for finding in findings)
 
 
 def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], list[str]]) -> tuple[str, str] | None:

@@ -11,7 +11,9 @@ from npuprof.report.text import Code, Markup, escape_controls, measure_width, pa
 from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines
 from npuprof.system import lazy_pattern
 
-_BOLD, _YELLOW = "1", "33"
+_BOLD, _DIM, _YELLOW = "1", "2", "33"
+#: Cells of a table without a value.
+_EMPTY = frozenset(("", "-"))
 _PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
 #: Characters that Markdown may take for markup.
 _MARKS = lazy_pattern(r"([\\`*_\[\]~|<>&])")
@@ -23,7 +25,7 @@ class Table(Record):
     ``header`` names the columns; a program that reads a pipe gets it only if the table is ``named``. ``after`` is a text that follows
     the rows. ``gaps`` are the blanks after each column of plain text, two by default. On a terminal the first column is
     ``highlighted``; the last columns, as many as ``wrapping`` says, are wrapped if it is too narrow. With ``below`` the last cell is
-    printed below its row.
+    printed below its row, and columns without a value are left out.
     """
 
     rows: Sequence[Sequence[str]]
@@ -77,18 +79,23 @@ class Table(Record):
         """Return cells padded to the widths of their columns; ``code`` is the terminal style of all of them."""
         line = ""
         for number, cell in enumerate(cells):
-            style = code or (_YELLOW if self.highlighted and not number else "")
+            style = code or ("" if number else _YELLOW if self.highlighted else _BOLD if self.below else "")
             padding = max(widths[number] - measure_width(cell), 0) + (gaps[number] if number < len(gaps) else 2)
             line += paint_text(cell, style, bool(coloured and style and cell)) + " " * padding
         return line.rstrip()
 
     def _format_apart(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return each row with its last cell below it; the last name of a header is left out."""
+        columns = list(zip(*rows, strict=True))[:-1]
+        columns = [column for column in columns if not _EMPTY.issuperset(column[1:])] or columns
+        widths = [max(map(measure_width, column)) for column in columns]
         lines = []
-        for number, (line, row) in enumerate(zip(self._align([row[:-1] for row in rows], coloured), rows, strict=True)):
-            is_shown = row[-1] not in ("", "-") and not (self.header and number == 0)
-            lines += [line, f"    {row[-1]}"] if is_shown else [line]
-        return [part for line in lines for part in wrap_lines(line, width).split("\n")]
+        for number, (cells, row) in enumerate(zip(zip(*columns, strict=True), rows, strict=True)):
+            is_header = bool(self.header) and number == 0
+            lines += wrap_lines(self._join_cells(cells, widths, coloured, code=_DIM if is_header else ""), width).split("\n")
+            if row[-1] not in _EMPTY and not is_header:
+                lines += [paint_text(part, _DIM, coloured) for part in wrap_lines(f"    {row[-1]}", width).split("\n")]
+        return lines
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return rows whose cells are wrapped to the widths that their columns have together."""

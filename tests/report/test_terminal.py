@@ -30,10 +30,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) -> None:
-    lines = capture(["list"], 80, folder).splitlines()
-    assert lines[0].split() == ["PRESET", "FOR", "VERSION", "EXTENDS"]
+    shown = capture(["list"], 80, folder)
+    lines = strip_colours(shown).splitlines()
+    assert lines[0].split() == ["PRESET", "FOR", "EXTENDS"]  # none has a version
+    assert "\033[1mbert-large-cluster-training\033[0m" in shown
     assert lines[3].strip() == LONG[:76].rpartition(" ")[0]
     assert lines[4].strip() == LONG[len(lines[3].strip()) :].strip()
+
+
+def test_labels_of_an_explanation_are_dim_and_findings_have_a_blank_line_between_them(folder: Path) -> None:
+    assert "\n  \033[2mset by      \033[0m bert-large-cluster-training" in capture(
+        ["explain", "bert-large-cluster-training", "hccl_timeout"], 80, folder
+    ).replace("\r", "")
+    build_store(folder / "profiles", {"y": '[options]\nhccl_timeout = -1\nprecision_mode_v2 = "fp17"\n'})
+    listed = strip_colours(capture(["check", "y", "x"], 80, folder)).replace("\r", "")
+    assert [block.split(":")[0] for block in listed.split("\n\n")] == ["profiles/x.toml", "profiles/y.toml", "profiles/y.toml", "npuprof"]
 
 
 def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
