@@ -91,18 +91,3 @@ def test_what_a_change_needs_is_found_from_the_rules(before: str, after: str, ne
         if drops[unit] != unit
     }
     assert found == needed_by
-
-
-def test_long_lists_take_no_more_checks_than_short_ones() -> None:
-    """Elements are units; whether rules tie them is asked of a few."""
-    asked = []
-    for count in (20, 200):
-        names = ", ".join(f'"Op{place}"' for place in range(count))
-        difference = Difference(
-            load(""), load(f"options.precision_mode_v2 = 'mixed_float16'\n[options.modify_mixlist]\nblack-list.to-add = [{names}]")
-        )
-        combinations = Combinations(difference, "trial")
-        units, _ = tie_changes(combinations)
-        assert len(units) == count + 1
-        asked.append(len(combinations._errors))
-    assert asked[0] == asked[1] < 40
