@@ -25,16 +25,6 @@ def test_a_form_fits_the_field_that_the_adapter_reads() -> None:
         assert row.source, name
 
 
-def test_what_proves_an_option_is_there() -> None:
-    for name, row in load_wires().items():
-        keys = any(row.keys(stage) for stage in STAGES)
-        there = {
-            "exact": keys or row.lines, "other": keys or row.lines, "line": row.lines or row.any_operator, "dump": row.node and not keys,
-            "nothing": not row.lines,
-        }  # fmt: skip
-        assert there[row.proves], name
-
-
 def test_names_of_other_rows_are_rows_and_keys_are_of_one_option() -> None:
     owners: dict[tuple[str, str], str] = {}
     for name, row in load_wires().items():

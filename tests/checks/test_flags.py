@@ -128,25 +128,6 @@ def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() ->
         assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "scenario", "target", "doubted"),
-    [
-        ("precision_mode_v2", "mixed_hif8", "training", None, True),
-        ("precision_mode_v2", "mixed_hif8", "offline-inference", None, False),
-        ("precision_mode_v2", "mixed_hif8", "", "atc", False),
-        ("op_select_implmode", "high_precision_for_all", "training", None, True),
-        ("op_select_implmode", "high_precision", "offline-inference", None, False),
-    ],
-)
-def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
-    key: str, value: str, scenario: str, target: str | None, doubted: bool
-) -> None:
-    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": {key: value}})
-    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
-    told = checks.check_config(resolver.resolve_profile(Profile(parse_document("x", "x", text))))
-    assert any(finding.code == "NP205" for finding in told) is doubted
-
-
 def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
     found = []
     for option in filter(None, map(catalog.find_option, catalog.record_names())):

@@ -98,6 +98,15 @@ def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: 
 
 
 @pytest.mark.parametrize(
+    ("scenario", "target", "is_doubtful"),
+    [("training", None, True), ("offline-inference", None, False), ("", "atc", False)],
+)
+def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(scenario: str, target: str | None, is_doubtful: bool) -> None:
+    head = f'[profile]\nscenario = "{scenario}"\n' if scenario else ""
+    assert ("NP205" in told(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)) is is_doubtful
+
+
+@pytest.mark.parametrize(
     ("product", "line", "code"),
     [
         ("ascend-950", 'aicore_num = "2|4"', None), ("atlas-200i-500-a2", 'precision_mode_v2 = "mixed_bfloat16"', None),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,8 @@ from support.building import config, examples, render_unchecked, toml
 from support.running import Run, Store
 
 BASE = {"model": "/m.pb", "framework": 3, "output": "/o", "soc_version": "Ascend910B2"}
-_ATC = f"""#!{sys.executable} -I
-import json, os, sys
-with open(os.environ["ARGUMENTS"], "w", encoding="utf-8") as file:
-    json.dump([os.fsencode(word).decode("utf-8") for word in sys.argv[1:]], file)
+_ATC = """#!/bin/sh
+printf '%s\\0' "$@" > "$ARGUMENTS"
 """
 
 
@@ -36,12 +32,10 @@ def atc(tmp_path: Path) -> Callable[[str], list[str]]:
     program.chmod(0o755)
 
     def run(script: str) -> list[str]:
-        file = tmp_path / "given.json"
+        file = tmp_path / "given"
         environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "ARGUMENTS": str(file)}
         subprocess.run(["sh", "-c", script], env=environ, check=True, cwd=tmp_path)
-        found: list[str] = json.loads(file.read_text(encoding="utf-8"))
-        file.unlink()
-        return found
+        return file.read_bytes().decode().split("\0")[:-1]
 
     return run
 

@@ -219,22 +219,15 @@ def docker(text: str) -> dict[str, str]:
 def github(text: str) -> dict[str, str]:
     """Read as the runner does: NAME=value, or NAME<<MARK with the lines up to the mark."""
     found = {}
-    lines = iter(text.split("\n"))
-    for line in lines:
-        if not line:
-            continue
-        equals, heredoc = line.find("="), line.find("<<")
-        if equals >= 0 and (heredoc < 0 or equals < heredoc):
-            found[line[:equals]] = line[equals + 1 :]
-            continue
-        body = []
-        for inner in lines:
-            if inner == line[heredoc + 2 :]:
-                break
-            body.append(inner)
+    while text:
+        head, _, text = text.partition("\n")
+        if "=" in head.partition("<<")[0]:
+            name, _, value = head.partition("=")
         else:
-            raise AssertionError("no end mark")
-        found[line[:heredoc]] = "\n".join(body)
+            name, _, mark = head.partition("<<")
+            value, end, text = text.partition(f"\n{mark}\n")
+            assert end, "no end mark"
+        found[name] = value
     return found
 
 

@@ -213,4 +213,4 @@ def test_a_committed_site_whose_lines_git_gave_other_ends_is_replaced(committed:
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     repo.write({"job": PRESETS["job"].replace("mixed_float16", "fp16")})
     done = run("site", "public")
-    assert done.code == 0, done.err
+    assert (done.code, b"\r\n" in (committed / "presets/job.html").read_bytes()) == (0, False), done.err
