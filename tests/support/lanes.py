@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lanes = parser.getgroup("lanes")
     lanes.addoption("--fast", action="store_true", help="run what is done in a moment, for every save")
     lanes.addoption("--nightly", action="store_true", help="run what takes long: property tests with many examples, full products")
-    lanes.addoption("--keep-durations", action="store_true", help=f"write how long each test took to {DURATIONS.name}")
+    lanes.addoption("--keep-durations", action="store_true", help=f"write the CPU seconds of each test to {DURATIONS.name}")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -75,7 +75,7 @@ def product_at_night(one_in: int, *factors: Sequence[object]) -> list[object]:
 
 
 def read_durations() -> dict[str, float]:
-    """Return how many seconds the tests of a function took together, by ``FILE::FUNCTION``."""
+    """Return how many seconds of CPU the tests of a function took together, by ``FILE::FUNCTION``."""
     rows = [line.split("\t") for line in DURATIONS.read_text().splitlines()] if DURATIONS.exists() else []
     return {name: float(seconds) for seconds, name in rows}
 
@@ -118,23 +118,73 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-# -- what they took ----------------------------------------------------------------------------------------------
+# -- shares of the suite's CPU -----------------------------------------------------------------------------------
 
 _TAKEN: dict[str, float] = defaultdict(float)
+#: A file may take this many times its kept share of the CPU, or so much of the whole more, in percent.
+MOST_TIMES, MOST_PERCENT = 1.5, 1.5
+_clock = [0.0]
+
+
+def take_cpu() -> float:
+    """Return the CPU seconds of this process, and of children that have ended, since the last call."""
+    before, _clock[0] = _clock[0], sum(os.times()[:4])
+    return _clock[0] - before
+
+
+def sum_shares(durations: dict[str, float]) -> dict[str, float]:
+    """Return how many percent of all seconds each file has."""
+    files: dict[str, float] = defaultdict(float)
+    for name, seconds in durations.items():
+        files[name.partition("::")[0]] += seconds
+    total = sum(files.values()) or 1.0
+    return {file: 100 * seconds / total for file, seconds in files.items()}
+
+
+def find_excesses(taken: dict[str, float], kept: dict[str, float]) -> list[str]:
+    """Return a line for each file that takes more than its share of the CPU; none if a tenth of the tests did not run."""
+    if len(taken.keys() & kept.keys()) < 0.9 * len(kept):
+        return []
+    shares = sum_shares(kept)
+    return [
+        f"{file} takes {share:.1f} % of the CPU of all tests, kept are {shares.get(file, 0.0):.1f} %"
+        for file, share in sorted(sum_shares(taken).items())
+        if share > max(MOST_TIMES * shares.get(file, 0.0), shares.get(file, 0.0) + MOST_PERCENT)
+    ]
+
+
+def pytest_runtest_logstart() -> None:
+    take_cpu()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     path, _, name = report.nodeid.partition("::")
-    _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += report.duration
+    _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += getattr(report, "cpu", 0.0)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Keep the durations of what ran; where the gate ran whole, of nothing else."""
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """Keep the CPU seconds of what ran, or fail where a file takes more of the whole gate than its share."""
     config = session.config
-    if config.getoption("--keep-durations") and not hasattr(config, "workerinput"):
-        is_whole = config.args_source is not config.ArgsSource.ARGS and not (config.getoption("--fast") or config.getoption("--nightly"))
-        kept = {**({} if is_whole else read_durations()), **_TAKEN}
-        DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items())))
+    lane = config.getoption("--fast") or config.getoption("--nightly")
+    is_whole = config.args_source is not config.ArgsSource.ARGS and not lane
+    if not hasattr(config, "workerinput"):
+        if config.getoption("--keep-durations"):
+            kept = {**({} if is_whole else read_durations()), **_TAKEN}
+            DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items())))
+        elif is_whole and session.exitstatus == pytest.ExitCode.OK and (excesses := find_excesses(_TAKEN, read_durations())):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            hint = "make them cheaper, or accept that: python -m pytest --keep-durations"
+            config.stash[_EXCESSES] = [*excesses, hint]
+    return (yield)
+
+
+_EXCESSES = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(_EXCESSES, []):
+        terminalreporter.write_line(line, red=True)
 
 
 # -- skips -------------------------------------------------------------------------------------------------------
@@ -142,8 +192,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let a test that is skipped for no listed reason fail where CI runs it."""
-    return _judge_skip((yield))
+    """Say what CPU a phase of a test took; let a test that is skipped for no listed reason fail where CI runs it."""
+    report = yield
+    report.cpu = take_cpu()
+    return _judge_skip(report)
 
 
 @pytest.hookimpl(wrapper=True)

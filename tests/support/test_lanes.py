@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.lanes import MAY_BE_SKIPPED, TESTS, read_durations
+from support.lanes import MAY_BE_SKIPPED, TESTS, find_excesses, read_durations, sum_shares
 
 FILES = sorted(path for path in TESTS.rglob("*.py") if "samples" not in path.parts)
 MODULES = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for path in FILES}
@@ -46,6 +46,19 @@ def test_most_tests_have_a_duration_and_those_that_have_one_are_there() -> None:
     durations = read_durations()
     assert not durations.keys() - FUNCTIONS.keys()
     assert len(FUNCTIONS.keys() - durations.keys() - NIGHTLY.keys()) < len(FUNCTIONS) / 10
+
+
+KEPT = {"a.py::test_x": 60.0, "a.py::test_y": 30.0, "b.py::test_z": 10.0}
+
+
+@pytest.mark.parametrize(("taken", "files"), [
+    ({}, []), ({"b.py::test_z": 15.0}, []), ({"b.py::test_z": 19.0}, ["b.py"]), ({"a.py::test_x": 600.0}, []),
+    ({"c.py::test_new": 1.4}, []), ({"c.py::test_new": 5.0}, ["c.py"]),
+])  # fmt: skip
+def test_a_file_that_takes_more_than_its_share_of_the_cpu_is_named(taken: dict[str, float], files: list[str]) -> None:
+    assert [line.split()[0] for line in find_excesses(KEPT | taken, KEPT)] == files
+    assert find_excesses(taken, KEPT) == []  # most tests did not run
+    assert sum_shares(KEPT) == {"a.py": 90.0, "b.py": 10.0}
 
 
 #: Calls of clocks, on which tests assert nothing. What the processor's time is good for, ``growth`` measures.
