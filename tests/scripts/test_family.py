@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
@@ -18,6 +18,7 @@ from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.family import Family, build_family, find_needed_releases
 from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.topics import find_topic, join_topics
+from support.building import examples
 from support.importing import HEAD, write
 
 MIXED = {"precision_mode": "allow_mix_precision", "use_off_line": True}
@@ -159,7 +160,7 @@ PATHS = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None)
+@examples(30)
 @given(st.lists(st.tuples(PATHS, FOUND), min_size=1, max_size=14), st.randoms(use_true_random=False))
 def test_a_random_family_is_what_went_in_whatever_its_order(made: list[tuple[str, dict[str, Any]]], rng: random.Random) -> None:
     files: dict[str, dict[str, Any]] = {}

@@ -74,7 +74,7 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
 @pytest.mark.parametrize(
     "before",
     ["mode = 'a'\nif flag:\n    mode = 'b'\n", "mode = 'a'\nmode += 'b'\n", "for mode in names:\n    pass\n", "mode = 'a'\ndef f():\n    global mode\n    mode = 'b'\n",  # noqa: E501
-     "if (mode := read()):\n    mode = 'a'\n", "with open('x') as mode:\n    pass\n", "import mode\n", "mode, other = pair()\n", "def mode(): pass\n"],  # noqa: E501
+     "if (mode := read()):\n    mode = 'a'\n", "with open('x') as mode:\n    pass\n", "import mode\n", "first, *mode = pair()\n", "def mode(): pass\n"],  # noqa: E501
 )  # fmt: skip
 def test_a_name_that_can_have_two_values_has_none(before: str) -> None:
     assert one(f'{before}op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n').reason

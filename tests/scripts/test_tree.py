@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support.importing import HEAD, TAIL, write
-from support.running import Run
+from support.running import Result, Run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,15 +79,20 @@ def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_i
 
 
 def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.scripts.scanning._BATCH", 4)
+    monkeypatch.setattr("threading.active_count", lambda: 1)  # other tests may have left threads
+    forks: list[int] = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: forks.append(1) or fork())
     fault = f"from utils import MODE, make\n{HEAD}{SET.format('MODE')}{TAIL}make('mixed')\n"
     sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'
-    scripts = {f"model{number}/train{place}.py": fault for number in range(25) for place in range(8)}
-    named = {f"model{number}/named.py": f"{HEAD}{sidecar}{TAIL}" for number in range(25)}
-    helpers = {f"model{number}/utils.py": UTILS for number in range(25)}
-    write(tmp_path, {**scripts, **named, **helpers, "ops.json": "{"})
-    answers = []
+    for folder in ("a", "b", "c"):
+        write(tmp_path / folder, {"utils.py": UTILS, "named.py": f"{HEAD}{sidecar}{TAIL}", **{f"train{n}.py": fault for n in range(4)}})
+    write(tmp_path, {"ops.json": "{"})
+    answers: list[tuple[Result, Result]] = []
     for processors in ({0}, {0, 1, 2}):
         monkeypatch.setattr("os.sched_getaffinity", lambda process, processors=processors: processors, raising=False)
-        answers.append([(done.code, done.out, done.err) for done in (run("scan", "."), run("scan", ".", "--statistics"))])
+        answers.append((run("scan", "."), run("scan", ".", "--statistics")))
     assert answers[0] == answers[1]
-    assert answers[0][0][1].count("NP203") == 225
+    assert answers[0][0].out.count("NP203") == 15
+    assert len(forks) == 4, "two copies for each of the two commands"

@@ -12,6 +12,7 @@ import pytest
 from support.building import REPOSITORY
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Run, expect
+from support.templates import copy_built
 
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'
@@ -19,15 +20,20 @@ WRONG = "[options]\nprecision_mode_v2 = 'fp61'\n"
 
 
 @pytest.fixture
-def hub(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A bare clone, worked in; it holds a second store in a folder of another name."""
-    repo.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
-    (repo.folder / "team/presets").mkdir(parents=True)
-    (repo.folder / "team/presets/own.toml").write_text(BASE.format(7))
-    repo.commit({"base": BASE.format(600)}, "second")
-    repo.release("leaf", "1.0.0")
-    repo.commit({"base": BASE.format(700), "wrong": WRONG}, "third")
-    repo.git("clone", "-q", "--bare", ".", "../hub.git")
+
+    def build(empty: Path) -> None:
+        repo = Repo(empty / "cloned")
+        repo.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
+        (repo.folder / "team/presets").mkdir(parents=True)
+        (repo.folder / "team/presets/own.toml").write_text(BASE.format(7))
+        repo.commit({"base": BASE.format(600)}, "second")
+        repo.release("leaf", "1.0.0")
+        repo.commit({"base": BASE.format(700), "wrong": WRONG}, "third")
+        repo.git("clone", "-q", "--bare", ".", "../hub.git")
+
+    copy_built("bare hub", tmp_path, build)
     monkeypatch.chdir(tmp_path / "hub.git")
     return tmp_path / "hub.git"
 
@@ -84,7 +90,7 @@ def test_a_bare_repository_of_somebody_else_is_refused_until_it_is_called_safe(
 
 
 def test_what_lies_in_a_work_tree_is_no_repository_of_its_own_unless_it_is_named(
-    hub: Path, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+    hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outer = Repo(hub.parent / "outer")
     hub.rename(outer.folder / "planted.git")

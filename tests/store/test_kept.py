@@ -14,6 +14,7 @@ import pytest
 import npuprof
 from support.repositories import Repo
 from support.running import Run, expect
+from support.templates import copy_built
 
 ROOT = "[options]\nop_debug_level = {}\nhcom_parallel = true\n"
 BASE = '[profile]\nextends = ["{}"]\n[options]\ngraph_run_mode = {}\n'
@@ -23,17 +24,28 @@ LEAVES = {"whole": "base/training@1.0.0", "newest": "base/training@1", "minor": 
 
 
 @pytest.fixture
-def store(repo: Repo, run: Run) -> Repo:
+def store(tmp_path: Path, run: Run, committer: None, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """A store that has moved on since its releases, and keeps those that its presets extend."""
-    repo.commit({"base/root": ROOT.format(0), "base/training": BASE.format("base/root", 1)})
-    assert run("release", "base/root").code == run("release", "base/training").code == 0
-    repo.commit({"base/training": BASE.format("base/root@1", 0)})
-    assert run("release", "base/training", "1.1.0").code == 0
-    repo.commit({"base/root": ROOT.format(2), "base/training": BASE.format("base/root", 1)})
-    repo.commit({name: LEAF.format(parent) for name, parent in LEAVES.items()})
-    assert run("source", "vendor", ".").code == 0
-    repo.commit()
-    return repo
+
+    def build(empty: Path) -> int:
+        repo = Repo(empty / "repo")
+        with monkeypatch.context() as patch:
+            patch.chdir(repo.folder)
+            repo.commit({"base/root": ROOT.format(0), "base/training": BASE.format("base/root", 1)})
+            assert run("release", "base/root").code == run("release", "base/training").code == 0
+            repo.commit({"base/training": BASE.format("base/root@1", 0)})
+            assert run("release", "base/training", "1.1.0").code == 0
+            repo.commit({"base/root": ROOT.format(2), "base/training": BASE.format("base/root", 1)})
+            repo.commit({name: LEAF.format(parent) for name, parent in LEAVES.items()})
+            assert run("source", "vendor", ".").code == 0
+            repo.commit()
+        return repo.day
+
+    day = copy_built("kept releases", tmp_path, build)
+    made = Repo(tmp_path / "repo", init=False)
+    made.day = day
+    monkeypatch.chdir(made.folder)
+    return made
 
 
 def export(store: Repo, folder: Path) -> Path:

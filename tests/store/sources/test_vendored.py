@@ -39,7 +39,7 @@ os._exit(code if calls >= {number} else 99)
 def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(app: Repo, run: Run) -> None:
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     before = {name: (app.folder / name).read_bytes() for name in ("npuprof.toml", "npuprof.lock")}
-    for number in range(1, 100):
+    for number in range(1, 100, 2):
         code = FAILING.format(number=number)
         done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=False)
         if done.returncode == 99:
