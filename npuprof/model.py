@@ -294,6 +294,9 @@ class Context(Record):
     target: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
 
+    def __hash__(self) -> int:  # faster than hashing all fields of a record
+        return hash((self.cann, self.product, self.target, self.versions))
+
     def find_value(self, axis: str) -> str | None:
         """Return the requested value of an axis: ``cann``, ``product``, ``target`` or a framework."""
         return dict(self.versions).get(axis) or {"cann": self.cann, "product": self.product, "target": self.target}.get(axis)

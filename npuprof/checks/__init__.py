@@ -17,7 +17,6 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.view import Told
     from npuprof.document.policy import Ignore
 
 
@@ -28,19 +27,23 @@ class Verdict(Record):
     accepted: list[tuple[Finding, Ignore]]
 
 
-def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
+def check_config(config: Config, notes: bool = True, everywhere: bool = True, if_meant: bool = False) -> list[Finding]:
     """Return every finding of one config that is not accepted; without ``notes``, only errors and warnings.
 
     Values and overrides are checked together: with ``everywhere`` in every context that the preset supports, else only in
-    those that need no further selection.
+    those that need no further selection. With ``if_meant``, a preset that does not support its context gets only the findings of
+    ``[profile]``.
     """
-    return judge_config(config, notes, everywhere).findings
+    return judge_config(config, notes, everywhere, if_meant).findings
 
 
-def judge_config(config: Config, notes: bool = True, everywhere: bool = True) -> Verdict:
+def judge_config(config: Config, notes: bool = True, everywhere: bool = True, if_meant: bool = False) -> Verdict:
     """Return every finding of one config, as ``check_config`` does, and its accepted findings."""
     renew_hints()
     view = View(config)
+    claims = [finding for finding, _ in view.sift_findings([(finding, ()) for finding in scope.check_profile_claims(view)])]
+    if if_meant and any(finding.code in scope.MEANT_CODES for finding in claims):
+        return Verdict(claims, view.accepted)
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
@@ -50,8 +53,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         if not view.asked.target:
             placed += judgement.judge_unasked(view)
         findings = [judgement.say_where(finding, [words]) for finding, words in placed]
-    others: list[Told] = [(finding, ()) for finding in (*scope.check_profile_claims(view), *_check_steps_and_parents(view))]
-    findings += [finding for finding, _ in view.sift_findings(others)]
+    findings += [*claims, *(finding for finding, _ in view.sift_findings([(finding, ()) for finding in _check_steps_and_parents(view)]))]
     if lineages.says_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
 

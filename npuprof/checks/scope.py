@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -19,7 +20,7 @@ from npuprof.checks.surfaces import (
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
 
 #: Findings about the claims of a preset rather than about its values.
@@ -85,6 +86,34 @@ def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[lis
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
+    memo = view.config.memo
+    if "written claims" not in memo:
+        memo["written claims"] = tuple(_check_written_claims(view))
+    yield from memo["written claims"]
+    yield from _check_scenario(view)
+    for claim, fault in _find_context_faults(tuple(view.config.list_ranges().items()), view.config.products, view.asked):
+        yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))
+
+
+@lru_cache(1024)  # many presets have the same claims
+def _find_context_faults(ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], asked: Context) -> tuple[tuple[str, Fault], ...]:
+    """Return the faults of a context that a preset does not support, each with its key in ``[profile]``."""
+    faults = []
+    for axis, named in ranges:
+        release = asked.find_value(axis)
+        if release and release not in (releases.find_releases_in_range(named, axis) or (release,)):
+            what, claim = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
+            hint = f"widen {claim} in [profile], or check another release"
+            faults.append((claim, Fault("NP406", f"the profile is meant for {what} {named}, not for {release}", "", hint)))
+    product = asked.product
+    if product and meant and not any(products.may_contain(name, product) or products.may_contain(product, name) for name in meant):
+        hint = "add the product to [profile], or check another one"
+        faults.append(("products", Fault("NP407", f"the profile is meant for {', '.join(meant)}, not for {product}", "", hint)))
+    return tuple(faults)
+
+
+def _check_written_claims(view: View) -> Iterator[Finding]:
+    """Yield the faults in ``[profile]`` that do not depend on the context."""
     for profile in view.config.lineage:
         if not profile.overrides and _CLAIMS.isdisjoint(profile.table):
             continue  # most of a long lineage
@@ -98,27 +127,17 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
         for index, override in enumerate(profile.overrides):
             for fault, path in find_match_faults(override.match):
                 yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
-    yield from _check_scenario(view)
-    for axis, named in view.config.list_ranges().items():
-        release = view.asked.find_value(axis)
-        if release and release not in (releases.find_releases_in_range(named, axis) or (release,)):
-            what, claim = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
-            hint = f"widen {claim} in [profile], or check another release"
-            fault = Fault("NP406", f"the profile is meant for {what} {named}, not for {release}", "", hint)
-            yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))
-    product = view.asked.product
-    meant = view.config.products
-    if product and meant and not any(products.may_contain(name, product) or products.may_contain(product, name) for name in meant):
-        hint = "add the product to [profile], or check another one"
-        fault = Fault("NP407", f"the profile is meant for {', '.join(meant)}, not for {product}", "", hint)
-        yield view.build_finding(fault, "profile.products", view.config.find_profile_origin("products"))
+
+
+@lru_cache(1024)
+def _find_barred_families(scenario: str, families: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(family for family in families if scenario not in products.list_scenarios(family))
 
 
 def _check_scenario(view: View) -> Iterator[Finding]:
     """Yield the finding for a scenario that no adapter supports on a product."""
     scenario = view.scenario
-    barred = [family for family in view.families if scenario and scenario not in products.list_scenarios(family)]
-    if barred:
+    if scenario and (barred := _find_barred_families(scenario, view.families)):
         what = f"there is no {scenario} on {', '.join(barred)}"
         there = "; ".join(f"{family} is there for {' and '.join(products.list_scenarios(family))}" for family in barred)
         why = f"The adapter of TensorFlow does not run it there: {there}."

@@ -69,6 +69,9 @@ class Scope(Record):
     surface: str = ""
     versions: Versions = ()
 
+    def __hash__(self) -> int:  # faster than hashing all fields of a record
+        return hash((self.scenario, self.releases, self.families, self.surface, self.versions))
+
 
 @cache
 def _build_scope(

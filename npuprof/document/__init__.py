@@ -62,9 +62,10 @@ class Document:
 
                 self._first = path, Positions(self.text, path).find_position(path)
             return self._first[1]
-        return self._find_positions().find_position(path)
+        return self.find_positions().find_position(path)
 
-    def _find_positions(self) -> Positions:
+    def find_positions(self) -> Positions:
+        """Return the positions of all keys and elements."""
         if self._positions is None:
             from npuprof.document.positions import Positions
 

@@ -217,9 +217,20 @@ def encode_fitting_value(config: Config, option: catalog.Option, value: Any, tar
     return stored
 
 
+class NotCarriedError(NpuprofError):
+    """A target does not support options (``names``); each is a finding."""
+
+    names: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NpuprofError, (self.findings,)
+
+
 def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: str) -> NpuprofError:
     """Return the error for options that a target does not support, with the reason of each, which may be empty."""
-    return NpuprofError(_build_not_carried_finding(config, name, target, reason) for name, reason in reasons.items())
+    error = NotCarriedError(_build_not_carried_finding(config, name, target, reason) for name, reason in reasons.items())
+    error.names = tuple(reasons)
+    return error
 
 
 def _build_not_carried_finding(config: Config, name: str, target: str, reason: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -226,10 +227,16 @@ def _check_session_options(config: Config, session_options: list[str]) -> tuple[
     return (build_render_finding(config, "NP909", session_options[0], what, why, ""),)
 
 
+@cache
+def _list_special_options() -> tuple[catalog.Option, ...]:
+    """Return the options with a default of NPUEstimator, and those that require another argument."""
+    records = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
+    return tuple(option for option in records if option.estimator_default is not None or option.needs_argument)
+
+
 def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
     findings: list[Finding] = []
-    records = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
-    for option in records:
+    for option in _list_special_options():
         if option.estimator_default is not None and option.name not in config.settings:
             what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
             why = "It writes its own default for every argument that is not given."
@@ -246,7 +253,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         release = say_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
         findings.append(build_render_finding(config, "NP909", dims, what, why, hint))
-    for option in records:
+    for option in _list_special_options():
         needed = option.needs_argument
         if needed and option.name in config.settings and needed not in config.settings:
             for twin in catalog.load_env_twins().get(needed, ()):

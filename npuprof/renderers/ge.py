@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -29,23 +30,31 @@ def render_ge(config: Config, inline: bool) -> Rendered:
 
     levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
     lost: dict[str, str] = {}
-    findings: list[Finding] = []
+    engine_keys: dict[str, str] = {}
     for name, value in config_section(config, "options").items():
         option = catalog.find_option(name)
         if option is None or option.is_always("atc", value):
             lost.update({} if option else {name: ""})
             continue
-        texts = catalog.find_record_texts("options", name)
-        text = _format_engine_text(config, option, value) if "ge_option" in texts else None
+        level, key = _find_engine_key(name)
+        text = _format_engine_text(config, option, value) if key else None
         if text is None:
-            lost[name] = "ATC does not take this value." if "ge_option" in texts else _NO_KEY
+            lost[name] = "ATC does not take this value." if key else _NO_KEY
             continue
-        levels[texts["ge_level"]][texts["ge_option"]] = text
-        findings += _find_hindrances(config, name, texts["ge_option"])
+        engine_keys[name] = key
+        levels[level][key] = text
     if lost:
         raise build_not_carried_error(config, lost, "ge")
     fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
-    return Rendered(format_json_answer(fields), dict(collect_sidecars(config).values()), findings=tuple(findings))
+    findings = tuple(finding for name, key in engine_keys.items() for finding in _find_hindrances(config, name, key))
+    return Rendered(format_json_answer(fields), dict(collect_sidecars(config).values()), findings=findings)
+
+
+@cache
+def _find_engine_key(name: str) -> tuple[str, str]:
+    """Return the level and key of an option in the graph engine; empty strings if it has none."""
+    texts = catalog.find_record_texts("options", name)
+    return texts.get("ge_level", ""), texts.get("ge_option", "")
 
 
 def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> str | None:

@@ -63,8 +63,11 @@ config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 def format_parameter_map(config: Config, names: Iterable[str] | None, indent: str, target: str) -> str:
     """Return the parameter-map lines of options (all if ``names`` is None), in catalogue order.
 
-    Raises NpuprofError for options without a protobuf field.
+    The lines of all options are formatted once for all targets. Raises NpuprofError for options without a protobuf field.
     """
+    mark = f"parameter map {indent!r}" if names is None else ""
+    if mark in config.memo:
+        return str(config.memo[mark])
     options = config_section(config, "options")
     lines: list[str] = []
     lost: dict[str, str] = {}
@@ -76,7 +79,10 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
             lines += _format_parameter(config, option, options[name], indent, target)
     if lost:
         raise build_not_carried_error(config, lost, target)
-    return "".join([f"{line}\n" for line in lines])
+    text = "".join([f"{line}\n" for line in lines])
+    if mark:
+        config.memo[mark] = text
+    return text
 
 
 def _format_parameter(config: Config, option: Option, value: Any, indent: str, target: str) -> list[str]:

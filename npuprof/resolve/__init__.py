@@ -47,15 +47,17 @@ class Resolver:
         self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
         self.lineages = lineages or Lineages(lookup)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
+        self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._others: dict[Context, Resolver] = {}
 
     def for_context(self, context: Context) -> Resolver:
         """Return the resolver of the same profiles for another context; all callers share one instance and its cache."""
-        if context not in self._others:
-            self._others[context] = Resolver(self.lookup, context, self.lineages, self.in_python)
-            self._others[context].judged = self.judged
-        return self._others[context]
+        other = self._others.get(context)
+        if other is None:
+            other = self._others[context] = Resolver(self.lookup, context, self.lineages, self.in_python)
+            other.judged = self.judged
+        return other
 
     def resolve_profile(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
         """Return the profile resolved; ``changes`` are applied last, from the command line.
@@ -101,15 +103,23 @@ class Resolver:
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
     def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
-        """Return a setting with the origin of every leaf, and each step that changed it; other settings are not folded."""
+        """Return a setting with the origin of every leaf, and each step that changed it; presets that inherit both share them."""
+        candidates = [profile for profile in members if profile.touched is None or key in profile.touched]
+        touching = [profile for profile in candidates if profile.touches(key)]
+        if not touching or touching[-1] is members[-1]:
+            return self._trace_anew(touching, scenario, key)
+        mark = (key, scenario, *map(id, touching))
+        if mark not in self._traces:
+            self._traces[mark] = (touching, self._trace_anew(touching, scenario, key))  # keeping the profiles keeps their ids unique
+        return self._traces[mark][1]
+
+    def _trace_anew(self, touching: list[Profile], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
+        """Return what ``_trace_setting`` does; other settings are not folded."""
         traced: dict[str, Any] = {}
         events: dict[str, list[Event]] = {}
-        candidates = [profile for profile in members if profile.touched is None or key in profile.touched]
-        for profile in candidates:
-            if not profile.touches(key):
-                continue
+        for profile in touching:
             layers = self._select_layers(profile, scenario)
-            own = [(name, touching) for name, steps in layers if (touching := self._find_steps(steps, key))]
+            own = [(name, found) for name, steps in layers if (found := self._find_steps(steps, key))]
             apply_layers(traced, profile, own, events)
         return traced.get(key), events.get(key, [])
 
@@ -144,6 +154,7 @@ class Resolver:
         """Drop the cached lineages after profiles have changed; keep at most ``kept`` folds."""
         self.lineages.forget()
         self._steps.clear()
+        self._traces.clear()
         self._others.clear()
         if len(self._folds) > kept:
             self._folds.clear()

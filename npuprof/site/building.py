@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from itertools import pairwise
 from typing import Any
@@ -17,8 +17,9 @@ from npuprof.site.compatibility import build_matrices, build_upgrades, judge_eve
 from npuprof.site.pages import Writer, build_catalogue, list_owners, list_shown
 from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Details, Preset, build_details, resolve_preset
-from npuprof.site.settings import SettingRow, build_compared_rows
+from npuprof.site.settings import Setting, build_compared_fields, build_settings
 from npuprof.store import spec
+from npuprof.system import pause_collection
 
 #: The number of examples for an empty comparison.
 _EXAMPLES = 4
@@ -37,7 +38,8 @@ def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -
 
     If npuprof fails on a preset, its page reports that, and so does ``faults``.
     """
-    return _Building(workspace, asked, faults).build()
+    with pause_collection():
+        return _Building(workspace, asked, faults).build()
 
 
 class _Building:
@@ -55,6 +57,7 @@ class _Building:
         self.presets: list[Preset] = []
         self.children: dict[str, list[str]] = {}
         self.settings: dict[str, list[tuple[str, str]]] = {}
+        self.inherited: dict[int, Setting] = {}
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:
@@ -67,7 +70,7 @@ class _Building:
         paths = data.name_data([*(preset.name for preset in presets if preset.config is not None), *sides])
         for preset in presets:
             self._add_preset(preset, past, paths)
-        self.files |= {paths[name]: data.build_side(name, rows) for name, rows in sides.items()}
+        self.files |= {paths[name]: data.build_side(name, fields) for name, fields in sides.items()}
         shown = {
             "search.html": {}, "compare.html": self._list_sides(tuple(paths)), "compatibility.html": self._build_compatibility(),
             "catalogue.html": build_catalogue(data.count_settings(self.settings)), "rules.html": {"rows": load_pages().values()},
@@ -82,8 +85,7 @@ class _Building:
         return self.files
 
     def _build_compatibility(self) -> dict[str, Any]:
-        configs = {preset.name: preset.config for preset in self.presets if preset.config is not None}
-        upgrades = build_upgrades(configs, self.asked.release, self.faults)
+        upgrades = build_upgrades(self.presets, self.asked.release, self.faults)
         unresolved = [preset.name for preset in self.presets if preset.config is None]
         changed = {column for upgrade in upgrades for column, effects in upgrade._asdict().items() if effects}
         asked = {"release": self.asked.release, "scripts": self.asked.scripts, "changed": changed}
@@ -110,8 +112,8 @@ class _Building:
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name, path = preset.name, self.paths[preset.name]
         cells = judge_everywhere(preset.config) if preset.config is not None else ()
-        details = build_details(preset.config) if preset.config is not None else Details(preset.findings)
-        preset = preset._replace(findings=details.findings)
+        details = build_details(preset.config, self.inherited) if preset.config is not None else Details(preset.findings)
+        preset = Preset(name, preset.profile, preset.config, details.findings)
         around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
         known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}
         page = self.writer.fill("preset.html", path, name, preset=preset, about=preset.head, details=details, **around, **known)
@@ -122,7 +124,8 @@ class _Building:
         self.cells[name] = cells
         self.presets.append(preset)
 
-    def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
+    def _build_sides(self) -> dict[str, list[list[Any]]]:
         """Return the settings of the further specs to compare. Raises NpuprofError."""
         references = [reference for reference in self.asked.also if reference not in self.paths]
-        return {reference: build_compared_rows(self.workspace.resolve_spec(reference)) for reference in references}
+        configs = {reference: self.workspace.resolve_spec(reference) for reference in references}
+        return {reference: build_compared_fields(config, build_settings(config, {})) for reference, config in configs.items()}

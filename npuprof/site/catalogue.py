@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -53,9 +54,10 @@ class ReleaseRow(Record):
     defaults: tuple[str, ...] = ()
 
 
-def list_catalogue_rows() -> list[CatalogueRow]:
+@cache
+def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
     """Return the records of all sections, in catalogue order."""
-    return [_build_row(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section)]
+    return tuple(_build_row(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section))
 
 
 def _build_row(section: str, name: str) -> CatalogueRow:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -13,7 +14,10 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
+from npuprof.site.presets import Preset
 
+#: Errors, changed defaults and deprecated options.
+Effects = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 #: The number of releases in the matrix, newest first.
 _RELEASES = 8
 #: The states of a cell, worst first.
@@ -66,17 +70,22 @@ class Upgrade(Record):
     deprecated: tuple[str, ...]
 
 
+@cache
 def _list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the releases and the products of the matrices."""
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return tuple(releases.load_releases()[-_RELEASES:]), tuple(families)
 
 
+@cache
+def _list_contexts() -> tuple[Context, ...]:
+    shown, families = _list_columns()
+    return (*(Context(cann=release) for release in shown), *(Context(product=name) for name in families))
+
+
 def judge_everywhere(config: Config) -> tuple[Cell | None, ...]:
     """Return the results of a preset's checks on each release and product; None if it is abstract or cannot be resolved."""
-    shown, families = _list_columns()
-    columns = [*(Context(cann=release) for release in shown), *(Context(product=name) for name in families)]
-    return tuple(_judge_there(config, context) for context in columns)
+    return tuple([_judge_there(config, context) for context in _list_contexts()])
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
@@ -110,35 +119,36 @@ def _judge_there(config: Config, context: Context) -> Cell | None:
     there = contexts.resolve_elsewhere(config, context) if not config.abstract else None
     if there is None:
         return None
-    findings = checks.check_config(there, notes=False)
-    if any(finding.code in MEANT_CODES for finding in findings):
-        return Cell(0, 0, (), False)
+    findings = checks.check_config(there, notes=False, if_meant=True)
+    if unmeant := tuple(dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)):
+        return Cell(0, 0, unmeant, False)
     errors = [finding for finding in findings if finding.severity == "error"]
     warnings = [finding for finding in findings if finding.severity == "warning"]
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
     return Cell(len(errors), len(warnings), codes)
 
 
-def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Finding]) -> list[Upgrade]:
+def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding]) -> list[Upgrade]:
     """Return the effects of a release on presets, errors first; unaffected presets are omitted.
 
     Presets with an internal error are also omitted, and reported in ``faults``.
     """
-    alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for name, config in configs.items():
-        with isolate_faults(config.lineage[-1].document.source, faults, name):
-            if any(effects := _compare_with_release(config, release)):
-                alike.setdefault(effects, []).append(name)
+    alike: dict[Effects, list[str]] = {}
+    for preset in presets:
+        if (config := preset.config) is not None:
+            with isolate_faults(config.lineage[-1].document.source, faults, preset.name):
+                if any(effects := _compare_with_release(config, preset.findings, release)):
+                    alike.setdefault(effects, []).append(preset.name)
     upgrades = [Upgrade(tuple(names), *effects) for effects, names in alike.items()]
     return sorted(upgrades, key=lambda upgrade: (not upgrade.breaks, upgrade.names))
 
 
-def _compare_with_release(now: Config, release: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _compare_with_release(now: Config, findings: Iterable[Finding], release: str) -> Effects:
     """Return a preset's errors, changed defaults and deprecations in a release; empty if it cannot be resolved."""
     then = contexts.resolve_elsewhere(now, Context(cann=release)) if not now.abstract else None
     if then is None:
         return (), (), ()
-    before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
+    before = {checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"}
     after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
     breaks = tuple(f"{new.code} {new.message}" for new in after if new.severity == "error" and (new.code, new.message) not in before)
     stale = tuple(sorted(key for key in then.settings if _is_past(key)))

@@ -13,7 +13,6 @@ from npuprof.compare.markdown import RISKS
 from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
 from npuprof.site.presets import Preset
-from npuprof.site.settings import SettingRow
 from npuprof.system import lazy_pattern
 
 #: The number of characters of a value that a search examines and shows.
@@ -44,22 +43,14 @@ def _hash(name: str) -> str:
     return sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
-    """Return the rows of one side of a comparison."""
-    return _write_call("settings", name, [_build_fields(row) for row in settings])
+def build_side(name: str, fields: Sequence[list[Any]]) -> bytes:
+    """Return the rows of one side of a comparison, from the fields of each."""
+    return _write_call("settings", name, fields)
 
 
-def _build_fields(row: SettingRow) -> list[Any]:
-    authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
-    fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
-    while not fields[-1]:
-        fields.pop()
-    return fields
-
-
-def list_values(settings: Sequence[SettingRow]) -> list[tuple[str, str]]:
+def list_values(fields: Sequence[list[Any]]) -> list[tuple[str, str]]:
     """Return the keys and values of the rows of ``build_side``, without duplicates."""
-    return list(dict.fromkeys((row[0], row[1]) for row in map(_build_fields, settings) if len(row) > 1))
+    return list(dict.fromkeys((row[0], row[1]) for row in fields if len(row) > 1))
 
 
 def build_index(paths: Mapping[str, str]) -> bytes:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, SEVERITIES, Finding, NpuprofError, Origin, __version__
+from npuprof.model import SCENARIOS, SEVERITIES, Finding, NpuprofError, __version__
 from npuprof.report.html import frame_html_table
-from npuprof.report.text import escape_lines, format_count
+from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.catalogue import KINDS, list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
+from npuprof.site.markup import escape_text, format_author, format_path, format_risks, format_setting_rows, mark_markup, show_value
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.settings import format_value
@@ -56,27 +57,25 @@ def _open_templates() -> Environment:
         raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
     loader = jinja2.PackageLoader("npuprof.site", "templates")
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=show_value, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals["table"] = _frame_table
-    environment.filters |= {"value": format_value, "path": _mark_path}
+    environment.globals |= {
+        "table": _frame_table,
+        "show_risks": _as_markup(format_risks),
+        "author": _as_markup(format_author),
+        "setting_rows": _as_markup(format_setting_rows),
+    }
+    environment.filters |= {"value": format_value, "path": lambda place: mark_markup(format_path(str(place)))}
     return environment
 
 
 def _frame_table(caption: str, *header: str, caller: Callable[[], str], **options: Any) -> Any:
     """Return a table whose rows are written by a template."""
-    from markupsafe import Markup
-
-    return Markup(frame_html_table(caption, header, caller(), **options))  # noqa: S704 - the template escapes its values
+    return mark_markup(frame_html_table(caption, header, caller(), **options))
 
 
-@lru_cache(4096)
-def _mark_path(place: object, separator: str = "/") -> Any:
-    """Return a path that wraps only after its separators."""
-    from markupsafe import Markup
-
-    parts = escape_lines(str(place)).replace(separator, f"{separator}\0").split("\0")
-    return Markup("").join(Markup("<span>{}</span>").format(part) for part in parts if part)
+def _as_markup(write: Callable[..., str]) -> Callable[..., Any]:
+    return lambda *given: mark_markup(write(*given))
 
 
 class Writer:
@@ -86,22 +85,21 @@ class Writer:
         self.jinja = _open_templates()
         self.store = store
         self.paths = paths
+        self.shared_link = cache(partial(self._link_preset, "\0"))  # the path to the top differs by page
 
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
         """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
         base = {
             "policy": POLICY, "title": title, "here": here, "up": up, "menu": _MENU, "store": self.store, "version": __version__,
-            "head": "", "paths": self.paths, "preset_link": cache(partial(self._link_preset, up)),
+            "head": "", "paths": self.paths, "link": partial(self._link_preset, up), "shared_link": self.shared_link,
         }  # fmt: skip
         return self.jinja.get_template(template).render({**base, **values})
 
-    def _link_preset(self, up: str, name: str) -> str:
+    def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
-        from markupsafe import Markup
-
         path = self.paths.get(name)
-        return name if path is None else Markup('<a href="{}{}">{}</a>').format(up, _show(path), _show(name))
+        return mark_markup(escape_text(name) if path is None else f'<a href="{up}{escape_text(path)}">{escape_text(name)}</a>')
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages about all presets and the catalogue, given the values of each."""
@@ -110,13 +108,11 @@ class Writer:
 
     def build_documentation(self) -> dict[str, bytes]:
         """Return the documentation pages and their images. Raises NpuprofError."""
-        from markupsafe import Markup
-
         pages = load_topic_pages()
         groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
         files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
-            html = Markup(page.html)  # noqa: S704 - npuprof's own pages, already escaped
+            html = mark_markup(page.html)  # npuprof's own pages, already escaped
             files[page.path] = self.fill("topic.html", page.path, page.topic.title, html=html, before=before, after=after).encode()
             files |= dict(page.pictures)
         return files
@@ -208,11 +204,6 @@ def _say_colours(preset: Preset) -> str:
     """Return the meaning of a preset's colours in a picture."""
     state = "broken" if preset.config is None else preset.worst if preset.worst in ("error", "warning") else ""
     return "".join(f", {word}" for word in (state, _find_scenario(preset)) if word)
-
-
-def _show(value: Any) -> Any:
-    """Return a value for a template: invisible characters made visible; markup unchanged."""
-    return escape_lines(str(value)) if type(value) in (str, Origin) else value
 
 
 def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from npuprof import checks, renderers
@@ -17,7 +18,7 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.catalogue import find_framework
-from npuprof.site.settings import SettingRow, build_compared_rows, build_setting_rows, list_scopes
+from npuprof.site.settings import Setting, build_compared_fields, build_settings, list_scopes
 from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
 
@@ -41,7 +42,7 @@ class Preset(Record):
     config: Config | None = None
     findings: tuple[Finding, ...] = ()
 
-    @property
+    @cached_property
     def head(self) -> dict[str, Any]:
         """Its own ``[profile]`` keys, and inherited ones if it can be resolved; an empty string is unset."""
         table = self.profile.table if self.profile is not None else {}
@@ -53,12 +54,12 @@ class Preset(Record):
         resolved["frameworks"] = _list_frameworks(config)
         return {**own, **resolved, "versions": config.versions, "abstract": config.abstract, "digest": config.digest}
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """The numbers of errors, warnings and notes."""
         return tuple(sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES)
 
-    @property
+    @cached_property
     def worst(self) -> str:
         """The worst severity of its findings; an empty string if there are none."""
         return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
@@ -79,10 +80,15 @@ class Details(Record):
     """The additional data of a preset's page, and its side of a comparison."""
 
     findings: tuple[Finding, ...]
-    settings: tuple[SettingRow, ...] = ()
+    settings: tuple[Setting, ...] = ()
     texts: tuple[RenderedText, ...] = ()
     scopes: tuple[tuple[str, list[Change]], ...] = ()
-    compared: tuple[SettingRow, ...] = ()
+    compared: Sequence[list[Any]] = ()
+
+    @property
+    def places(self) -> int:
+        """The number of rows of its settings."""
+        return sum(len(setting.rows) for setting in self.settings)
 
 
 def _list_frameworks(config: Config) -> tuple[str, ...]:
@@ -106,15 +112,17 @@ def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) 
     return Preset(name, profile, None, tuple(problems))
 
 
-def build_details(config: Config) -> Details:
+def build_details(config: Config, inherited: dict[int, Setting]) -> Details:
     """Return the additional data of a resolvable preset's page."""
+    config.lineage[-1].document.find_positions()  # a page shows all of them
     verdict = checks.judge_config(config, notes=True)
     has_errors = any(finding.severity == "error" for finding in verdict.findings)
     findings = sorted(checks.fold_findings(verdict.findings), key=lambda finding: SEVERITIES.index(finding.severity))
-    texts, rows = [*_render_all(config, has_errors)], build_setting_rows(config)
+    texts, settings = [*_render_all(config, has_errors)], build_settings(config, inherited)
     if config.scenario == "offline-inference":
         texts.sort(key=lambda text: text.target != "atc")
-    return Details(tuple(findings), rows, tuple(texts), tuple(list_scopes(config)), build_compared_rows(config, rows))
+    compared = build_compared_fields(config, settings)
+    return Details(tuple(findings), settings, tuple(texts), tuple(list_scopes(config)), compared)
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
@@ -137,7 +145,12 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
             yield RenderedText(name, "", reason)
             continue
         try:
-            rendered = renderers.load_target(name).render(there)
+            target = renderers.load_target(name)
+            target.refuse_offline(there)
+            rendered = target.write(there, False)
+        except renderers.NotCarriedError as error:
+            yield RenderedText(name, "", f"cannot carry {', '.join(error.names)}")
+            continue
         except NpuprofError as error:
             yield RenderedText(name, "", _join_messages(error.findings))
             continue

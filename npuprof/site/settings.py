@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +13,7 @@ from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
+from npuprof.report.text import escape_controls
 from npuprof.resolve import contexts, origins
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
@@ -39,9 +40,35 @@ class SettingRow(Record):
     scope: str = ""
 
 
-def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
-    """Return all settings of a preset in catalogue order, tables by path."""
-    return tuple(row for key in config.ordered_settings() for row in build_rows_of_key(config, key, config.traced_value(key)))
+class Setting:
+    """An effective setting: its ``rows`` by path, and the rows of a comparison (``compared``).
+
+    ``html`` contains the table rows of a preset page, once formatted.
+    """
+
+    html = ""
+
+    def __init__(self, config: Config, key: str) -> None:
+        self.history = config.history(key)
+        self.rows = tuple(build_rows_of_key(config, key, config.traced_value(key)))
+        self.compared = tuple(_build_compared_setting(config, key, self.rows))
+
+    @cached_property
+    def fields(self) -> list[list[Any]]:
+        """The rows of a comparison in the form of ``build_fields``."""
+        return [*map(build_fields, self.compared)]
+
+
+def build_settings(config: Config, inherited: dict[int, Setting]) -> tuple[Setting, ...]:
+    """Return all settings of a preset in catalogue order; inherited ones are shared in ``inherited``, by id of their history."""
+    settings = []
+    for key in config.ordered_settings():
+        history = config.history(key)
+        setting = inherited.get(id(history)) or Setting(config, key)
+        if history and history[-1].origin.document is not config.lineage[-1].document:
+            inherited[id(history)] = setting  # keeping the history keeps its id unique
+        settings.append(setting)
+    return tuple(settings)
 
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
@@ -103,14 +130,23 @@ def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
 # -- one side of a comparison: equivalent values have equal texts ---------------------------------------------
 
 
-def build_compared_rows(config: Config, shown: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
-    """Return the claims and settings of a preset, and the settings changed by overrides, with their ``scope``.
+def build_compared_fields(config: Config, settings: Iterable[Setting]) -> list[list[Any]]:
+    """Return the claims and settings of a preset, and the settings changed by overrides, with their scopes.
 
-    A row of an override with an empty value means unset. ``shown`` are the rows of ``build_setting_rows``, if already
-    computed.
+    A row of an override with an empty value means unset.
     """
-    plain = [*_build_header_rows(config), *_build_settings(config, shown)]
-    return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))
+    head = [*_build_header_rows(config)]
+    overrides = _build_override_rows(config, {row.key: row for row in (*head, *(row for one in settings for row in one.compared))})
+    return [*map(build_fields, head), *(fields for one in settings for fields in one.fields), *map(build_fields, overrides)]
+
+
+def build_fields(row: SettingRow) -> list[Any]:
+    """Return a row for a script: key, value, origins, risks, description, unit, scope, without empty fields at the end."""
+    authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
+    fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
+    while not fields[-1]:
+        fields.pop()
+    return fields
 
 
 def _build_header_rows(config: Config) -> Iterator[SettingRow]:
@@ -122,16 +158,14 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
             yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=((origin, ""),) if origin else ())
 
 
-def _build_settings(config: Config, shown: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
-    rows_by_key = {key: tuple(rows) for key, rows in groupby(shown, lambda row: row.setting)}
-    for key in config.ordered_settings():
-        risk = _describe_setting(key)[1]
-        structure = values.find_structure(key)
-        written = config.traced_value(key)
-        traced = values.parse_structured_value(key, written)
-        arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
-        known = rows_by_key.get(key) if arranged is written else None
-        yield from (row if row.risk == risk else row._replace(risk=risk) for row in known or build_rows_of_key(config, key, arranged))
+def _build_compared_setting(config: Config, key: str, shown: Iterable[SettingRow]) -> Iterator[SettingRow]:
+    risk = _describe_setting(key)[1]
+    structure = values.find_structure(key)
+    written = config.traced_value(key)
+    traced = values.parse_structured_value(key, written)
+    arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
+    rows = shown if arranged is written else build_rows_of_key(config, key, arranged)
+    yield from (row if row.risk == risk else row._replace(risk=risk) for row in rows)
 
 
 def _sort_leaves(traced: Any) -> Any:
@@ -151,7 +185,8 @@ def _build_override_rows(config: Config, plain: dict[str, SettingRow]) -> Iterat
         there = contexts.resolve_elsewhere(config, context)
         if there is None:
             continue
-        there_by_key = {row.key: row for row in (*_build_header_rows(there), *_build_settings(there))}
+        compared = (row for one in build_settings(there, {}) for row in one.compared)
+        there_by_key = {row.key: row for row in (*_build_header_rows(there), *compared)}
         for row in there_by_key.values():
             if row.key not in plain or row.value != plain[row.key].value:
                 yield row._replace(scope=scope)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import npuprof
 from npuprof.site import pages
 from npuprof.site.family import draw_family
-from npuprof.site.settings import build_compared_rows, build_setting_rows
+from npuprof.site.settings import Setting, build_settings
+from npuprof.store import spec
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run
@@ -89,11 +89,15 @@ def site(repo: Repo, run: Run) -> Path:
     return repo.folder / "public"
 
 
-def test_rows_to_compare_are_the_same_whether_the_rows_of_the_page_are_known_or_not() -> None:
-    store = npuprof.open_store(str(REPOSITORY / "profiles"))
-    for config in map(store.resolve, store):
-        assert build_compared_rows(config, build_setting_rows(config)) == build_compared_rows(config)
-    assert len([*store]) > 30
+def test_settings_are_the_same_whether_another_preset_that_inherits_them_was_there_before_or_not() -> None:
+    workspace = spec.Workspace(str(REPOSITORY / "profiles"))
+    inherited: dict[int, Setting] = {}
+    kept: list[int] = []
+    for config in map(workspace.resolve_spec, workspace.listed_store.names()):
+        first, again = build_settings(config, inherited), build_settings(config, {})
+        assert [(one.rows, one.fields) for one in first] == [(one.rows, one.fields) for one in again]
+        kept += [mark for mark, setting in inherited.items() if setting in first]
+    assert len(kept) > 2 * len(inherited) > 60
 
 
 def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_wrong(site: Path) -> None:

@@ -1,0 +1,77 @@
+"""HTML that a site contains thousands of times, formatted without a template: paths, origins, rows of settings.
+
+Every value goes through ``escape_text``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from npuprof.model import Origin
+from npuprof.report.text import escape_lines
+from npuprof.site.settings import Setting, SettingRow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+def show_value(value: Any) -> Any:
+    """Return a value for a template: invisible characters made visible; markup unchanged."""
+    return escape_lines(str(value)) if type(value) in (str, Origin) else value
+
+
+@lru_cache(16384)
+def escape_text(text: str) -> str:
+    """Return a text as a template writes it: escaped, with invisible characters made visible."""
+    from markupsafe import escape
+
+    return str(escape(escape_lines(text)))
+
+
+def mark_markup(text: str) -> Markup:
+    """Return an escaped text as markup."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - its values went through escape_text
+
+
+@lru_cache(16384)
+def format_path(place: str, separator: str = "/") -> str:
+    """Return a path that wraps only after its separators."""
+    parts = escape_lines(place).replace(separator, f"{separator}\0").split("\0")
+    return "".join(f"<span>{escape_text(part)}</span>" for part in parts if part)
+
+
+def format_author(link: Callable[[str], str], origin: Origin, part: str = "") -> str:
+    """Return the preset, file and line that set a value; ``link`` returns the link of a preset."""
+    elements = f' <span class="quiet">{escape_text(part)}</span>' if part else ""
+    return f'<span class="by"><b>{link(origin.profile)}</b>{elements} <code class="path">{format_path(str(origin))}</code></span>'
+
+
+def format_risks(risks: Iterable[str]) -> str:
+    """Return the risks of changing a setting."""
+    return "".join(f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in risks)
+
+
+def format_setting_rows(settings: Iterable[Setting], link: Callable[[str], str], up: str) -> str:
+    """Return the table rows of settings; ``up`` is the path to the top of the site, for which ``link`` writes a NUL."""
+    for setting in settings:
+        if not setting.html:
+            setting.html = "".join([_format_row(row, link) for row in setting.rows])
+    return "".join([setting.html for setting in settings]).replace("\0", up)
+
+
+def _format_row(row: SettingRow, link: Callable[[str], str]) -> str:
+    authors = "".join([format_author(link, origin, part) for origin, part in row.authors])
+    losers = [f'<span class="over"><del><code>{escape_text(old)}</code></del> {format_author(link, by)}</span>' for old, by in row.losers]
+    unit = f" {escape_text(row.unit)}" if row.unit else ""
+    place = f"\0catalogue.html#{quote(row.setting)}"
+    return (
+        f'<tr><th scope="row"><a href="{place}"><code class="path">{format_path(row.key, ".")}</code></a></th>'
+        f'<td><code class="value">{escape_text(row.value)}</code>{unit}</td><td>{authors}{"".join(losers)}</td>'
+        f'<td><span class="quiet">{escape_text(row.meaning)}</span>{format_risks(row.risk)}</td></tr>\n'
+    )
