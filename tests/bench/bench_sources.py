@@ -93,8 +93,8 @@ def format_measured(found: dict[str, list[float]], plot: str) -> str:
     rows = [f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for title, values in found.items()]
     return "\n".join([
         "Written by `tests/bench/bench_sources.py`: a repository takes presets from three sources, each with a third of them, and has",
-        "as many heirs. Processor time of a command and all that it starts, the least of some runs, in multiples of a bare Python; the",
-        f"last row is `render` of a preset with locked parents over the same with local ones, for which {LINE} is the line.",
+        "as many child presets. Processor time of a command and all that it starts, the least of some runs, in multiples of a bare Python.",
+        f"The last row compares `render` of a preset with locked parents to one with local parents; the limit is {LINE}.",
         "",
         "| presets | " + " | ".join(f"{size:,}" for size in SIZES) + " |",
         "|---|" + "---:|" * len(SIZES),

@@ -67,19 +67,22 @@ def test_what_a_page_shows_is_what_happens(
     if any(block.language == "console" for block in blocks):
         assert made is not None, f"{page} says nowhere in which world its commands run: see WORLDS in tests/support/documents.py"
     world = World(tmp_path, made or "true")
-    parts = []
+    parts: list[str] = []
+    printed: list[str] = []
     for (part, prose), block in match_parts(text):
         parts.append(part)
+        printed.append(part)
         if prose or block is None:
             continue
         if block.path:
             world.write(block.path, block.text.partition("\n")[2] if block.language == "text" else block.text)
         elif block.language == "console":
-            refused: list[str] = []
-            parts[-1] = part.replace(block.text, run_console(world, block.text, refused))
-            told = is_said_to_be_refused(parts)
-            assert bool(refused) == told, (
-                f"{page}: <!-- refused --> stands above a block in which something is refused, and no other: {refused}"
+            failed: list[str] = []
+            outputs: list[str] = []
+            parts[-1] = part.replace(block.text, run_console(world, block.text, failed, outputs))
+            printed[-1] = part.replace(block.text, outputs[0])
+            assert bool(failed) == is_marked_as_failing(parts), (
+                f"{page}: <!-- fails --> must stand above the blocks in which a command fails, and no other: {failed}"
             )
         elif block.language == "python" and re.search(r"^import tensorflow\b", block.text, re.MULTILINE):
             request.getfixturevalue("tensorflow")  # which this process imports once
@@ -93,12 +96,13 @@ def test_what_a_page_shows_is_what_happens(
         elif block.language == "toml":
             done = world.start(["npuprof", "check", "-", "--strict", "--store", str(REPOSITORY / "profiles")], block.text)
             assert done.returncode == 0, done.stdout
-    write_back(page, "".join(parts), request)
+    # The commit ids and dates of a page are those of one run: a page with anything new is written anew as a whole.
+    write_back(page, text if "".join(parts) == text else "".join(printed), request)
 
 
-def is_said_to_be_refused(parts: list[str]) -> bool:
+def is_marked_as_failing(parts: list[str]) -> bool:
     """Return whether a page says above its last block that a command in it cannot do what it is asked for."""
-    return len(parts) > 1 and parts[-2].endswith("<!-- refused -->\n")
+    return len(parts) > 1 and parts[-2].endswith("<!-- fails -->\n")
 
 
 def match_parts(text: str) -> Iterator[tuple[tuple[str, bool], Any]]:
@@ -234,7 +238,7 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     result = run("help")
     assert (result.code, result.err) == (0, "")
     *parts, end = result.out.split("\n\n")
-    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "Reference:", "Design:"]
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["presets", "Recipes:", "Reference:", "Design:"]
     lines = [line for part in parts for line in part.splitlines() if "  " in line]
     assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
     assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))

@@ -45,6 +45,12 @@ def test_the_readme_is_short() -> None:
     assert len(re.sub(r"<!--.*?-->|<picture>.*?</picture>|\]\([^)]*\)", " ", prose, flags=re.DOTALL).split()) <= 900
 
 
+def test_each_section_of_the_readme_begins_with_something_to_copy() -> None:
+    sections = re.findall(r"^(#+ .+)\n\n(.+)$", "\n".join(read("README").split("\n")[1:]), re.MULTILINE)
+    assert len(sections) > 10
+    assert [title for title, first in sections if title.startswith("##") and not first.startswith("```")] == []
+
+
 def test_the_readme_names_the_newest_release_of_the_catalogue() -> None:
     assert f"up to CANN {[*load_releases()][-1]}," in read("README")
 
@@ -59,6 +65,7 @@ PARALLEL = {
     "headings": lambda text: re.findall(r"^#+(?= )", take_prose(text), re.MULTILINE),
     "code": lambda text: sorted(re.findall(r"`[^`\n]+`", take_prose(text))),
     "links": lambda text: [os.path.basename(link) for link in re.findall(r"\]\(([^)\s]+)\)", take_prose(text))][1:],
+    "counts": lambda text: re.findall(r"\d+", "".join(re.findall(r"<!-- generated: counts -->(.*?)<!-- end -->", text))),
     "items": lambda text: len(re.findall(r"^- ", take_prose(text), re.MULTILINE)),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -27,18 +28,14 @@ PAGES = {"README": README, **{str(FOLDER.joinpath(one.path).relative_to(FOLDER))
 #: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not tried.
 LANGUAGES = ("console", "sh", "toml", "python", "yaml", "json", "text")
 
-PLAYED = REPOSITORY / "tests" / "support" / "played.py"
 _PRESETS = f"cp -r '{REPOSITORY}/profiles' . && git init -q -b main"
 _COMMIT = "git add . && git commit -qm 'Add the presets'"
 #: Where the commands of a page run, by what the page says of it: what makes that world.
 WORLDS = {
     "in an empty folder": "true",
     "in an empty git repository": "git init -q -b main",
-    "in a git repository that `npuprof init` laid out": f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}",
-    "in a git repository that holds the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
-    "in a git repository that holds presets of npuprof and, in `ascend/log`, the log of a run": (
-        f"{_PRESETS} && {_COMMIT} && python '{PLAYED}' ascend/log transformer-nmt-training precision_mode_v2=fp16"
-    ),
+    "in a git repository that `npuprof init` set up": f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}",
+    "in a git repository with the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
 }
 
 
@@ -73,6 +70,10 @@ def find_world(text: str) -> str | None:
     return found[0] if found else None
 
 
+#: A commit id, full or short, in what git and npuprof print.
+_COMMIT_ID = re.compile(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7,40}(?![0-9a-f])")
+
+
 class World:
     """A folder of somebody called Ada, in a home of her own; what is printed there names no folder of this machine."""
 
@@ -80,6 +81,10 @@ class World:
         self.root = root
         self.folder = root / "home" / "ada" / "presets"
         self.folder.mkdir(parents=True)
+        #: Where the next command runs: ``cd`` counts for the commands after it, as in a terminal.
+        self.current = self.folder
+        #: Commit ids that the page shows with those that were printed, and the other way round.
+        self.commits: tuple[dict[str, str], dict[str, str]] = ({}, {})
         who = {
             f"GIT_{one}_{what}": value for one in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
         }
@@ -99,11 +104,24 @@ class World:
         """Return what a command prints, on both streams."""
         return self.start(["bash", "-c", command]).stdout.replace(str(self.root), "")
 
+    def type(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as somebody types it who stays in the folder that it changes to."""
+        place = self.root / "place"
+        done = self.start(["bash", "-c", f"trap 'pwd >{shlex.quote(str(place))}' EXIT\n{command}"])
+        self.current = Path(place.read_text(encoding="utf-8").strip())
+        return done
+
+    def has_commits(self, shown: str, printed: str) -> bool:
+        """Return whether a page shows each commit by one id of its own, also in other blocks."""
+        pairs = [(one[:7], other[:7]) for one, other in zip(_COMMIT_ID.findall(shown), _COMMIT_ID.findall(printed), strict=False)]
+        there, back = self.commits
+        return all(there.setdefault(one, other) == other and back.setdefault(other, one) == one for one, other in pairs)
+
     def start(self, words: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command in the folder."""
         return subprocess.run(
             words,
-            cwd=self.folder,
+            cwd=self.current,
             env=self.environment,
             input=stdin,
             stdout=subprocess.PIPE,
@@ -126,18 +144,22 @@ def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
         yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
 
 
-def run_console(world: World, block: str, refused: list[str] | None = None) -> str:
+def run_console(world: World, block: str, refused: list[str] | None = None, outputs: list[str] | None = None) -> str:
     """Return a console block with what its commands print; where that is as it was expected, as it stands.
 
-    ``refused`` is given the commands that could not do what they were asked for.
+    ``refused`` is given the commands that could not do what they were asked for, ``outputs`` the block with all that was printed.
     """
-    found = []
+    found, typed = [], []
     for asked, command, expected in read_transcript(block):
-        done = world.start(["bash", "-c", command])
+        done = world.type(command)
         printed = done.stdout.replace(str(world.root), "")
         if refused is not None and done.returncode not in (0, 1):  # 1 is an answer: not clean, not equal
             refused.append(command)
-        found += [asked, expected if re.fullmatch(make_pattern(expected), printed) else printed]
+        same = re.fullmatch(make_pattern(expected), printed) is not None and world.has_commits(expected, printed)
+        found += [asked, expected if same else printed]
+        typed += [asked, printed]
+    if outputs is not None:
+        outputs.append("".join(typed))
     return "".join(found)
 
 
@@ -198,7 +220,7 @@ def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def format_profile_keys() -> str:
     """Return a table of the keys of ``[profile]``, as the schema explains them."""
-    return format_table(("key", "what it says"), ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()))
+    return format_table(("key", "meaning"), ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()))
 
 
 def format_library() -> str:
