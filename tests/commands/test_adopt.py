@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,16 +21,6 @@ TREE = {
     "src/bert/train.py": PLAIN, "src/resnet/train.py": OTHER, "src/resnet/eval.py": OTHER, "src/stuck.py": STUCK,
     "src/run.sh": f"#!/bin/bash\n{EXPORTS}python3 train.py\n", "src/plain.py": "print(1)\n",
 }  # fmt: skip
-
-#: Scripts that share so much that a base is made of it.
-ALIKE = {
-    f"src/alike/model{number}.py": PLAIN.replace(
-        OFF,
-        f"custom_op.parameter_map['hccl_timeout'].i = {1800 + number}\ncustom_op.parameter_map['graph_run_mode'].i = 1\n"
-        f"custom_op.parameter_map['hcom_parallel'].b = True\n{OFF}",
-    )
-    for number in range(4)
-}
 
 
 @pytest.fixture
@@ -63,9 +52,7 @@ def test_presets_and_blocks_are_written_together(here: Path, run: Run) -> None:
     assert [b">>> npuprof" in (here / name).read_bytes() for name in ("src/stuck.py", "src/run.sh")] == [False, True]
 
 
-@pytest.mark.parametrize(
-    "more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}, {"src/empty.py": EMPTY}]
-)
+@pytest.mark.parametrize("more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}])
 def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(more: dict[str, str], here: Path, run: Run) -> None:
     """With the others of its name in blocks it would be called otherwise."""
     hold = {"a": STUCK.replace("force_fp32", "allow_fp32_to_fp16"), "b": PLAIN.replace("True", "False")}
@@ -87,34 +74,6 @@ def test_a_second_run_changes_nothing(here: Path, run: Run) -> None:
     assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
     assert read_tree(here / "profiles") == {name[len("profiles/") :]: data for name, data in before.items() if name.startswith("profiles/")}
     assert "nothing in the scripts is written by hand" in run("adopt", "src").err
-
-
-def test_a_run_that_was_killed_between_its_presets_is_finished_by_the_next(here: Path, run: Run) -> None:
-    write(here, ALIKE)
-    old = read_tree(here)
-    assert run("adopt", "src/alike", "--under", "zoo").code == 0
-    whole = read_tree(here)
-    made = sorted((name for name in whole if name not in old), key=lambda name: (b"\nabstract = " not in whole[name], name))
-    assert len(made) > 3
-    for count in range(1, len(made) + 1):
-        shutil.rmtree(here / "profiles/zoo")
-        write(here, {name: text.decode() for name, text in (old | {name: whole[name] for name in made[:count]}).items()})
-        done = run("adopt", "src/alike", "--under", "zoo")
-        assert done.code == 0, done.err
-        now = read_tree(here)
-        assert {name for name in now if name.startswith("src")} == {name for name in whole if name.startswith("src")}
-        assert all(now[name] == whole[name] for name in made[:count]), "what is there stays as it is"
-        assert all(b">>> npuprof zoo/" in now[name] for name in whole if b">>> npuprof zoo/" in whole[name])
-
-
-def test_scripts_that_are_adopted_later_get_a_base_of_their_own(here: Path, run: Run) -> None:
-    later = {name.replace("alike/model", "later/net"): text.replace("hcom_parallel", "dynamic_input") for name, text in ALIKE.items()}
-    write(here, ALIKE | later)
-    for folder in ("src/alike", "src/later"):
-        assert run("adopt", folder).code == 0
-    store = npuprof.open_store("profiles")
-    assert (store.resolve("base")["hcom_parallel"], store.resolve("base-2")["dynamic_input"]) == (True, True)
-    assert run("inject", "src", "--all", "--check").code == 0
 
 
 def test_a_dry_run_shows_it_and_writes_nothing(here: Path, run: Run) -> None:
@@ -151,17 +110,6 @@ def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, run: Run) -
     assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
 
 
-def test_a_script_in_a_read_only_folder_stays_and_the_others_are_taken(here: Path, run: Run) -> None:
-    (here / "src/bert").chmod(0o555)
-    try:
-        tried, done = run("adopt", "src", "--dry-run"), run("adopt", "src")
-    finally:
-        (here / "src/bert").chmod(0o755)
-    assert "src/bert/train.py keeps its lines: the folder of src/bert/train.py is read-only" in done.err
-    assert all("3 of 5 scripts use generated blocks" in one.err for one in (tried, done))
-    assert (here / "src/bert/train.py").read_text() == PLAIN
-
-
 @pytest.mark.parametrize(("more", "code"), [("'hccl_timeout'].i = -5", "NP203"), ("'modify_mixlist'].s = b'/m.json'", "NP302")])
 def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_lines(more: str, code: str, here: Path, run: Run) -> None:
     text = OTHER.replace(OFF, f"custom_op.parameter_map[{more}\n{OFF}")
@@ -173,14 +121,6 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     assert run("check", "--strict").code == 0
     kept = {one["file"]: one["findings"] for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]}
     assert [(one["code"], one["path"], one["line"]) for one in kept["src/bert/bad.py"]] == [(code, "src/bert/bad.py", 8)]
-
-
-def test_a_block_of_a_preset_of_the_store_that_render_rejects_is_not_written(here: Path, run: Run) -> None:
-    text = OTHER.replace("'use_off_line'].b = True", "'hccl_timeout'].i = -5")
-    write(here, {"profiles/mine.toml": '[options]\nprecision_mode = "force_fp16"\nhccl_timeout = -5\n', "src/bert/bad.py": text})
-    done = run("adopt", "src/bert/bad.py")
-    assert (done.code, "src/bert/bad.py keeps its lines: hccl_timeout = -5 is out of range" in done.err) == (0, True)
-    assert (here / "src/bert/bad.py").read_text() == text
 
 
 def test_a_file_that_is_not_there_is_an_error(here: Path, run: Run) -> None:
@@ -270,25 +210,6 @@ def test_a_helper_keeps_lines_whose_values_another_script_sets(store: Store, tmp
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 
-def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"src/m/train.py": CALLS, "src/m/eval.py": CALLS.replace("force_fp32", "force_fp16"), "src/npu_utils.py": HELPER})
-    told = json.loads(run("import", "src", "--format", "json").out)
-    modes = {"src/m/eval.py": "force_fp16", "src/m/train.py": "force_fp32"}
-    assert [(one["file"], one["options"]) for one in told["presets"]] == [(name, {"precision_mode": mode}) for name, mode in modes.items()]
-    assert [(one["file"], one["line"], one["value"]) for one in told["settings"]] == [("src/npu_utils.py", 7, None)]
-    followed = [(one["script"], one["call"], one["file"], one["line"]) for one in told["followed"]]
-    assert followed == [(name, 2, "src/npu_utils.py", 7) for name in modes]
-    reason = "used by src/m/eval.py, src/m/train.py (get_config()): what is set there is in the preset of each script that does"
-    assert told["nothing"] == [{"file": "src/npu_utils.py", "reason": reason}]
-    surfaces = json.loads(run("scan", "src", "--statistics", "--format", "json").out)["surfaces"]
-    assert surfaces == [{"files": 2, "settings": 2, "surface": "session"}]
-    assert run("import", "src", "--base", "auto", "-o", "out").code == 0
-    assert sorted(path.stem for path in (tmp_path / "out").rglob("*.toml"))[-2:] == ["m-eval", "m-train"]
-    alone = run("import", "src/npu_utils.py", "--format", "text").out
-    assert "src/npu_utils.py:7: precision_mode: depends on the parameter precision of get_config()" in alone
-    assert "why: 1 setting: depends on the parameter precision of get_config()." in run("import", "src/npu_utils.py").err
-
-
 def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, run: Run) -> None:
     mixed = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
     atc = "#!/bin/bash\natc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --modify_mixlist=ops.json --precision_mode=x\n"
@@ -302,15 +223,3 @@ def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, 
     assert {store.resolve(name).options["modify_mixlist"] for name in store} == {"ops.json"}
     after = read_tree(here)
     assert (run("adopt", "own").code, read_tree(here)) == (0, after)
-
-
-@pytest.mark.parametrize(("value", "said"), [
-    ('"ops.json"', "wrote own.py"), ('{ black-list = { to-add = ["MatMul"] } }', "modify_mixlist is"),
-    ('"other.json"', 'modify_mixlist is "other.json" in the preset, "ops.json" in line'),
-])  # fmt: skip
-def test_a_preset_that_writes_a_file_stands_for_no_line_that_names_one(here: Path, value: str, said: str, run: Run) -> None:
-    text = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
-    preset = f'[options]\nprecision_mode = "allow_mix_precision"\nmodify_mixlist = {value}\n'
-    write(here, {"own.py": text, "ops.json": '{"black-list": {"to-add": ["MatMul"]}}\n', "profiles/p.toml": preset})
-    done = run("inject", "own.py", "p", "--replace")
-    assert (done.code, said in " ".join(done.err.split())) == (0 if "wrote" in said else 2, True), done.err

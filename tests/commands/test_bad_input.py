@@ -29,14 +29,10 @@ ASK = {
 #: Bytes of ``bad.toml``, the code, and the place of the first finding.
 FILES: list[tuple[str, bytes, str, str]] = [
     ("no value", b"a = ", "NP001", ":1:5"), ("no closing bracket", b"# c\n[options\nx = 1", "NP001", ":2:9"),
-    ("no closing quote", b'[options]\nx = "abc\ny = 1', "NP001", ":2:5"),
     ("the same key twice", b"[options]\nx = 1\nx = 2\n", "NP001", ":3:1"), ("a NUL", b"[options]\nx = 1\0\n", "NP001", ":2:6"),
-    ("an unknown escape", b'[options]\nx = "C:\\data"\n', "NP001", ":2:10"),
-    ("half a surrogate", b'[options]\nx = "\\ud800"\n', "NP001", ":2:12"),
     ("five thousand digits", b"[options]\n\nx = " + b"9" * 5000 + b"\n", "NP001", ":3:5"),
     ("nested too deep", b"[options]\nx = " + b"[" * 5000 + b"]" * 5000, "NP001", ":2:5"),
     ("UTF-16", "[options]\nx = 1\n".encode("utf-16"), "NP002", ":1:1"),
-    ("Latin-1", "[options]\n# gr\u00fc\u00df\n".encode("latin-1"), "NP002", ":2:5"),
     ("a surrogate in UTF-8", b"x = '\xed\xa0\x80'", "NP002", ":1:6"), ("an unknown table", b"[option]\nx = 1\n", "NP006", ":1:2"),
     ("an option outside of its table", b"hcom_parallel = true\n", "NP006", ":1:1"),
     ("an unknown key of the profile", b"[profile]\nextend = ['base']\n", "NP006", ":2:1"),
@@ -52,8 +48,6 @@ FILES: list[tuple[str, bytes, str, str]] = [
     ("itself as a parent", b"[profile]\nextends = ['bad']\n", "NP102", ":2:1"),
     ("a parent twice", b"[profile]\nextends = ['good', 'good']\n", "NP104", ":2:20"),
     ("a parent above the store", b"[profile]\nextends = ['../good']\n", "NP004", ":2:12"),
-    ("a parent that hides", b"[profile]\nextends = ['.git/config']\n", "NP004", ":2:12"),
-    ("a parent that ends in a line end", b'[profile]\nextends = ["good\\n"]\n', "NP004", ":2:12"),
     ("append to a number", b"[options]\nhccl_timeout = 1\n[append.options]\nhccl_timeout = [2]\n", "NP106", ":4:1"),
 ]  # fmt: skip
 
@@ -80,29 +74,14 @@ def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: 
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/../good", "/etc/passwd", "a//b", "./good", "good/", ".git", "-x/y", "a\nb", "a b", "ä", "good\n", "+", "good+", "*",
-     "x" * 300, "a/" * 3000 + "a", "~root", "C:\\x", "good.toml.toml.", "@", "good@", "@{-1}", "con\0"],
-)  # fmt: skip
-@pytest.mark.parametrize("verb", ["show", "check"])
-def test_a_bad_name_is_refused(verb: str, name: str, store: Store, run: Run) -> None:
+    ["../x", "/etc/passwd", "a//b", ".git", "-x/y", "a\nb", "ä", "good+", "*", "x" * 300, "a/" * 3000 + "a", "good@", "@{-1}", "con\0"],
+)
+def test_a_bad_name_is_refused(name: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
-    result = run(verb, "--", name)
-    assert result.code == 2, (result.out, result.err)
-    assert "bug in npuprof" not in result.err
-    assert "error NP" in (result.out if verb == "check" else result.err)
-    assert "try: " in (result.out if verb == "check" else result.err)
-
-
-@pytest.mark.parametrize("path", ["nothing.toml", "folder.toml", "profiles/../../x.toml", "\0.toml", "x" * 300 + ".toml", "loop.toml"])
-def test_a_bad_path_is_refused(path: str, store: Store, run: Run) -> None:
-    store({"good": GOOD})
-    os.mkdir("folder.toml")
-    os.symlink("loop.toml", "loop.toml")
-    for verb in ("show", "render", "env", "check"):
-        result = run(verb, path)
-        assert result.code == 2
-        assert "bug in npuprof" not in result.err
-        assert "NP008" in result.out + result.err or "NP003" in result.out + result.err
+    for verb in ("show", "check"):
+        result = run(verb, "--", name)
+        told = result.out if verb == "check" else result.err
+        assert (result.code, "error NP" in told, "try: " in told) == (2, True, True), (result.out, result.err)
 
 
 def test_what_is_no_file_is_told_and_never_waited_for(store: Store, run: Run, tmp_path: Path) -> None:
@@ -245,24 +224,6 @@ def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: St
         assert "import os" not in lines
 
 
-def test_deep_values_that_can_be_read_can_be_shown(store: Store, run: Run) -> None:
-    for depth in (97,):
-        text = f"[options]\nprofiling_options = {'{a=' * depth}1{'}' * depth}\nx = {'[' * depth}1{']' * depth}\n"
-        store({"deep": text, "heir": 'profile.extends = ["deep"]\noptions.profiling_options = { b = 1 }\nprofile.unset = ["x"]\n'})
-        for words in (["show", "heir"], ["show", "deep", "--origin"], ["show", "deep", "--format", "json"], ["check"], ["list"],
-                      ["explain", "heir", "profiling_options.a.a"], ["render", "heir"], ["render", "heir", "--to", "toml"]):  # fmt: skip
-            result = run(*words)
-            assert result.code in (0, 1), (depth, words, result.err)
-            assert "bug in npuprof" not in result.err, (depth, words)
-    for depth in (98, 99, 2000):
-        for value in ("[" * depth + "1" + "]" * depth, "{a=" * depth + "1" + "}" * depth, "{ " + "a." * (depth - 1) + "a = 1 }"):
-            store({"deep": f"[options]\ndump_step = [1]\nx = {value}\n"})
-            for words in (["show", "deep"], ["check", "deep"], ["render", "deep"]):
-                result = run(*words)
-                told = "nested too deeply" in result.out + result.err or "too many parts" in result.out + result.err
-                assert (told, "bug in npuprof" in result.err) == (depth > 98, False), (depth, words, result.err)
-
-
 # -- many ---------------------------------------------------------------------------------------------------------
 
 
@@ -270,8 +231,6 @@ def test_a_chain_of_a_thousand_is_no_burden(tmp_path: Path, run: Run) -> None:
     presets = {"p0": GOOD} | {f"p{n}": f'profile.extends = ["p{n - 1}"]\n' for n in range(1, 1001)}
     build_store(tmp_path / "profiles", presets)
     assert run("render", "p1000").code == 0
-    assert run("explain", "p1000", "hcom_parallel").code == 0
-    assert run("list").code == 0
     (tmp_path / "profiles/p0.toml").write_text("[options]\nhcom_paralel = true\n")
     result = run("check")
     assert result.code == 1
@@ -290,7 +249,7 @@ def script(words: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-@pytest.mark.parametrize("verb", ["list", "env good", "check --format json", "--help"])
+@pytest.mark.parametrize("verb", ["env good", "--help"])
 def test_a_closed_or_full_output_is_an_error_and_no_traceback(verb: str, store: Store) -> None:
     store({"good": GOOD})
     for where in (">&-", ">/dev/full"):
@@ -316,9 +275,8 @@ def test_a_closed_input_is_told() -> None:
     assert b"NP003" in result.stderr
 
 
-@pytest.mark.parametrize("base", ["", "||||||| base\nhccl_timeout = 1\n"])
-def test_a_merge_conflict_is_called_one(store: Store, run: Run, base: str) -> None:
-    store({"torn": f"[options]\n<<<<<<< ours\nhccl_timeout = 2\n{base}=======\nhccl_timeout = 3\n>>>>>>> theirs\n"})
+def test_a_merge_conflict_is_called_one(store: Store, run: Run) -> None:
+    store({"torn": "[options]\n<<<<<<< ours\nhccl_timeout = 2\n=======\nhccl_timeout = 3\n>>>>>>> theirs\n"})
     result = run("show", "torn")
     assert result.code == 2
     assert "torn.toml:2:1: error NP001: not valid TOML: a merge conflict is not resolved" in result.err
@@ -361,15 +319,6 @@ def test_folders_made_for_nothing_are_taken_back(run: Run, store: Store, monkeyp
     assert sorted(os.listdir()) == before
 
 
-def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Run, store: Store) -> None:
-    store({"good": GOOD})
-    Path("convert").write_text("old")
-    assert run("render", "good", "-o", "convert", "--force").code == 0
-    assert Path("convert").read_text() == run("render", "good").out
-    assert run("render", "good", "-o", "fresh").code == 0
-    assert os.listdir("fresh") == ["session.py"]
-
-
 def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     import npuprof.resolve
 
@@ -392,11 +341,11 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
 MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'
 
 
-@pytest.mark.parametrize(("preset", "environ", "said"), [
-    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, ""), (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, ""),
-    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is left out"),
+@pytest.mark.parametrize(("preset", "environ", "said", "words"), [
+    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"]),
+    (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "", ["run", "x", "--", "/nonexistent"]),
+    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is left out", ["env", "x"]),
 ])  # fmt: skip
-@pytest.mark.parametrize("words", [["env", "x"], ["run", "x", "--", "/nonexistent"], ["env", "x", "--format", "json"]])
 def test_what_is_no_utf8_is_never_exported(
     preset: str, environ: dict[str, str], said: str, words: list[str], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,46 +363,6 @@ def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store:
     monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
     assert run("run", "x", "--", "/nonexistent").code == 127
     assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == [signal.SIG_IGN, signal.SIG_IGN]
-
-
-@pytest.mark.parametrize("verb", ["show", "render", "env", "explain", "set", "new", "unset"])
-def test_a_key_of_many_parts_is_told(verb: str, store: Store, run: Run) -> None:
-    store({"good": GOOD})
-    key = ".".join("b" * 400)
-    words = {
-        "explain": ["explain", "good", "hcom_parallel", "--set", f"{key}=1"],
-        "set": ["set", "good", f"{key}=1"],
-        "new": ["new", "y", "--set", f"{key}=1"],
-        "unset": ["unset", "good", key],
-    }
-    result = run(*words.get(verb, [verb, "good", "--set", f"{key}=1"]))
-    assert (result.code, result.out) == (2, "")
-    assert "is a key of 400 parts" in result.err
-    assert len(result.err) < 400
-
-
-LONG = "p" * 80_000
-
-
-@pytest.mark.parametrize("words", [
-    ["show", LONG], [LONG], ["render", "good", "--to", LONG], ["show", f"--{LONG}"], ["set", "good", f"{LONG}=1"],
-    ["explain", "good", LONG], ["check", "odd"], ["check", "ruled"], ["scan", LONG], ["list", "--where", LONG],
-    ["show", "good", "--cann", LONG], ["option", LONG], ["new", LONG], ["show", f"good@{LONG}"], ["show", f"./{LONG}.toml"],
-    ["list", "--store", LONG], ["env", "good", "--shell", LONG], ["show", "+".join(["good"] * 2000)], ["check", "again"],
-], ids=map(str, range(19)))  # fmt: skip
-def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: Store, run: Run) -> None:
-    store({
-        "good": GOOD,
-        "odd": f"profile.extends = ['{LONG}']\n[options]\n{LONG} = 1\n",
-        "ruled": "options.deterministic = 0\n",
-        "again": f"profile.extends = {['good'] * 2000}\n",
-    })  # fmt: skip
-    Path("npuprof.toml").write_text(
-        f'[[rule]]\ncode = "T-1"\nrequire = "deterministic == 1"\npresets = ["ruled"]\nmessage = "{"pa " * 30_000}"\n'
-    )
-    result = run(*words)
-    assert result.code in (1, 2)
-    assert 0 < len(result.out + result.err) < 10_000
 
 
 INNER = [

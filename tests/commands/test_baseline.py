@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,18 +36,11 @@ def test_findings_are_chosen_by_their_codes(words: tuple[str, ...], codes: list[
     assert (told(result), result.code) == (codes, exit_code)
 
 
-@pytest.mark.parametrize("flag", ["--select", "--ignore"])
-@pytest.mark.parametrize("verb", ["check", "scan"])
+@pytest.mark.parametrize(("verb", "flag"), [("check", "--select"), ("scan", "--ignore")])
 def test_a_code_that_there_is_not_is_told(verb: str, flag: str, old: Path, run: Run) -> None:
     for codes in ("NP2O1", "NP201,X", ","):
         result = run(verb, flag, codes)
         assert (result.code, "there is no code" in result.err) == (2, True)
-
-
-def test_a_whole_code_is_no_beginning_of_another(old: Path, run: Run) -> None:
-    Path("npuprof.toml").write_text("".join(f"[[rule]]\ncode = 'T-{n}'\nrequire = 'deterministic == 1'\n" for n in (1, 10)))
-    assert told(run("check", "--select", "T-1", "--format", "json")) == ["T-1"]
-    assert told(run("check", "--select", "T-", "--format", "json")) == ["T-1", "T-10"]
 
 
 def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None:
@@ -114,33 +106,15 @@ def test_a_baseline_counts_equal_findings(run: Run) -> None:
     assert run("scan", "--baseline", FILE).code == 1
 
 
-def test_a_baseline_is_the_same_from_any_folder(old: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("check", "--baseline", FILE, "--write-baseline")
-    Path("below").mkdir()
-    monkeypatch.chdir("below")
-    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
-
-
 def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> None:
     build_store(Path("profiles"), {"b": 'profile.extends = ["gone"]\n'})
     result = run("check", "--baseline", FILE, "--write-baseline")
     assert (result.code, "NP101" in result.err, os.path.exists(FILE)) == (2, True, False)
 
 
-def test_scan_forgets_what_is_gone_with_its_file(run: Run) -> None:
-    for name in ("one.sh", "two.sh"):
-        Path(name).write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
-    run("scan", "--baseline", FILE, "--write-baseline")
-    Path("two.sh").unlink()
-    assert "1 gone from it" in run("scan", "one.sh", "--baseline", FILE).err
-    Path("two.sh").write_text("true\n")
-    assert "gone" not in run("scan", "one.sh", "--baseline", FILE).err
-
-
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"schema": "x", "findings": []}', '{"schema": "npuprof.baseline/1"}',
-     '{"schema": "npuprof.baseline/1", "findings": [1]}', '{"schema": "npuprof.baseline/1", "findings": [{"code": 1}]}',
+    ["", "[]", '{"schema": "x", "findings": []}', '{"schema": "npuprof.baseline/1"}', '{"schema": "npuprof.baseline/1", "findings": [1]}',
      '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", "message": "", "count": 0}]}'],
 )  # fmt: skip
 def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> None:
@@ -158,26 +132,18 @@ PARENT = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 600\nh
 CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
 
 
-def write_baseline(run: Run) -> list[dict[str, Any]]:
-    assert run("check", "--baseline", FILE, "--write-baseline").code == 0
-    return list(json.loads(Path(FILE).read_text())["findings"])
-
-
-@pytest.mark.parametrize(("moves", "also", "exit_code", "remark"), [
-    pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
-    pytest.param({"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles",
-        id="edited as well, for the better"),
-    pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
-    pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
-    pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
+@pytest.mark.parametrize(("also", "exit_code", "remark"), [
+    pytest.param({}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
+    pytest.param({"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"),
+    pytest.param({"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
+    pytest.param({"c": OLD}, 1, "knows profiles", id="moved and copied"),
+    pytest.param({"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
 ])  # fmt: skip
 def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
-    moves: dict[str, str], also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
+    also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
 ) -> None:
-    write_baseline(run)
-    for was, now in moves.items():
-        Path(f"profiles/{now}.toml").parent.mkdir(exist_ok=True)
-        Path(f"profiles/{was}.toml").rename(f"profiles/{now}.toml")
+    assert run("check", "--baseline", FILE, "--write-baseline").code == 0
+    Path("profiles/a.toml").rename("profiles/b.toml")
     build_store(Path("profiles"), also)
     result = run("check", "--baseline", FILE)
     assert (result.code, remark in result.err) == (exit_code, True), result.err + result.out
@@ -187,7 +153,7 @@ def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
         assert (again.code, "knows profiles" in again.err, "gone" in again.err) == (0, False, False), "the baseline has the new name"
 
 
-@pytest.mark.parametrize("place", [FILE, "ci/baseline", "ci/accepted.json"])
+@pytest.mark.parametrize("place", [FILE, "ci/baseline"])
 def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: str, run: Run, repo: Repo) -> None:
     repo.commit({"base/old": PARENT, "child": CHILD, "other": OLD})
     os.makedirs("ci", exist_ok=True)

@@ -110,17 +110,9 @@ def test_the_answer_in_words(run: Run, store: Store) -> None:
     )
 
 
-def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_cause(run: Run, ends: Path, tmp_path: Path) -> None:
-    result = run("bisect", "good", "bad", "--format", "toml", "--", *judge("C+D"))
-    (tmp_path / "profiles" / "smallest.toml").write_text(result.out)
-    diff = run("diff", "good", "smallest", "--format", "json")
-    assert [change["key"] for change in json.loads(diff.out)["changes"]] == ["env.SET_C", "env.SET_D"]
-
-
 @pytest.mark.parametrize(("script", "words"), [
     ("exit 0", "NP954|bad, which should be bad, is good"), ("exit 1", "NP954|good, which should be good, is bad\n|swap the presets"),
     ("exit 125", "NP954|good, which should be good, is unknown"), ("exit 127", "NP952|the command ended with exit code 127"),
-    ("no-such-command-here", "NP952|the command ended with exit code 127"),
     ("kill -SEGV $$", "NP952|the command ended with SIGSEGV|--signal bad"),
 ])  # fmt: skip
 def test_ends_and_errors_end_it_at_once_with_words(run: Run, ends: Path, script: str, words: str) -> None:
@@ -128,16 +120,6 @@ def test_ends_and_errors_end_it_at_once_with_words(run: Run, ends: Path, script:
     assert result.code == 2
     assert all(part in result.err for part in words.split("|")), result.err
     assert Path("runs").read_text().count(".") <= 2
-
-
-def test_a_mended_command_goes_on_where_a_broken_one_has_ended_it(run: Run, ends: Path, tmp_path: Path) -> None:
-    script = tmp_path / "judge.sh"
-    script.write_text("#!/bin/sh\nexit 127\n")
-    script.chmod(0o755)
-    assert run("bisect", "good", "bad", "--", "./judge.sh").code == 2
-    script.write_text('#!/bin/sh\n[ "$SET_E" = good ]\n')
-    answer = ask(run, "--", "./judge.sh")
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
 
 
 def test_a_command_that_is_not_there_is_told_before_anything_runs(run: Run, ends: Path) -> None:
@@ -157,22 +139,22 @@ def test_a_signal_is_bad_where_that_is_said(run: Run, ends: Path) -> None:
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
 
 
-def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(run: Run, ends: Path, tmp_path: Path) -> None:
+def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(
+    run: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("npuprof.trials.processes.GRACE", 0.2)
+    store({name: preset(name, "EFG") for name in ("good", "bad")})
     hang = f"(sh -c 'echo $$ >> {tmp_path}/pids; trap : TERM; sleep 1000; sleep 1000' &); echo $$ >> {tmp_path}/pids; sleep 1000 & wait"
     command = ["sh", "-c", f'[ "$SET_E$SET_F" = goodgood ] || [ "$SET_E" = good ] || {{ {hang}; }}']
     answer = ask(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
     assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
-    refused = run("bisect", "good", "bad", "--timeout", "0.3", "--", *command)
+    refused = run("bisect", "good", "bad", "--timeout", "0.3", "--", "sh", "-c", '[ "$SET_E" = good ] || exec sleep 1000')
     assert "bad, which should be bad, is unknown" in refused.err
 
 
 def test_what_cannot_be_told_is_said(run: Run, ends: Path) -> None:
-    command = [
-        "sh",
-        "-c",
-        '[ "$SET_E$SET_F" = goodbad ] && exit 125; [ "$SET_E$SET_F" = badgood ] && exit 125; [ "$SET_E$SET_F" != badbad ]',
-    ]
+    command = ["sh", "-c", 'case "$SET_E$SET_F" in goodbad|badgood) exit 125 ;; badbad) exit 1 ;; esac']
     answer = ask(run, "--", *command, code=1)
     (cause,) = answer["causes"]
     assert keys(answer, cause["undecided"]) == keys(answer, cause["changes"]) == ["env.SET_E", "env.SET_F"]
@@ -201,11 +183,6 @@ def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
     assert "told no value of the metric" in none.err
 
 
-def test_a_metric_that_is_no_number_is_bad(run: Run, ends: Path) -> None:
-    answer = ask(run, "--metric", "loss=(\\S+)", "--", "sh", "-c", '[ "$SET_C" = bad ] && echo loss=nan || echo loss=0.5')
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
-
-
 #: Adds one to a counter of each combination, and leaves it in $n.
 COUNT = "f=n-$NPUPROF_DIGEST; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
 
@@ -223,15 +200,6 @@ def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
     said = " ".join(shown.err.split())
     assert "good was bad in 1 of 4 runs: the command is flaky, and the majority decides" in said
     assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
-
-
-def test_more_repeats_count_the_runs_that_were_made(run: Run, ends: Path, tmp_path: Path) -> None:
-    command = ["--", "sh", "-c", 'echo >> runs; [ "$SET_C" = good ]']
-    once = ask(run, *command)
-    more = ask(run, "--repeat", "3", *command)
-    assert more["causes"] == once["causes"]
-    assert more["runs"] == 2 * once["runs"] == (tmp_path / "runs").read_text().count("\n")
-    assert ask(run, *command)["causes"] == once["causes"]
 
 
 def test_a_tie_is_undecided(run: Run, ends: Path) -> None:
@@ -275,7 +243,8 @@ def settle(path: Path) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
+def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, store: Store, tmp_path: Path, number: int) -> None:
+    store({name: preset(name, "ABCLMN") for name in ("good", "bad")})
     command = ["sh", "-c", 'sleep 0.05; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_M" != badbad ]']
     begun = tmp_path / "done"
     begun.touch()
@@ -331,12 +300,6 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Store,
     assert run("bisect", "good", "bad", "--devices", "x", "--", "true").code == 2
 
 
-def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Store) -> None:
-    store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
-    result = run("bisect", "good", "bad", "--", *judge("H"))
-    assert "not tried: profile.scenario differs" in result.out
-
-
 def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> None:
     """What a good and a bad run were given, whatever has become of their presets since."""
     for name in ("good", "bad"):
@@ -357,7 +320,7 @@ def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: R
     assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
 
 
-@pytest.mark.parametrize("line", ['{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"])
+@pytest.mark.parametrize("line", ['{"digest": "a", "exit": 0, "metrics": 3}', "x"])
 def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, ends: Path, tmp_path: Path, line: str) -> None:
     ask(run, "--", *judge("B"))
     (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
@@ -366,35 +329,15 @@ def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, 
     assert (result.code, "NP951" in result.err, "journal.jsonl:" in result.err) == (2, True, True), result.err
 
 
-def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: Path, tmp_path: Path) -> None:
-    command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_M" != badbad ]']
+def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(store: Store, tmp_path: Path) -> None:
+    store({name: preset(name, "ABCDEF") for name in ("good", "bad")})
+    command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_E" != badbad ]']
     words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
     shown = capture(words[3:], 80, tmp_path)
-    assert re.search(r"run \d+: \d+ of 16 changes ruled out", shown)
+    assert re.search(r"run \d+: \d+ of 6 changes ruled out", shown)
     assert "\r\x1b[K" in shown
     done = subprocess.run([*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True)
     assert done.stderr == b""
-
-
-def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, written = os.write, [0]
-
-    def write(handle: int, data: bytes) -> int:
-        if data.startswith(b'{"digest"'):
-            written[0] += 1
-            if written[0] == 4:
-                return real(handle, data[:30])
-        return real(handle, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", write)
-        result = run("bisect", "good", "bad", "--", *judge("E"))
-    assert (result.code, "NP012" in result.err, "no space left" in result.err) == (2, True, True)
-    (journal,) = Path().glob(".npuprof/trials/*/journal.jsonl")
-    assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["digest"]
-    assert len(journal.read_text().splitlines()) == 4
-    answer = ask(run, "--", *judge("E"))
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
 
 
 def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Store) -> None:

@@ -28,9 +28,9 @@ HCCL_CONNECT_TIMEOUT = 300
 """
 MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16", "ge.deterministic": "1"}
 GOOD = write_run(MODES, pid=7)
-BAD = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb"}, pid=8).replace(
-    "ge.exec.opDebugConfig", "ge.exec.opDebugConfig"
-) + write_run({**MODES, "ge.deterministic": "0", "precision_mode": "force_fp32", "ge.exec.precision_mode": "force_fp32"}, pid=8)
+BAD = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb"}, pid=8) + write_run(
+    {**MODES, "ge.deterministic": "0", "precision_mode": "force_fp32", "ge.exec.precision_mode": "force_fp32"}, pid=8
+)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     (["bert"], 2, "name the logs of a run: npuprof verify bert ~/ascend/log"), ([], 2, "verify has nothing to verify"),
     (["-", "-"], 2, "standard input can be read once only"),
     (["bert", "missing.log"], 2, "cannot read missing.log: no such file or directory"),
-    (["bert", "profiles/bert.toml"], 2, "nothing in profiles/bert.toml was written by an adapter"),
+    (["bert", "profiles/bert.toml"], 2, "profiles/bert.toml: error NP970: nothing in profiles/bert.toml was written by an adapter"),
     (["bert", "profiles"], 2, "profiles has no log and no graph dump in it"), (["brt", "good.log"], 2, "did you mean 'bert'?"),
     (["bert", "quiet.log"], 2, "ASCEND_MODULE_LOG_LEVEL=FMK=1 would tell next time: deterministic, precision_mode, hcom_parallel"),
     (["--tags", "--cann", "8.0", "bert"], 2, "--cann is for evidence"), (["env", "good.log"], 2, "env sets no session option"),
@@ -133,9 +133,7 @@ def test_where_nothing_can_be_told_it_says_why(words: list[str], code: int, said
     assert said in shown.out + shown.err
 
 
-@pytest.mark.parametrize(
-    "words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["diff", "bert", "a pipe"], ["whatran", "a pipe"], ["show", "./a pipe"]]
-)
+@pytest.mark.parametrize("words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["show", "./a pipe"]])
 def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: list[str], logs: Path, run: Run) -> None:
     os.mkfifo(logs / "a pipe")
     shown = run(*words)
@@ -146,12 +144,13 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: l
     assert "what was in force by standard input" in run("import", "-", stdin=piped).out
 
 
-@pytest.mark.parametrize("name", ["../ev/none.log", "none.log", "ev/none.run.json", "a/none.pbtxt", "/none/x.err", "none.out"])
-@pytest.mark.parametrize("words", [["diff", "bert"], ["check"], ["verify", "bert"]])
-def test_a_path_that_leads_to_nothing_is_no_bad_name(words: list[str], name: str, logs: Path, run: Run) -> None:
-    shown = run(*words, name)
-    assert shown.code == 2
-    assert f"NP003: there is no {name}\n" in shown.err + shown.out or f"NP003: cannot read {name}: no such file" in shown.err
+@pytest.mark.parametrize(("words", "name"), [
+    ("diff bert", "../ev/none.log"), ("diff bert", "ev/none.run.json"), ("check", "a/none.pbtxt"), ("check", "/none/x.err"),
+    ("check", "none.out"),
+])  # fmt: skip
+def test_a_path_that_leads_to_nothing_is_no_bad_name(words: str, name: str, logs: Path, run: Run) -> None:
+    shown = run(*words.split(), name)
+    assert (shown.code, f"NP003: there is no {name}\n" in shown.err + shown.out) == (2, True), shown
 
 
 def test_what_is_no_path_of_a_run_is_a_name(logs: Path, run: Run) -> None:
@@ -235,14 +234,6 @@ def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(log
     assert [line.split()[:2] for line in two.splitlines()] == [["-", "deterministic"], ["+", "hcom_parallel"]]
 
 
-@pytest.mark.parametrize(("said", "shown"), [("", ""), ('[profile]\nscenario = "training"\n', "profile.scenario")])
-def test_what_a_run_was_for_differs_from_a_preset_that_says_what_it_is_for(said: str, shown: str, logs: Path, run: Run) -> None:
-    (logs / "one.log").write_text(write_run({"ge.graphRunMode": "0", "graph_run_mode": "0"}, {"ge.graphRunMode": "0"}))
-    (logs / "profiles/plain.toml").write_text(f"{said}[options]\ngraph_run_mode = 0\n")
-    for words in (("plain", "one.log"), ("one.log", "plain")):
-        assert " ".join(line.split()[1] for line in run("diff", *words).out.splitlines()) == shown
-
-
 def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_known_of_all(logs: Path, run: Run) -> None:
     (logs / "one.log").write_text(write_run({}, {"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, pid=7))
     shown = run("import", "one.log").out
@@ -250,20 +241,6 @@ def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_k
     (logs / "one.log").write_text(write_run({"ge.exec.op_precision_mode": "/a"}, {"ge.session_device_id": "3"}, pid=7) + write_run(pid=8))
     shown = run("import", "one.log").out
     assert ("session_device_id = " in shown, "#   session_device_id: 3, not known of all processes" in shown) == (False, True)
-
-
-def test_side_by_side_it_is_said_that_a_log_does_not_tell_all(logs: Path, run: Run) -> None:
-    assert "is not told by it; npuprof verify says which" in run("diff", "bert", "good.log", "bad.log").err
-    assert run("diff", "bert", "bert", "bert").err == ""
-
-
-def test_of_processes_that_do_not_agree_it_is_said_where_a_preset_is_made_of_them(logs: Path, run: Run) -> None:
-    (logs / "both").mkdir()
-    (logs / "both/a.log").write_text(GOOD)
-    (logs / "both/b.log").write_text(GOOD.replace("(7,", "(8,").replace("force_fp16", "force_fp32"))
-    for words in (("show", "both"), ("diff", "bert", "both")):
-        assert "the processes of both do not agree on precision_mode, left out here" in run(*words).err
-    assert "do not agree" not in run("show", "good.log").err
 
 
 #: Root reads everything, unless it lays that down.
@@ -278,7 +255,7 @@ def can_lay_down() -> bool:
 
 @pytest.mark.skipif(bool(AS_ANYBODY) and not can_lay_down(), reason="root reads everything, and setpriv is not here or may not")
 @pytest.mark.parametrize(("folder", "words"), [
-    ("logs", "verify bert logs"), ("logs", "doctor --adapter logs"), ("logs/below", "show logs"), ("logs/below", "whatran logs"),
+    ("logs", "verify bert logs"), ("logs", "doctor --adapter logs"), ("logs/below", "whatran logs"),
 ])  # fmt: skip
 def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Path) -> None:
     (logs / "logs/below").mkdir(parents=True)

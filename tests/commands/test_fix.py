@@ -14,16 +14,12 @@ HEAD = 'profile.description = "x"\n'
 MENDED = {
     "a value of another type": (HEAD + '[options]\nhccl_timeout = "1h"  # long\n', HEAD + "[options]\nhccl_timeout = 3600  # long\n"),
     "a choice in capitals": (HEAD + 'options.precision_mode_v2 = "FP16"\n', HEAD + 'options.precision_mode_v2 = "fp16"\n'),
-    "a choice that is near": (HEAD + 'options.precision_mode_v2 = "fp17"\n', HEAD + 'options.precision_mode_v2 = "fp17"\n'),
     "an option in dashes": (HEAD + "[options]\n# why\nHCCL-timeout = 1836\n", HEAD + "[options]\n# why\nhccl_timeout = 1836\n"),
     "an option that stands there as well": (HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n",
         HEAD + "[options]\nHccl_Timeout = 1\nhccl_timeout = 2\n"),
     "a name, then its value": (HEAD + 'options.Hccl-Timeout = "20 min"\n', HEAD + "options.hccl_timeout = 1200\n"),
     "a variable that is true": (HEAD + "env.HCCL_WHITELIST_DISABLE = true\n", HEAD + 'env.HCCL_WHITELIST_DISABLE = "1"\n'),
-    "a flag of the compiler": (HEAD + "atc.Soc-Version = 'Ascend910B2'\n", HEAD + "atc.soc_version = 'Ascend910B2'\n"),
-    "a key of the profile": (HEAD + 'profile.Scenario = "Training"\n', HEAD + 'profile.scenario = "training"\n'),
     "a list of one": (HEAD + 'profile.products = "atlas-a2"\n', HEAD + 'profile.products = ["atlas-a2"]\n'),
-    "an argument of the estimator": (HEAD + 'estimator.save-summary-steps = "10"\n', HEAD + "estimator.save_summary_steps = 10\n"),
     "a product by its short name": (HEAD + 'profile.products = ["910B2"]\n', HEAD + 'profile.products = ["Ascend910B2"]\n'),
     "in an override": (HEAD + '[[override]]\nmatch = { product = "910b2" }\noptions.deterministic = "on"\n',
         HEAD + '[[override]]\nmatch = { product = "Ascend910B2" }\noptions.deterministic = 1\n'),
@@ -44,15 +40,6 @@ def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -
     assert run("check", "--fix", "--store", path.parent).err.startswith("npuprof: mended nothing; ")
 
 
-def test_what_is_left_is_told_and_decides_the_exit(store: Store, run: Run) -> None:
-    folder = store({"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.nothing = 1\n'})
-    done = run("check", "--fix", "--store", folder)
-    assert done.code == 1
-    assert "NP201" in done.out
-    assert "NP202" not in done.out
-    assert done.err.startswith("npuprof: mended 1 finding in 1 file; 2 presets checked: 1 error")
-
-
 @pytest.mark.parametrize(("text", "least", "mended"), [
     ('options.hccl_timeout = "1h"\n', 1, 1), ('options.Hccl-Timeout = "20 min"\n', 1, 2),
     ('[options]\nHccl_Timeout = "1h"\nhccl_timeout = 2\n', 0, 0),
@@ -71,8 +58,10 @@ def test_the_files_that_were_written_are_named_those_of_parents_too(store: Store
     folder = store(
         {"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.Deterministic = 1\n', "c": HEAD}
     )
-    done = run("check", "b", "--fix", "--store", folder)
-    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 1 preset checked: no findings")
+    (folder / "d.toml").write_text(HEAD + "options.nothing = 1\n")
+    done = run("check", "b", "d", "--fix", "--store", folder)
+    assert (done.code, "NP201" in done.out, "NP202" in done.out) == (1, True, False), "what is left decides"
+    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 2 presets checked: 1 error")
     assert done.err.endswith("\nnpuprof: wrote profiles/a.toml, profiles/b.toml\n")
     assert "wrote" not in run("check", "b", "--fix", "--store", folder).err
 
@@ -92,12 +81,6 @@ def test_a_file_outside_the_store_is_mended(store: Store, run: Run, monkeypatch:
     assert "hccl_timeout = 3600" in Path("x.toml").read_text()
 
 
-def test_a_mark_before_the_text_stays(store: Store, run: Run) -> None:
-    path = store({"a": b"\xef\xbb\xbf" + (HEAD + 'options.hccl_timeout = "1h"\n').encode()}) / "a.toml"
-    assert run("check", "--fix", "--store", path.parent).code == 0
-    assert path.read_bytes() == b"\xef\xbb\xbf" + (HEAD + "options.hccl_timeout = 3600\n").encode()
-
-
 @pytest.mark.parametrize(("words", "told"), [
     (["--fix", "--rev", "HEAD"], "cannot be mended"),
     (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
@@ -115,7 +98,3 @@ def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(store: St
     assert (both.code, both.out, both.err) == (1, alone.out, alone.err)
     assert "+options.hccl_timeout = 600" in both.out
     assert (folder / "a.toml").read_bytes() == before
-
-
-def test_presets_that_npuprof_ships_are_not_mended(run: Run) -> None:
-    assert "builtin: is read-only" in run("check", "--fix", "--store", "builtin:").err

@@ -79,28 +79,6 @@ def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run: Run) -> No
     assert run("commit", "nope").code == 2
 
 
-def test_commits_at_one_time_wait_for_one_another(repo: Repo) -> None:
-    names = [f"preset{number}" for number in range(8)]
-    repo.commit(dict.fromkeys(names, BASE.format(1, "fp16")))
-    repo.write(dict.fromkeys(names, BASE.format(2, "fp16")))
-    environ = {**os.environ, **ENVIRONMENT}
-    words = [sys.executable, "-m", "npuprof", "commit"]
-    started = [subprocess.Popen([*words, name], cwd=repo.folder, env=environ, stdout=-1, stderr=-1) for name in names]
-    ended = [(process.communicate()[1], process.returncode) for process in started]
-    assert [code for _, code in ended] == [0] * len(names), ended
-    assert repo.git("status", "--porcelain") == ""
-
-
-def test_a_lock_that_stays_is_named(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_WAITS", (0.01,))
-    (repo.folder / ".git/index.lock").write_text("")
-    repo.write({"base": BASE.format(2, "fp16"), "new": BASE.format(2, "fp16")})
-    done = run("commit")
-    assert done.code == 2
-    assert "index.lock" in done.err
-    assert "remove it" in done.err
-
-
 def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -112,10 +90,8 @@ def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, 
 
 
 @pytest.mark.parametrize(("presets", "step", "number"), [
-    ({"base": BASE.format(1, "bf16").replace("bf16", "mixed_float16")}, "major", "2.0.0"),
-    ({"base": "[options]\nprecision_mode_v2 = 'fp16'\n"}, "major", "2.0.0"), ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
-    ({"leaf": LEAF.format("x") + "[env]\nHCCL_EXEC_TIMEOUT = 5\n"}, "minor", "1.3.0"),
-    ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"), ({"base": "# remark\n" + BASE.format(1, "fp16")}, "patch", "1.2.4"),
+    ({"base": BASE.format(1, "mixed_float16")}, "major", "2.0.0"), ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
+    ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"),
 ])  # fmt: skip
 def test_the_number_follows_from_what_changed(repo: Repo, run: Run, presets: dict[str, str], step: str, number: str) -> None:
     assert run("release", "leaf", "1.2.3").code == 0
@@ -127,17 +103,6 @@ def test_the_number_follows_from_what_changed(repo: Repo, run: Run, presets: dic
     assert run("release", "leaf").out == f"leaf/v{number}\n"
 
 
-def test_a_release_is_an_annotated_tag_with_digest_and_changes(repo: Repo, run: Run) -> None:
-    assert run("release", "leaf").out == "leaf/v1.0.0\n"
-    repo.commit({"base": BASE.format(2, "fp16")})
-    assert run("release", "leaf").out == "leaf/v1.1.0\n"
-    tag = repo.git("cat-file", "tag", "leaf/v1.1.0")
-    assert f"object {repo.head}\ntype commit" in tag
-    assert "~ hccl_timeout 1 → 2 s" in tag
-    assert re.search(r"^Digest: (\w+)$", tag, re.MULTILINE)[1] == npuprof.open_store().resolve("leaf@1.1.0").digest
-    assert npuprof.open_store().resolve("leaf@1.0").options["hccl_timeout"] == 1
-
-
 def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> None:
     assert run("release", "leaf", "1.2.0").code == 0
     for words, said in (
@@ -145,8 +110,6 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
         (("leaf", "1.2.0"), "released already"),
         (("leaf", "1.1.9"), "would go back"),
         (("leaf", "1.3"), "three numbers"),
-        (("leaf", "--", "-1.0.0"), "three numbers"),
-        (("leaf", "01.3.0"), "three numbers"),
         (("leaf@HEAD",), "cannot release"),
         (("leaf+base",), "one preset"),
         (("nope",), "no preset"),
@@ -167,7 +130,6 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
 #: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is released.
 BESIDE: dict[str, tuple[dict[str, str | None], str]] = {
     "its own draft": ({"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"}, "leaf is not committed as it is"),
-    "its own broken draft": ({"leaf": "broken = ["}, "leaf is not committed as it is"),
     "a parent that is gone": ({"base": None}, "base is not committed as it is"), "another preset": ({"other": "broken = ["}, ""),
     "an untracked parent put in": ({"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
         "leaf is not committed"),
@@ -185,15 +147,6 @@ def test_a_release_is_of_the_last_commit_whatever_the_work_tree_holds(repo: Repo
     assert "NP001" not in done.err
     if not said:
         assert f"Digest: {digest}" in repo.git("cat-file", "tag", "leaf/v1.0.0")
-
-
-def test_errors_of_the_last_commit_stop_a_release_though_they_are_mended_in_the_work_tree(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(3, "fp61")})
-    repo.write({"base": BASE.format(3, "fp16")})
-    done = run("release", "leaf")
-    assert done.code == 2
-    assert "it has errors" in done.err
-    assert "NP203" in done.err
 
 
 def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run: Run) -> None:
@@ -231,22 +184,6 @@ def test_restore_can_be_tried_and_is_refused_whole(repo: Repo, run: Run) -> None
     assert sorted(os.listdir(repo.folder / "profiles")) == ["base.toml", "leaf.toml"]
 
 
-def test_messages_and_paths_are_taken_to_the_byte(repo: Repo) -> None:
-    """Nothing in a message is a remark or a blank to git, nothing in a path a pattern."""
-    message = "first  \n\n\n# no remark\n  \n\n"
-    repo.write({"*": "x = 1\n", ":(top)": "x = 1\n", "a": "x = 1\n"})
-    repository = Repository("profiles")
-    made = writing.commit_paths(repository, ["profiles/*.toml"], ["profiles/*.toml"], message, expect(repository, ["profiles/*.toml"]))
-    read = repository.git.read_objects([made])[0]
-    assert read
-    assert read.content.partition(b"\n\n")[2] == message.encode()
-    assert repo.git("show", "--name-only", "--format=") == "profiles/*.toml"
-    writing.create_tags(repository, made, {"leaf/v1.0.0": message})
-    read = repository.git.read_objects(["refs/tags/leaf/v1.0.0"])[0]
-    assert read
-    assert (read.type, read.content.partition(b"\n\n")[2]) == ("tag", message.encode())
-
-
 def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -257,7 +194,6 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
     hook = repo.folder / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
     for said, shown, why in (
-        ("echo not today >&2", "not today", ""),
         ("echo not today", "not today", ""),
         ("echo first >&2; echo second >&2", "first", "first second"),
         ("echo error: not this >&2", "not this", ""),
@@ -311,7 +247,7 @@ def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[in
 
 @pytest.mark.parametrize(
     ("typed", "code", "tags"),
-    [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)],
+    [(b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)],
 )
 def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
     done, shown = answer_on_terminal(["release", "--all"], typed, repo.folder)
@@ -319,22 +255,16 @@ def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tag
     assert " ".join(shown.partition("[y/N]")[0].split()).count("v1.0.0 the whole store") == 1
 
 
-@pytest.mark.parametrize("change", ["move", "edit", "lose"])
-def test_a_version_of_the_whole_store_is_verified(change: str, repo: Repo, run: Run) -> None:
+def test_a_version_of_the_whole_store_is_verified(repo: Repo, run: Run) -> None:
     assert run("release", "--all", "--yes").code == 0
     first = repo.head
     held = run("verify", "--tags")
     assert (held.code, "@" in held.out) == (0, True)
     message = repo.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.0.0")
     repo.commit({"base": BASE.format(3, "fp16")})
-    if change == "edit":
-        message, target = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE), first
-    else:
-        target = repo.head
-    repo.git("tag", "-f", "-a", "v1.0.0", "-m", message, target)
-    if change == "lose":
-        repo.git("tag", "-f", "-a", "v1.0.0", "-m", "by hand", target)
-    done = run("verify", "--tags")
-    assert done.code == (0 if change == "lose" else 1)
-    assert ("NP028" in done.out) == (change != "lose")
-    assert run("verify", "--tags", "leaf").code == 0
+    edited = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE)
+    for text, target, is_told in ((message, repo.head, True), (edited, first, True), ("by hand", repo.head, False)):
+        repo.git("tag", "-f", "-a", "v1.0.0", "-m", text, target)
+        done = run("verify", "--tags")
+        assert (done.code, "NP028" in done.out) == (int(is_told), is_told), text
+        assert run("verify", "--tags", "leaf").code == 0

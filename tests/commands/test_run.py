@@ -87,12 +87,8 @@ def test_arguments_arrive_as_they_are(start: Start) -> None:
     assert json.loads(done.stdout) == words
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 7, 70, 255])
-def test_the_exit_code_is_the_commands_own(start: Start, code: int) -> None:
-    assert start("", "sh", "-c", f"exit {code}").returncode == code
-
-
-def test_a_command_that_is_not_there_gives_127_and_one_that_cannot_run_126(start: Start, tmp_path: Path) -> None:
+def test_the_exit_code_is_the_commands_own_127_where_it_is_not_there_and_126_where_it_cannot_run(start: Start, tmp_path: Path) -> None:
+    assert start("", "sh", "-c", "exit 70").returncode == 70
     done = start("", "no-such-command-here")
     assert (done.returncode, done.stdout) == (127, b"")
     assert b"no-such-command-here" in done.stderr
@@ -136,15 +132,6 @@ def test_no_command_is_an_error(run: Run, store: Store) -> None:
     assert (said.code, said.out, "NP" in said.err) == (2, "", True), said.err
 
 
-def test_path_of_the_preset_finds_the_command(start: Start, tmp_path: Path) -> None:
-    program = tmp_path / "tools" / "hello"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho hello\n")
-    program.chmod(0o755)
-    done = start(f'[env]\nPATH = "{tmp_path}/tools:{os.environ["PATH"]}"\n', "hello", flags=("--no-check", "--trust"))
-    assert done.stdout == b"hello\n"
-
-
 # -- facts of the launcher ---------------------------------------------------------------------------------------------
 
 TABLE = {
@@ -164,10 +151,6 @@ RANK_SIZE = { launcher = "world-size" }
 
 @pytest.mark.parametrize(("environ", "wanted"), [
     ({"SLURM_PROCID": "9", "SLURM_LOCALID": "1", "SLURM_NTASKS": "16"}, ("9", "1", "16")),
-    ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8"}, ("3", "3", "8")),
-    ({"RANK": "5", "LOCAL_RANK": "5", "WORLD_SIZE": "8"}, ("5", "5", "8")),
-    ({"PMI_RANK": "2", "MPI_LOCALRANKID": "0", "PMI_SIZE": "4"}, ("2", "0", "4")),
-    ({"RANK_ID": "7", "SLURM_PROCID": "9", "ASCEND_DEVICE_ID": "6", "RANK_SIZE": "8"}, ("7", "6", "8")),
     ({"RANK": "$(id)", "SLURM_PROCID": "9", "SLURM_LOCALID": "1", "SLURM_NTASKS": "16"}, ("9", "1", "16")),
 ])  # fmt: skip
 def test_facts_come_from_the_launchers_own_variables(start: Start, environ: dict[str, str], wanted: tuple[str, ...]) -> None:
@@ -203,7 +186,7 @@ def test_the_rank_table_tells_what_variables_do_not(start: Start, tmp_path: Path
     assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == ("3", "1", "4")
 
 
-@pytest.mark.parametrize("name", FACTS)
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"server_list": 1}', '{"server_list": [{}]}', '{"server_list": [1]}', "[" * 9999])
-def test_a_broken_rank_table_tells_nothing(name: str, text: str) -> None:
-    assert find_launcher_fact(name, {"ASCEND_DEVICE_ID": "0"} if name != "local-rank" else {}, text) is None
+def test_a_broken_rank_table_tells_nothing(text: str) -> None:
+    asked = [find_launcher_fact(name, {"ASCEND_DEVICE_ID": "0"} if name != "local-rank" else {}, text) for name in FACTS]
+    assert asked == [None] * len(FACTS)

@@ -15,13 +15,17 @@ import pytest
 import npuprof
 from npuprof.catalog.execution import find_execution, is_known_variable
 from npuprof.store.trust import find_trust_file
-from support.repositories import Repo
 from support.running import Result, Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"
 DANGEROUS = '[env]\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
-EXPORTS = ["env a", "env a --unset", "run a -- true", *(f"env a --shell {shell}" for shell in ("zsh", "sh", "fish", "tcsh", "pwsh"))]
-EXPORTS += [f"env a --format {form}" for form in ("dotenv", "docker", "systemd", "github", "k8s-configmap", "k8s-env", "slurm", "json")]
+EXPORTS = [
+    "env a",
+    "env a --unset",
+    "run a -- true",
+    "env a --shell tcsh",
+    *(f"env a --format {form}" for form in ("docker", "k8s-env", "json")),
+]
 
 
 def is_refused(done: Result) -> bool:
@@ -29,33 +33,19 @@ def is_refused(done: Result) -> bool:
     return (done.code, done.out, "NP930" in done.err) == (2, "", True)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS",
-     "BASH_ENV", "ENV", "PS1", "PS4", "PROMPT_COMMAND", "BASH_FUNC_ls", "ZDOTDIR", "GIT_SSH_COMMAND", "LESSOPEN", "EDITOR",
-     "NODE_OPTIONS", "PERL5OPT", "JAVA_TOOL_OPTIONS", "GCONV_PATH", "OPENSSL_CONF", "GLIBC_TUNABLES",
-     "VIMINIT", "NULLCMD", "WGETRC", "SSH_SK_HELPER", "HCCL_TUNER_PLUGIN", "NCCL_NET_PLUGIN", "MS_OP_PLUGIN_PATH", "ATB_HOME_PATH",
-     "DEBIAN_FRONTEND", "LANGUAGE", "KERAS_BACKEND", "TORCH_LOGS", "HF_ENDPOINT", "MIES_CONFIG_JSON_PATH",
-     "ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH", "ASCEND_GE_PY_PASS_PATH", "ASCEND_HOME_PATH", "TOOLCHAIN_HOME"],
-)  # fmt: skip
-def test_a_variable_that_affects_what_is_executed_is_known(name: str) -> None:
-    assert find_execution(name)
-    assert is_known_variable(name)
+AFFECTING = [
+    "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PS4", "BASH_FUNC_ls",
+    "GIT_SSH_COMMAND", "GCONV_PATH", "NCCL_NET_PLUGIN", "HF_ENDPOINT", "ASCEND_CUSTOM_OPP_PATH", "ASCEND_HOME_PATH",
+]  # fmt: skip
+TUNING = [
+    "HCCL_ALGO", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "JOB_ID", "TMPDIR", "OMPI_MCA_btl", "TASK_QUEUE_ENABLE", "HTTPS_PROXY", "LC_ALL",
+]  # fmt: skip
+UNKNOWN_TO_ALL = ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN"]
 
 
-@pytest.mark.parametrize("name", [
-    "HCCL_ALGO", "TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "MALLOC_ARENA_MAX", "JOB_ID", "NODE_RANK",
-    "CUDA_VISIBLE_DEVICES", "TMPDIR", "OMPI_MCA_btl", "UCX_TLS", "TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "VLLM_USE_V1",
-    "HTTPS_PROXY", "WANDB_MODE", "LC_ALL", "MASTER_ADDR", "SLURM_PROCID", "VLLM_ASCEND_ENABLE_NZ", "MS_ALLOC_CONF",
-])  # fmt: skip
-def test_a_variable_that_only_tunes_needs_no_trust(name: str) -> None:
-    assert is_known_variable(name)
-    assert not find_execution(name)
-
-
-@pytest.mark.parametrize("name", ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN"])
-def test_a_variable_that_nobody_has_looked_at_is_unknown(name: str) -> None:
-    assert not is_known_variable(name)
+def test_the_catalogue_knows_what_affects_what_is_executed_and_what_only_tunes() -> None:
+    assert [name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if find_execution(name)] == AFFECTING
+    assert [name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if not is_known_variable(name)] == UNKNOWN_TO_ALL
 
 
 def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() -> None:
@@ -114,7 +104,7 @@ def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_nei
 @pytest.mark.parametrize("presets", [
     {"base": DANGEROUS, "a": '[profile]\nextends = ["base"]\n'},
     {"a": '[env]\nJOB_ID = "1"\n[[override]]\nmatch = { target = "env" }\nenv = { LD_PRELOAD = "/x.so" }\n'},
-    {"a": "[env]\nLD_PRELOAD = true\n"}, {"a": "[env]\nLD_PRELOAD = 7\n"}, {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
+    {"a": "[env]\nLD_PRELOAD = true\n"}, {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
 ])  # fmt: skip
 def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trusted(
     store: Store, run: Run, presets: dict[str, str]
@@ -141,16 +131,6 @@ def test_what_is_trusted_is_this_store_only(store: Store, run: Run, tmp_path: Pa
     assert is_refused(run("env", "a"))
 
 
-def test_a_revision_is_trusted_with_what_its_store_is(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo = Repo(tmp_path / "repo")
-    repo.commit({"a": DANGEROUS})
-    repo.commit({"a": DANGEROUS.replace("/x.so", "/y.so")})
-    monkeypatch.chdir(repo.folder)
-    assert run("trust").code == 0
-    assert run("env", "a@HEAD").code == 0
-    assert is_refused(run("env", "a@HEAD~1"))
-
-
 def test_a_block_in_a_script_is_an_export_too(store: Store, run: Run, tmp_path: Path) -> None:
     store({"a": DANGEROUS})
     script = tmp_path / "train.sh"
@@ -163,26 +143,15 @@ def test_a_block_in_a_script_is_an_export_too(store: Store, run: Run, tmp_path: 
     assert run("scan", "train.sh").code == 0
 
 
-def test_check_warns_on_every_machine_alike(store: Store, run: Run) -> None:
-    store({"a": DANGEROUS})
-    before = run("check")
-    assert "warning NP605: env.LD_PRELOAD affects what is executed" in before.out + before.err
-    run("trust")
-    assert run("check") == before
-
-
 def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(store: Store, run: Run) -> None:
     store({"a": DANGEROUS, "b": f'{DANGEROUS}PATH = "/bin"\n', "c": '[env]\nJOB_ID = "1"\nMY_SWITCH = "1"\n'})
     shown = run("trust", "--dry-run", "--format", "json")
     assert json.loads(shown.out)["pairs"] == [
-        {
-            "variable": "LD_PRELOAD",
-            "value": "/x.so",
-            "executes": find_execution("LD_PRELOAD"),
-            "places": ["profiles/a.toml:2", "profiles/b.toml:2"],
-        },
-        {"variable": "PATH", "value": "/bin", "executes": find_execution("PATH"), "places": ["profiles/b.toml:4"]},
-    ]
+        {"variable": name, "value": value, "executes": find_execution(name), "places": places}
+        for name, value, places in (
+            ("LD_PRELOAD", "/x.so", ["profiles/a.toml:2", "profiles/b.toml:2"]), ("PATH", "/bin", ["profiles/b.toml:4"]),
+        )
+    ]  # fmt: skip
     assert json.loads(shown.out)["names"] == [{"variable": "MY_SWITCH", "places": ["profiles/c.toml:3"]}]
     assert not os.path.exists(find_trust_file())
     assert '  PATH = "/bin"  (profiles/b.toml:4)' in run("trust").out.splitlines()
@@ -190,7 +159,7 @@ def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_onl
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"schema": "other/1"}', '{"schema": "npuprof.trust/1", "stores": {"x": [["a"]]}}', "\xff", "[" * 9999]
+    "text", ["", "null", '{"schema": "other/1"}', '{"schema": "npuprof.trust/1", "stores": {"x": [["a"]]}}', "\xff", "[" * 9999]
 )
 def test_a_damaged_file_trusts_nothing_and_is_named(store: Store, run: Run, text: str) -> None:
     store({"a": DANGEROUS})
@@ -210,8 +179,7 @@ def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store:
 
 
 @pytest.mark.parametrize(("name", "harmless", "text"), [
-    ("NNODES", "2", "a[$(touch x)]"), ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"),
-    ("HCCL_ALGO", "level0:NA;level1:ring", "level0:NA;level1:$(touch x)"), ("WANDB_MODE", "offline", "$(touch x)"),
+    ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"), ("WANDB_MODE", "offline", "$(touch x)"),
 ])  # fmt: skip
 def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
     name: str, harmless: str, text: str, store: Store, run: Run
@@ -230,7 +198,7 @@ def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
 UNKNOWN = '[env]\nMY_SWITCH = "1"\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
 
 
-@pytest.mark.parametrize("line", EXPORTS[::5])
+@pytest.mark.parametrize("line", EXPORTS[::3])
 def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_value(
     store: Store, run: Run, tmp_path: Path, line: str
 ) -> None:
@@ -265,9 +233,7 @@ def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes
     assert is_refused(run("env", "a"))
 
 
-@pytest.mark.parametrize(
-    "name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_STORE", "NPUPROF_PAGER", "NPUPROF_X"]
-)
+@pytest.mark.parametrize("name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_X"])
 def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: str, store: Store, run: Run) -> None:
     store({"a": f'[env]\n{name} = "/x"\n', "b": "[env]\n"})
     assert "error NP607" in run("check", "a").out
@@ -327,14 +293,9 @@ def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_
     assert run("trust", "profiles", "--from", "trusted.json").code == 0
     assert is_refused(run("env", "a"))
     (tmp_path / "other.json").write_text("[]")
-    for words in (
-        ["--from", "other.json"],
-        ["--from", "gone.json"],
-        ["--from", "trusted.json", "MY_SWITCH"],
-        ["NO_SUCH"],
-        ["MY_SWITCH", "--revoke"],
-    ):
-        assert run("trust", "profiles", *words).code == 2, words
+    for words in ("--from other.json", "--from gone.json", "--from trusted.json MY_SWITCH", "NO_SUCH", "MY_SWITCH --revoke"):
+        refused = run("trust", "profiles", *words.split())
+        assert (refused.code, refused.out, "error NP" in refused.err) == (2, "", True), words
 
 
 # -- where the state is ------------------------------------------------------------------------------------------
@@ -368,7 +329,7 @@ def test_without_a_home_nothing_of_a_clone_is_taken_for_one(
         raise KeyError(number)
 
     monkeypatch.setattr("pwd.getpwuid", find_nobody)
-    for home, state_home in ((None, None), ("", ""), ("~", "state"), (".", None), ("relative", "./state")):
+    for home, state_home in ((None, None), ("~", "state"), ("relative", "./state")):
         for name, value in (("HOME", home), ("XDG_STATE_HOME", state_home), ("XDG_CONFIG_HOME", None), ("XDG_CACHE_HOME", None)):
             monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
         assert is_refused(run("env", "a")), (home, state_home)
