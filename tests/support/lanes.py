@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from functools import cache
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,18 +57,6 @@ def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
     listed = list(rows)
     nightly = [row for number, row in enumerate(listed) if number % one_in]
     return more_at_night(listed[::one_in], nightly)
-
-
-def product_at_night(one_in: int, *factors: Sequence[object]) -> list[object]:
-    """Return the rows of a full product: the gate has one in so many, in which each value of a factor meets some of every other.
-
-    They lie as on a chessboard: a row belongs to the gate where its places in the factors add up to a multiple of ``one_in``.
-    """
-    rows = product(*(enumerate(factor) for factor in factors))
-    return [
-        pytest.param(*(value for _, value in row), marks=[pytest.mark.at_night] if sum(place for place, _ in row) % one_in else [])
-        for row in rows
-    ]
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------
