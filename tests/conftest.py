@@ -5,10 +5,8 @@ from __future__ import annotations
 import gc
 import io
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from npuprof.__main__ import _NEW_OBJECTS
 from support.browsing import open_browser
 from support.building import REPOSITORY, Checkout, build_store
-from support.cluster import start_cluster
 from support.lanes import (  # noqa: F401
     ACCEPT,
     pytest_addoption,
@@ -35,7 +32,6 @@ from support.lanes import (  # noqa: F401
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Result, Run, Store
 from support.teams import Shared, Team, copy_shared, copy_team
-from support.terminals import Terminal
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -123,16 +119,6 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def terminal() -> Iterator[Terminal]:
-    """A shell with job control on a real terminal."""
-    if shutil.which("bash") is None:
-        pytest.skip("bash is not here")
-    made = Terminal()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def store(tmp_path: Path) -> Store:
     """Build ``profiles/`` in the current folder from names and texts."""
     return lambda presets: build_store(tmp_path / "profiles", presets)
@@ -193,19 +179,6 @@ def tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     return pytest.importorskip("tensorflow")
-
-
-@pytest.fixture(scope="session")
-def slurm_conf() -> Iterator[str]:
-    """The settings of a cluster of one node."""
-    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as path:
-        yield path
-
-
-@pytest.fixture
-def slurm(slurm_conf: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of one node, which Slurm's programs find."""
-    monkeypatch.setenv("SLURM_CONF", slurm_conf)
 
 
 @pytest.fixture(scope="session")

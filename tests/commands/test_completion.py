@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -121,47 +118,6 @@ def test_names_of_a_beginning_are_those_of_the_store(folder: Path) -> None:
     for beginning in ("", "b", "base", "base/", "base/t", "base/training/", "x", "../", "other/"):
         assert home.list_names_beginning(beginning) == [name for name in home.names() if name.startswith(beginning)], beginning
     assert home.list_names_beginning("o") == ["other/d"]
-
-
-def complete(folder: Path, command: list[str], lines: Iterable[str]) -> list[str]:
-    """Return what a shell prints that has read its own function for our words; ``only`` is a file that it would offer by itself."""
-    binary = folder / "bin/npuprof"
-    binary.parent.mkdir()
-    binary.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m npuprof "$@"\n')
-    binary.chmod(0o755)
-    (folder / "only").write_text("")
-    environ = {**os.environ, "PATH": f"{binary.parent}:{os.environ['PATH']}"}
-    asked = {**environ, "_NPUPROF_COMPLETE": f"source_{command[0]}"}
-    script = subprocess.run(["npuprof"], env=asked, capture_output=True, text=True, check=True).stdout
-    done = subprocess.run(
-        [*command, "-c", "\n".join([script, *lines])], cwd=folder, env=environ, capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
-
-
-#: The words of a line as bash splits them, and its replies: two where one ends in ``=``, so that it puts no blank behind it, and where a
-#: text is no path, so that it offers no file.
-BASH = {
-    "set bert hccl_timeo": "hccl_timeout= hccl_timeout=VALUE", "show 'ber": "bert", "show bert @ 1.1": "@1.1.0",
-    "show bert@1.1": "bert@1.1.0", "show 'bert@HE": "bert@HEAD", "show bert --with = mix": "mixins/x",
-    "yank bert@1.0.0 --why on": "on on...", "set bert dump_path = on": "", "scan on": "",
-}  # fmt: skip
-
-
-def test_bash_is_answered_word_by_word_and_left_to_its_files_where_a_path_is_meant(folder: Path) -> None:
-    ask = 'ask() { COMP_WORDS=(npuprof "$@"); COMP_CWORD=$#; _npuprof_completion npuprof; echo "${COMPREPLY[*]}"; }'
-    words = [" ".join(map(shlex.quote, line.split(" "))) for line in BASH]
-    assert complete(folder, ["bash"], [ask, *(f"ask {line}" for line in words)]) == list(BASH.values())
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-def test_fish_completes_whole_lines(folder: Path) -> None:
-    lines = {
-        "set bert hccl_timeo": "hccl_timeout=", "show bert@1.1": "bert@1.1.0", "show bert --with=mix": "--with=mixins/x",
-        "yank bert@1.0.0 --why on": "", "set bert dump_path=on": "dump_path=only", "scan on": "only",
-    }  # fmt: skip
-    asked = [f"echo (complete -C 'npuprof {line}' | string replace -r '\\t.*' '')" for line in lines]
-    assert complete(folder, ["fish", "--no-config"], asked) == list(lines.values())
 
 
 def test_zsh_gets_words_with_their_meaning(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

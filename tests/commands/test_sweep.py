@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from npuprof.trials.sweeping import split_values
-from support.cluster import explain_absence, run_batch
 from support.running import Run, Store
 
 #: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
@@ -138,24 +137,6 @@ def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base
 
 
 # -- schedulers ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, tmp_path: Path, slurm: None) -> None:
-    words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
-    words += ["--metric", "loss=loss=([0-9.]+)"]
-    command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
-    script = run("sweep", "base", "--to", "slurm-array", *words, *command)
-    assert script.code == 0, script.err
-    (tmp_path / "job.sh").write_text(script.out)
-    run_batch("--export=NONE", "-N", "1", "--ntasks-per-node=1", "job.sh")
-    found = ask(run, "--results", *words, *command)["combinations"]
-    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
-    logs = [Path(one["run"]["log"]).read_text() for one in found]
-    assert ["0 a b" in log for log in logs] == [True, False, True, False]
-    assert not (tmp_path / "pwned").exists()
-    done = run("sweep", "base", "--to", "slurm-array", *words, *command)
-    assert "all combinations have been run" in done.err
 
 
 SRUN = '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nSLURM_PROCID=0 exec "$@"\n'

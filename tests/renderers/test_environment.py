@@ -1,4 +1,4 @@
-"""Environments, read back: by the shells themselves, and by the programs that the files are for."""
+"""Environments as files, read back by the programs that they are for; shells are in end_to_end/shells."""
 
 from __future__ import annotations
 
@@ -16,31 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from npuprof.model import LONGEST_WORD, NpuprofError
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
-from npuprof.renderers.shell import SHELLS, format_export_lines
 from support.building import config, toml
-from support.cluster import explain_absence, run_batch
+from support.exports import AWKWARD, read_back
 from support.running import Run, Store
-
-AWKWARD = [
-    "", " ", "  two  blanks ", "'", '"', "''", '"\'"', "\\", "\\\\", "\\'", "end\\", "$HOME", "${HOME}", "$(touch never)",
-    "`id`", "!", "!!",
-    "a!b", "^a^b", "%PATH%", "*", "?", "[a]", "~", "~root", "#", "# comment", "a #b", ";", "&& false", "| cat", "> never",
-    "<", "(", ")", "{a,b}",
-    "-n", "--help", "=", "a=b", "\t", "a\tb", "\x1b[31m", "\x7f", "\x01", "é", "日本語", "😀", "\u2028", "\ufeff",
-    "\u2019", "\u201c", "a\u0301", "\x85",
-    "\n", "a\nb", "a\n", "\na", "a\n\n", "\r", "a\r\nb", "a\r", "EOF\nx", "$$(X)", "$$",
-    "$'a'", "\\n", "a\\\nb", "'\n'", '{"a": [1, "b"]}', "x" * 100_000,
-]  # fmt: skip
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30) | st.lists(
-    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ", "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀"]),
-    max_size=12,
-).map("".join)
 
 
 @pytest.fixture
@@ -49,78 +31,10 @@ def run(trusting_run: Run) -> Run:
     return trusting_run
 
 
-def read_back(shell: str, tmp_path: Path, found: dict[str, str], before: dict[str, str] | None = None, text: str = "") -> dict[str, str]:
-    """Let a real shell evaluate an export by the line that users type; return the environment of a program it starts."""
-    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
-    if not program:
-        pytest.skip(f"{shell} is not installed")
-    file = tmp_path / "export"
-    file.write_bytes((text or format_export_lines(SHELLS[shell], found)).encode())
-    line = SHELLS[shell].use.replace(f"npuprof env NAME --shell {shell}", f"cat '{file}'")
-    assert str(file) in line, "the line that users type asks for another shell"
-    words = [program, "-c", f"{line}; env -0"]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **(before or {})}
-    done = subprocess.run(words, env=environ, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    pairs = (item.partition(b"=") for item in done.stdout.split(b"\0") if item)
-    return {name.decode(): value.decode() for name, _, value in pairs if name.startswith(b"T_")}
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_gives_awkward_values_back(shell: str, tmp_path: Path) -> None:
-    values = [text for text in AWKWARD if not SHELLS[shell].refuses(text)]
-    assert len(values) > len(AWKWARD) / 2
-    found = {f"T_{index}": text for index, text in enumerate(values)}
-    assert read_back(shell, tmp_path, found) == found
-
-
-@pytest.mark.parametrize("shell", [name for name in SHELLS if name != "pwsh"])
-@given(st.lists(texts, min_size=1, max_size=6))
-def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Path, values: list[str]) -> None:
-    found = {f"T_{index}": text for index, text in enumerate(values) if not SHELLS[shell].refuses(text)}
-    assert read_back(shell, tmp_path, found) == found
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_what_undoes_an_export_brings_back_what_was_there(
-    shell: str, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exported twice, then another preset over it, and undone: the shell's own values are back."""
-    store({"leaf": "env.T_A = 5\nenv.T_NEW = 1\n", "other": "env.T_A = 6\nenv.T_LATER = 1\n"})
-    before = {"T_A": 'it\'s "mine" $HOME !', "T_KEPT": "é"}
-    for name, text in before.items():
-        monkeypatch.setenv(name, text)
-    for name in ("leaf", "leaf", "other"):
-        result = run("env", name)
-        assert result.code == 0, result.err
-        for pair in read_variables(result.out).items():
-            monkeypatch.setenv(*pair)
-    assert os.environ["T_A"] == "6"
-    assert not any("BEFORE" in line for line in run("env", "other", "--diff").out.splitlines())
-    undo = run("env", "other", "--shell", shell, "--unset").out
-    now = {name: text for name, text in os.environ.items() if name.startswith("T_")}
-    assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
-
-
 UNSETTING = {
     "base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\nenv.T_A = 1\n',
     "leaf": '[profile]\nextends = ["base"]\nunset = ["env.HCCL_ALGO", "env.T_A"]\n',
 }
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_an_export_removes_what_the_preset_unsets_and_undoing_restores_it(
-    shell: str, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store(UNSETTING)
-    monkeypatch.setenv("T_A", "host")
-    exported = run("env", "leaf", "--shell", shell, "--trust")
-    assert (exported.code, exported.err) == (0, "")
-    assert read_back(shell, tmp_path, {}, {"T_A": "host", "T_B": "2"}, exported.out) == {"T_B": "2"}
-    for name, text in read_variables(run("env", "leaf", "--trust").out).items():
-        monkeypatch.setenv(name, text)
-    monkeypatch.delenv("T_A")
-    assert read_back(shell, tmp_path, {}, {}, run("env", "leaf", "--shell", shell, "--unset").out) == {"T_A": "host"}
 
 
 @pytest.mark.parametrize("name", ["slurm", "slurm-job", "slurm-array"])
@@ -129,35 +43,10 @@ def test_a_script_for_slurm_unsets_what_the_preset_unsets(name: str, store: Stor
     assert "unset HCCL_ALGO" in run("env", "leaf", "--format", name).out.splitlines()
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_a_block_unsets_what_the_preset_unsets_but_for_what_needs_trust(shell: str, tmp_path: Path, store: Store, run: Run) -> None:
-    store(UNSETTING)
-    script = tmp_path / f"launch{SHELLS[shell].endings[0]}"
-    script.write_text("env\n")
-    assert "left out: unset of T_A: npuprof run --trust removes it" in run("inject", str(script), "leaf").err
-    for flags in ((), ("--trust",)):
-        assert run("inject", "--check", str(script), *flags).code == 0
-    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
-    if not program:
-        pytest.skip(f"{shell} is not installed")
-    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HCCL_ALGO": "level0:NA;level1:H-D_R", "T_A": "host"}
-    lines = subprocess.run([program, str(script)], env=environ, capture_output=True, check=True, text=True).stdout.splitlines()
-    assert "T_A=host" in lines
-    assert "NPUPROF_PROFILE=leaf" in lines
-    assert not [line for line in lines if line.startswith("HCCL_ALGO=")]
-
-
 @pytest.mark.parametrize("name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json"])
 def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(name: str, store: Store, run: Run) -> None:
     store(UNSETTING)
     assert f"--format {name} cannot unset HCCL_ALGO" in run("env", "leaf", "--format", name).err
-
-
-def read_variables(text: str) -> dict[str, str]:
-    """Return what an export for bash sets, as bash reads it."""
-    done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
-    pairs = (item.decode().partition("=") for item in done.stdout.split(b"\0") if item)
-    return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
 
 
 @pytest.mark.parametrize("kept", ["", "[1]", '{"a b": "1"}', '{"T_A": 1}', "[" * 100_000])
@@ -510,18 +399,6 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
     words = ["bash", "job.sh"]
     nothing = subprocess.run(words, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False)
     assert (nothing.returncode, nothing.stdout, nothing.stderr[:9]) == (2, "", "npuprof: ")
-
-
-@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-def test_slurm_hands_what_a_job_exports_to_its_tasks_although_it_was_submitted_without(
-    store: Store, run: Run, tmp_path: Path, slurm: None
-) -> None:
-    store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
-    (tmp_path / "job.sh").write_text(run("env", "leaf", "--format", "slurm-job", "--no-check").out)
-    show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
-    run_batch("-n", "2", "--export=NONE", "job.sh", sys.executable, "-c", show, folder=tmp_path)
-    said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
-    assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
 
 
 def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: Store, run: Run) -> None:

@@ -14,7 +14,6 @@ import pytest
 from npuprof.catalog.wire import list_tf2_standing_keys
 from support.building import build_store
 from support.logged import write_tf2_block, write_tf2_line
-from support.terminals import Terminal
 from support.waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -149,17 +148,3 @@ def test_who_kills_it_for_good_leaves_nobody_behind() -> None:
         return False
 
     wait_for(nobody_is_left)
-
-
-def test_on_a_terminal_ctrl_c_ends_the_command_and_what_it_said_is_told(terminal: Terminal) -> None:
-    terminal.expect("$ ")
-    script = "import time; print(open('said').read() + 'ready', file=sys.stderr, flush=True); time.sleep(30)"
-    Path("say.py").write_text(f"import sys; {script}\n")  # a shell may miss a signal that comes while it starts what it waits for
-    terminal.send(f"{' '.join(RUN)} {sys.executable} say.py\n")
-    terminal.expect("ready\r\n")
-    terminal.send("\x03")
-    terminal.expect("2 in force")
-    terminal.expect("$ ")
-    terminal.send("echo code $?\n")
-    terminal.expect("code 130")
-    assert json.loads(Path("out/leaf.0.run.json").read_bytes())["exit"] == {"code": None, "signal": "SIGINT"}

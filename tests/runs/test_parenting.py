@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,6 @@ from typing import Any
 import pytest
 
 from support.building import build_store
-from support.cluster import explain_absence
-from support.terminals import Terminal
 from support.waiting import read_line, wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -165,30 +162,6 @@ def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
     assert done.stdout == plain
 
 
-def test_on_a_terminal_ctrl_c_arrives_once_and_the_command_has_the_foreground(terminal: Terminal) -> None:
-    Path("listener.py").write_text(f"{LISTENER}".replace('print("ready"', 'print("fore", os.tcgetpgrp(0) == os.getpgid(0))\nprint("ready"'))
-    terminal.expect("$ ")
-    terminal.send(f"{' '.join(RUN)} {sys.executable} listener.py; echo code $?\n")
-    terminal.expect("fore True")
-    terminal.expect("ready ")
-    terminal.expect("\r\n")
-    terminal.send("\x03")
-    terminal.expect("SIGINT")
-    time.sleep(0.3)
-    Path("stop").touch()
-    assert "SIGINT" not in terminal.expect("code 5")
-
-
-def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Terminal) -> None:
-    terminal.expect("$ ")
-    terminal.send(f"{' '.join(RUN)} sh -c 'echo begun; sleep 2; echo ended'; echo code $?\n")
-    terminal.expect("begun\r\n")
-    terminal.suspend()
-    terminal.expect("ended\r\n")
-    terminal.expect("$ ")
-    assert read_record()["exit"] == {"code": 0, "signal": None}
-
-
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
 def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
     words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", *RUN, "sh", "-c", "exit 0"]
@@ -196,36 +169,3 @@ def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]
     assert [read_record(f"leaf.{rank}")["process"]["world_size"] for rank in range(3)] == [3, 3, 3]
-
-
-#: Counts what it gets of SIGTERM, and ends with that.
-COUNTER = """
-import signal, sys, time
-count = [0]
-def tell(number, frame):
-    count[0] += 1
-signal.signal(signal.SIGTERM, tell)
-print("ready", flush=True)
-for _ in range(600):
-    if count[0]:
-        break
-    time.sleep(0.1)
-time.sleep(1)
-sys.exit(count[0])
-"""
-
-
-@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(slurm: None) -> None:
-    words = ["srun", "-J", "counted", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
-        assert [read_line(job), read_line(job)] == ["ready", "ready"]
-        listed = ["squeue", "-h", "-n", "counted", "-o", "%i"]  # the controller lists a job a little later than it starts
-        wait_for(lambda: subprocess.run(listed, capture_output=True, check=True).stdout)
-        subprocess.run(["scancel", "-s", "TERM", "-n", "counted"], check=True, capture_output=True)
-        job.wait(60)
-    assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
-    for rank in range(2):
-        found = read_record(f"leaf.{rank}")
-        assert (found["process"]["rank"], found["process"]["world_size"]) == (rank, 2)
-        assert found["exit"] == {"code": 1, "signal": None}

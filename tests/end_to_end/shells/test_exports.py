@@ -1,0 +1,107 @@
+"""Exports, evaluated and undone by the shells themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.renderers.shell import SHELLS
+from support.exports import AWKWARD, read_back
+from support.running import Run, Store
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30) | st.lists(
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ", "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀"]),
+    max_size=12,
+).map("".join)
+UNSETTING = {
+    "base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\nenv.T_A = 1\n',
+    "leaf": '[profile]\nextends = ["base"]\nunset = ["env.HCCL_ALGO", "env.T_A"]\n',
+}
+
+
+@pytest.fixture
+def run(trusting_run: Run) -> Run:
+    """Values are judged here, of variables that nobody else has."""
+    return trusting_run
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_gives_awkward_values_back(shell: str, tmp_path: Path) -> None:
+    values = [text for text in AWKWARD if not SHELLS[shell].refuses(text)]
+    assert len(values) > len(AWKWARD) / 2
+    found = {f"T_{index}": text for index, text in enumerate(values)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", [name for name in SHELLS if name != "pwsh"])
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Path, values: list[str]) -> None:
+    found = {f"T_{index}": text for index, text in enumerate(values) if not SHELLS[shell].refuses(text)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_undoes_an_export_brings_back_what_was_there(
+    shell: str, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exported twice, then another preset over it, and undone: the shell's own values are back."""
+    store({"leaf": "env.T_A = 5\nenv.T_NEW = 1\n", "other": "env.T_A = 6\nenv.T_LATER = 1\n"})
+    before = {"T_A": 'it\'s "mine" $HOME !', "T_KEPT": "é"}
+    for name, text in before.items():
+        monkeypatch.setenv(name, text)
+    for name in ("leaf", "leaf", "other"):
+        result = run("env", name)
+        assert result.code == 0, result.err
+        for pair in read_variables(result.out).items():
+            monkeypatch.setenv(*pair)
+    assert os.environ["T_A"] == "6"
+    assert not any("BEFORE" in line for line in run("env", "other", "--diff").out.splitlines())
+    undo = run("env", "other", "--shell", shell, "--unset").out
+    now = {name: text for name, text in os.environ.items() if name.startswith("T_")}
+    assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_export_removes_what_the_preset_unsets_and_undoing_restores_it(
+    shell: str, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(UNSETTING)
+    monkeypatch.setenv("T_A", "host")
+    exported = run("env", "leaf", "--shell", shell, "--trust")
+    assert (exported.code, exported.err) == (0, "")
+    assert read_back(shell, tmp_path, {}, {"T_A": "host", "T_B": "2"}, exported.out) == {"T_B": "2"}
+    for name, text in read_variables(run("env", "leaf", "--trust").out).items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.delenv("T_A")
+    assert read_back(shell, tmp_path, {}, {}, run("env", "leaf", "--shell", shell, "--unset").out) == {"T_A": "host"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_block_unsets_what_the_preset_unsets_but_for_what_needs_trust(shell: str, tmp_path: Path, store: Store, run: Run) -> None:
+    store(UNSETTING)
+    script = tmp_path / f"launch{SHELLS[shell].endings[0]}"
+    script.write_text("env\n")
+    assert "left out: unset of T_A: npuprof run --trust removes it" in run("inject", str(script), "leaf").err
+    for flags in ((), ("--trust",)):
+        assert run("inject", "--check", str(script), *flags).code == 0
+    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
+    if not program:
+        pytest.skip(f"{shell} is not installed")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HCCL_ALGO": "level0:NA;level1:H-D_R", "T_A": "host"}
+    lines = subprocess.run([program, str(script)], env=environ, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert "T_A=host" in lines
+    assert "NPUPROF_PROFILE=leaf" in lines
+    assert not [line for line in lines if line.startswith("HCCL_ALGO=")]
+
+
+def read_variables(text: str) -> dict[str, str]:
+    """Return what an export for bash sets, as bash reads it."""
+    done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
+    pairs = (item.decode().partition("=") for item in done.stdout.split(b"\0") if item)
+    return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
