@@ -120,15 +120,6 @@ def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, ru
     assert [one["file"] for one in text["presets"]] == ["src/first.py", "src/last.py"]
 
 
-def test_a_script_that_could_not_be_replaced_is_kept_with_the_reason(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.adopting.plan_replacement")
-    done = run("adopt", "src", "--format", "json")
-    text = json.loads(done.out)
-    assert [(one["file"], one["findings"][0]["code"]) for one in text["kept"]] == [("src/bad.py", "NP831")]
-    assert [one["file"] for one in text["adopted"]] == ["src/first.py", "src/last.py"]
-    assert SAID in done.err
-
-
 def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     helper = HELPER.replace("    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return')
     write(tmp_path, {"src/train.py": CALLS, "src/npu_utils.py": helper})

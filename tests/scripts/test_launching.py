@@ -83,15 +83,6 @@ def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Ru
     assert f"did you mean {meant!r}" in out
 
 
-def test_an_environment_for_ray_is_read_back_by_import(run: Run) -> None:
-    Path("profiles").mkdir()
-    Path("profiles/a.toml").write_text('[env]\nTASK_QUEUE_ENABLE = 1\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n')
-    answer = run("env", "a", "--format", "ray")
-    assert json.loads(answer.out)["env_vars"]["PYTORCH_NPU_ALLOC_CONF"] == "expandable_segments:True"
-    Path("ray.json").write_text(answer.out)
-    assert 'TASK_QUEUE_ENABLE = "1"' in run("import", "ray.json").out
-
-
 OVERWRITTEN = """\
 export HCCL_BUFFSIZE=512
 export HCCL_ALGO=level0:NA

@@ -91,6 +91,12 @@ def test_errors_come_first_then_numerics_then_what_most_scripts_have(rows: list[
     assert {(one.code, one.key): len(one.files) for one in groups} == {(code, key): n_files for code, key, _, n_files in rows}
 
 
+def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() -> None:
+    said = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
+    [one] = group_findings(Finding("NP203", text, key="precision_mode", where=Place("x.py", n, 1)) for n, text in enumerate(said, 1))
+    assert (one.message, one.first, one.places, one.wordings, one.files) == ("'b' is unknown", "x.py:2:1", 4, 2, ("x.py",))
+
+
 @pytest.mark.parametrize(
     ("setting", "words", "told"),
     [

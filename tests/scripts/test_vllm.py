@@ -27,7 +27,6 @@ LINES = {
     "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
     "module.sh": f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'",
-    "array.sh": f"ARGS=(--additional-config '{TEXT}')\nvllm serve m \"${{ARGS[@]}}\"",
     "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 --additional_config.eplb_config.dynamic_eplb"
     " --additional-config.eplb_config.num_redundant_experts=2",
     "Dockerfile": f"FROM x\nCMD vllm serve m --additional-config '{TEXT}'",
@@ -129,18 +128,6 @@ def test_any_text_of_additional_config_is_read_or_a_finding(text: str) -> None:
     found = check_script(read("a.sh", f"vllm serve m --additional-config {quote_posix(text)}"), Context())
     assert {finding.code for finding in found} <= {"NP203", "NP202", "NP212", "NP801"}
     assert found or isinstance(json.loads(text), dict)
-
-
-def test_the_rendered_folder_is_read_back_as_the_preset(tmp_path: Path, run: Run) -> None:
-    text = '[env]\nHCCL_BUFFSIZE = 1024\n[vllm_ascend]\nrl_config.enabled = true\n[vllm]\nmodel = "m"\nport = 8000\n'
-    (tmp_path / "a.toml").write_text(text)
-    assert run("render", tmp_path / "a.toml", "--to", "vllm", "-o", tmp_path / "out").code == 0
-    got = tomllib.loads(run("import", tmp_path / "out/config.yaml").out)
-    assert {name: got[name] for name in ("vllm", "vllm_ascend")} == {
-        "vllm": {"model": "m", "port": 8000},
-        "vllm_ascend": {"rl_config": {"enabled": True}},
-    }
-    assert run("scan", tmp_path / "out").code == 0
 
 
 def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(tmp_path: Path, run: Run) -> None:

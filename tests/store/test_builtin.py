@@ -20,11 +20,9 @@ SHIPPED = "builtin:bert-training"
     [
         (("show", SHIPPED), 0, 'precision_mode_v2 = "mixed_float16"'),
         (("show", f"mine+{SHIPPED}"), 0, "hccl_timeout = 601"),
-        (("show", "base/training+builtin:base/training"), 0, "hccl_timeout = 601"),
         (("show", "mine", "--with", "builtin:mixins/profiling"), 0, "profiling_mode = true"),
         (("diff", "mine", SHIPPED), 0, '+ precision_mode_v2 "mixed_float16"'),
         (("explain", SHIPPED, "precision_mode_v2"), 0, "set by       mixins/mixed-precision-fp16"),
-        (("render", SHIPPED, "--to", "session"), 0, "# preset: builtin:bert-training"),
         (("env", SHIPPED), 0, "NPUPROF_PROFILE='builtin:bert-training'"),
         (("check", SHIPPED), 0, "1 preset checked"),
         (("copy", "builtin:mixins/profiling", "prof"), 0, "wrote "),

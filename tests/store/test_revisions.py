@@ -46,12 +46,6 @@ def test_an_origin_at_a_revision_says_which_and_git_can_show_it(two: Repo) -> No
     assert "hccl_timeout = 1800" in two.git("show", f"{origin.revision[:7]}:{origin.file}")
 
 
-def test_compositions_and_mixins_may_be_at_revisions(two: Repo, run: Run) -> None:
-    two.commit({"other": "[options]\ngraph_run_mode = 1\n"})
-    config = npuprof.open_store().resolve("other+leaf@1.0.0", mixins=["base@HEAD~1"])
-    assert config.options == {"graph_run_mode": 1, "iterations_per_loop": 10, "hccl_timeout": 60}
-
-
 def test_a_pinned_parent_and_its_own_parents_stay_at_their_version(two: Repo) -> None:
     two.commit({"pinned": '[profile]\nextends = ["leaf@1.0.0"]\n[options]\ngraph_run_mode = 1\n'})
     config = npuprof.open_store().resolve("pinned")
@@ -90,14 +84,6 @@ def test_a_shallow_clone_says_that_it_is_shallow(two: Repo, run: Run, tmp_path: 
     assert (done.code, done.out) == (2, "")
     assert "git fetch --unshallow" in done.err
     assert "shallow" in run("log", "leaf").err
-
-
-def test_detached_heads_and_subfolders_are_repositories_too(two: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two.git("worktree", "add", "-q", "--detach", str(tmp_path / "tree"), "HEAD~3")
-    (two.folder / "sub/folder").mkdir(parents=True)
-    for folder, revision, timeout in ((tmp_path / "tree", "HEAD", 1800), (two.folder / "sub/folder", "HEAD~2", 600)):
-        monkeypatch.chdir(folder)
-        expect(run("explain", f"leaf@{revision}", "hccl_timeout"), 0, f"hccl_timeout = {timeout}")
 
 
 def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,17 +19,13 @@ def keep_out_by_sparse_checkout(repo: Repo) -> None:
     repo.git("sparse-checkout", "set", "--no-cone", "/profiles/*", "!/profiles/far/")
 
 
-def keep_out_by_cone(repo: Repo) -> None:
-    repo.git("sparse-checkout", "set", "--cone", "profiles/near")
-
-
 def keep_out_by_hand(repo: Repo) -> None:
     repo.git("update-index", "--skip-worktree", "profiles/far/base.toml", "profiles/far/own.toml")
     for name in ("base", "own"):
         (repo.folder / f"profiles/far/{name}.toml").unlink()
 
 
-@pytest.fixture(params=[keep_out_by_sparse_checkout, keep_out_by_cone, keep_out_by_hand], ids=lambda keep: keep.__name__)
+@pytest.fixture(params=[keep_out_by_sparse_checkout, keep_out_by_hand], ids=lambda keep: keep.__name__)
 def sparse(repo: Repo, request: pytest.FixtureRequest) -> Repo:
     """A repository of which the presets below ``far`` are not in the work tree."""
     far = {"far/base": BASE.format(5), "far/own": BASE.format(5)}

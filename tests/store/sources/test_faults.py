@@ -141,7 +141,7 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
 
 
 @pytest.mark.parametrize("part", ["top", "mirror"])
-def test_a_cache_of_somebody_else_is_refused_with_the_repair(
+def test_a_cache_of_somebody_else_is_refused_with_the_repair_and_without_noise(
     part: str, app: Repo, team: Team, run: Run, forget: Callable[..., None]
 ) -> None:
     if os.geteuid():
@@ -151,7 +151,7 @@ def test_a_cache_of_somebody_else_is_refused_with_the_repair(
     assert run("source", "list").code == 0
     for words in ("check", "show team:base", "source sync", "source update", "blame job"):
         told = expect(run(*words.split()), 2, "NP053", "belongs to somebody else", "XDG_CACHE_HOME")
-        assert "NP021" not in told
+        assert not {word for word in ("__del__", "NP021") if word in told}
 
 
 def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(app: Repo, team: Team, run: Run) -> None:

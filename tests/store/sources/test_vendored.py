@@ -134,16 +134,6 @@ def test_a_copy_is_written_through_no_link(name: str, place: str, app: Repo, tea
     assert (app.folder / "own/mine.toml").read_text() == "mine"
 
 
-def test_a_file_of_a_copy_that_is_a_link_is_named(app: Repo, team: Team, run: Run) -> None:
-    assert run("source", "vendor", "team").code == 0
-    app.git("add", ".")
-    (app.folder / "mine.toml").write_text("mine")
-    (app.folder / "vendor/team/base.toml").unlink()
-    (app.folder / "vendor/team/base.toml").symlink_to("../../mine.toml")
-    expect(run("source", "vendor", "team"), 2, "vendor/team/base.toml")
-    assert (app.folder / "mine.toml").read_text() == "mine"
-
-
 @pytest.mark.parametrize("line", [b"\xff x\n", b"a.toml\n"])
 def test_a_list_that_is_none_is_a_finding(line: bytes, app: Repo, team: Team, run: Run, lock: Path) -> None:
     assert run("source", "vendor", "team").code == 0
