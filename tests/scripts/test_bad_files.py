@@ -8,15 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from npuprof.scripts.lint import check_script
-from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import read_script
 from npuprof.scripts.reading.files import KINDS
 from support.importing import imported, write
-from support.kinds import KUBERNETES, READ
 from support.notebooks import notebook
 from support.running import Run
 
@@ -110,27 +104,6 @@ def test_yaml_that_names_no_setting_is_passed_over(run: Run, tmp_path: Path, mon
     write(tmp_path, {"z.yaml": "a: 1\n", "x.sh": GOOD["shell"][1]})
     done = run("scan", tmp_path, "--severity", "info")
     assert "YAML" not in done.out + done.err
-
-
-TEXTS = [(name, text) for name, text, _ in READ.values()] + [("a.yaml", text) for text, _ in KUBERNETES.values()]
-BITS = st.sampled_from(
-    ["", "'", '"', "\\", "\n", "{", "}", "[", "(", "#", "$", "`", "&a ", "*a", "<<: ", "- ", "%", "<<EOF", "\r", "\ufeff", "é"]
-)
-
-
-@given(st.sampled_from(TEXTS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), BITS), max_size=6))
-def test_whatever_stands_in_a_file_nothing_breaks(file: tuple[str, str], changes: list[tuple[float, int, str]]) -> None:
-    name, text = file
-    for part, count, bit in changes:
-        at = int(part * len(text))
-        text = text[:at] + bit + text[at + count :]
-    read = read_script(name, text.encode())
-    told = check_script(read)
-    if read.places is not None:
-        list(map(read.places.place_finding, told))
-    build_drafts(imported(text, name))
-    lines = text.count("\n") + 1
-    assert all(1 <= one.line <= lines for one in imported(text, name).found)
 
 
 def test_a_config_object_that_a_helper_of_another_file_nests_is_read(run: Run, tmp_path: Path) -> None:

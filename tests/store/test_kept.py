@@ -218,17 +218,6 @@ def test_a_kept_release_that_nobody_extends_is_told(store: Repo, run: Run) -> No
     assert "NP710" not in run("check").out
 
 
-def test_what_nobody_kept_stays_among_kept_releases(store: Repo, run: Run) -> None:
-    top = store.folder / "profiles/.released"
-    mine, edited = top / "base/training@1.0.0/mine.toml", top / "base/training@1.0.0/base/training.toml"
-    mine.write_text("[options]\n")
-    edit(edited, "= 1", "= 0")
-    for name in LEAVES:
-        (store.folder / f"profiles/{name}.toml").unlink()
-    assert run("source", "vendor", ".").code == 0
-    assert sorted(path for path in top.rglob("*") if path.is_file()) == sorted([top / ".digests", edited, mine])
-
-
 def test_a_folder_of_kept_releases_that_is_a_link_is_told_and_not_walked(store: Repo, tmp_path: Path, run: Run) -> None:
     top = store.folder / "profiles/.released"
     shutil.move(top, tmp_path / "out")

@@ -141,7 +141,7 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
 
 
 @pytest.mark.parametrize("part", ["top", "mirror"])
-def test_a_cache_of_somebody_else_is_refused_with_the_repair_and_without_noise(
+def test_a_cache_of_somebody_else_is_refused_with_the_repair(
     part: str, app: Repo, team: Team, run: Run, forget: Callable[..., None]
 ) -> None:
     if os.geteuid():
