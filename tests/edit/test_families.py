@@ -32,6 +32,8 @@ def read_texts(folder: Path) -> dict[str, str]:
         HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n'),
     (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {OLD} = "force_fp32" }}\n',
         HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "cube_fp16in_fp32out" }}\n'),
+    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
+        HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n'),
 ])  # fmt: skip
 def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Store, run: Run) -> None:
     folder = store({"b": BASE, "heir": heir})
@@ -49,11 +51,19 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, afte
         f"heir: an override sets {NEW} as well"),
 ])  # fmt: skip
 def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Store, run: Run) -> None:
-    texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE}
+    texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE, "z": BASE}
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
     assert (done.code, said in done.out) == (1, True), done.out
-    assert read_texts(folder) == texts | {"apart": f'[options]\n{NEW} = "mixed_float16"\n'}
+    assert read_texts(folder) == texts | dict.fromkeys(("apart", "z"), f'[options]\n{NEW} = "mixed_float16"\n')
+
+
+def test_two_presets_that_have_a_part_each_of_what_becomes_one_option_stay(store: Store, run: Run) -> None:
+    both = '[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n'
+    texts = {"b": both, "heir": f'{HEIR}[options]\noptypelist_for_implmode = "SoftmaxV2"\n'}
+    folder = store(texts)
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    assert (done.code, "b and heir have a part of it each" in done.out, read_texts(folder)) == (1, True, texts), done.out
 
 
 def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hint_says_how_to_go_on(

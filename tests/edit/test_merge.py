@@ -124,9 +124,10 @@ def test_a_file_added_by_both_is_merged_from_nothing() -> None:
     assert merge_texts("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
 
 
-def test_one_meaning_in_two_forms_is_no_conflict() -> None:
-    base, ours, theirs = "[options]\n", '[options]\nlocal_device_list = "0,1"\n', "[options]\nlocal_device_list = [0, 1]\n"
-    assert merge_texts(base, ours, theirs).text == ours
+@pytest.mark.parametrize("head", ["[options]\n", "[append.options]\n", '[[override]]\nmatch = { product = "a" }\n[override.options]\n'])
+def test_one_meaning_in_two_forms_is_no_conflict(head: str) -> None:
+    ours = f'{head}local_device_list = "0,1"\n'
+    assert merge_texts(head, ours, f"{head}local_device_list = [0, 1]\n").text == ours
 
 
 def block(product: str, number: int) -> str:
