@@ -244,6 +244,11 @@ def test_a_misspelt_word_is_answered_with_its_nearest(run: Run) -> None:
     assert "did you mean 'precision_mode_v2'" in run("explain", "leaf", "precison_mode_v2").err
 
 
+def test_check_says_how_notes_are_shown_where_it_leaves_them_out(run: Run) -> None:
+    told = [" (--severity info shows notes as well)" in run("check", "leaf", *words).err for words in ((), ("--severity", "info"))]
+    assert told == [True, False]
+
+
 def test_warnings_are_talk_and_do_not_stop_a_render(run: Run) -> None:
     result = run("render", "worrying")
     assert result.code == 0

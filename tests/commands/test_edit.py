@@ -73,6 +73,7 @@ def test_the_diff_is_a_patch_that_git_applies(folder: Path, run: Run) -> None:
     ("modify_mixlist.white-list.to-add=['Cast']", ("options", "modify_mixlist", "white-list", "to-add"), ["Cast"]),
     ("env.HCCL_ALGO=level0:ring", ("env", "HCCL_ALGO"), "level0:ring"),
     ('env.RANK_ID={ launcher = "rank" }', ("env", "RANK_ID"), {"launcher": "rank"}),
+    ("append.options.dynamic_dims=[[9, 9]]", ("append", "options", "dynamic_dims"), [[9, 9]]),
     ("dynamic_dims=[[20, 20], [40, 40]]", ("options", "dynamic_dims"), [[20, 20], [40, 40]]),
     ("profiling_options.task_trace=on", ("options", "profiling_options", "task_trace"), "on"),
     ("profile.owner=nlp team", ("profile", "owner"), "nlp team"),

@@ -139,6 +139,7 @@ def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp
     title = write_line("Session options: ", "session_manager.cc")
     assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
     head, first, second = run.split(title)
+    assert judge(tmp_path, write_line("ge.hcomParallel: 1") + run, hcom_parallel=False) == ["cannot tell"], "all but one line is lost"
     for text in (head + title + first + second, head + first + second):  # the second title is lost, or both
         assert judge(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "cannot tell"]
 

@@ -207,6 +207,7 @@ def test_a_line_that_is_lost_anywhere_leaves_it_open_whether_another_was(tmp_pat
         ("hcom_parallel", False, "in force"),
         ("jit_compile", "auto", "default or set"),
         ("jit_compile", "true", "changed"),
+        ("oo_constant_folding", True, "default or set"),  # in words, where the option is a number
         ("enable_dump", False, "cannot tell"),
         ("use_off_line", True, "cannot tell"),
     ],
