@@ -110,6 +110,8 @@ def test_changes_are_python_values_and_reach_into_tables(library: npuprof.Librar
     assert config.options["modify_mixlist"]["black-list"] == {"to-add": ["MatMul", "Cast"]}
     with pytest.raises(npuprof.NpuprofError, match="is not a key"):
         library.resolve("leaf", set={"a..b": 1})
+    with pytest.raises(npuprof.NpuprofError, match="is a key of 150 parts"):
+        library.resolve("leaf", set={".".join("a" * 150): 1})
     assert library.resolve("leaf", set={"dump_step": (1, "2-3")}).options["dump_step"] == [1, "2-3"]
     for value in (None, b"x", object(), {1: 2}, [None], {"a": {"b": {1}}}):
         with pytest.raises(npuprof.NpuprofError, match="NP202: hccl_timeout cannot be of the type"):

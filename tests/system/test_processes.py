@@ -243,7 +243,7 @@ def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     os.mkfifo(repo.folder / "never")
     repo.git("config", "include.path", "../never")
-    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
     git = Git(str(repo.folder))
     with pytest.raises(NpuprofError, match="it did not answer"):
         git.run_command("log")
