@@ -44,7 +44,9 @@ _MENU = (
 _MOST_BELOW = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
 _DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
-_WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
+#: Releases that read an option, among the states of all.
+_READ = lazy_pattern(r"[^.]+")
+_WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
 
 
 @cache
@@ -65,7 +67,7 @@ def _open_templates() -> Environment:
         "author": _as_markup(format_author),
         "setting_rows": _as_markup(format_setting_rows),
     }
-    environment.filters |= {"value": format_value, "path": lambda place: mark_markup(format_path(str(place)))}
+    environment.filters |= {"value": format_value, "path": _as_markup(format_path)}
     return environment
 
 
@@ -210,29 +212,29 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     """Return the values of the catalogue page; ``set_by`` is the number of presets that set each setting."""
     rows = list_catalogue_rows()
     known = releases.load_releases()
-    shown = []
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         option = catalog.find_option(row.key) if row.kind == KINDS["options"] else None
-        read_by = (
-            [name for name, state in zip(known, option.states, strict=False) if state != "."] if option and option.states else list(known)
-        )
+        states = option.states[: len(known)] if option else ""
         targets = [tuple(text.split(": ", 1)) for text in row.surfaces]
-        shown.append(
-            {
-                **row._asdict(),
-                "surface_names": [name for name, _ in targets],
-                "targets": [(name, spelling if spelling != row.key else "") for name, spelling in targets],
-                "read_by": read_by if len(read_by) < len(known) else ["any"],
-                "set_by": set_by.get(row.key, 0),
-            }
-        )
+        shown = {
+            "targets": [(name, spelling if spelling != row.key else "") for name, spelling in targets],
+            "read_by": _fold_spans(states) if "." in states else "",
+            "set_by": set_by.get(row.key, 0),
+        }
+        groups.setdefault((row.kind, row.framework), []).append({**row._asdict(), **shown})
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
-        "rows": shown, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)), "products": list(families),
-        "frameworks": sorted({row.framework for row in rows if row.framework}),
-        "surfaces": sorted({name for row in shown for name in row["surface_names"]}),
+        "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)),
+        "products": list(families), "frameworks": sorted({row.framework for row in rows if row.framework}),
+        "surfaces": sorted({text.split(": ", 1)[0] for row in rows for text in row.surfaces}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
     }  # fmt: skip
+
+
+def _fold_spans(states: str) -> str:
+    """Return the releases that read an option as places in the list of releases: ``3-20 22-30``, or ``none``."""
+    return " ".join(f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states)) or "none"
 
 
 def _summarise(presets: Sequence[Preset]) -> str:

@@ -65,7 +65,7 @@ def build_settings(config: Config, inherited: dict[int, Setting]) -> tuple[Setti
     for key in config.ordered_settings():
         history = config.history(key)
         setting = inherited.get(id(history)) or Setting(config, key)
-        if history and history[-1].origin.document is not config.lineage[-1].document:
+        if history and config.lineage and history[-1].origin.document is not config.lineage[-1].document:
             inherited[id(history)] = setting  # keeping the history keeps its id unique
         settings.append(setting)
     return tuple(settings)

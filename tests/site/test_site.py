@@ -147,7 +147,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
     ),
     "a shell that cannot take a value says so": (
         {"job": '[env]\nTMPDIR = "a\\nb"\n'},
-        ["1 cannot be written exports for tcsh TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
+        ["1 target cannot be written exports for tcsh TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
     ),
     "what render refuses is not offered, and why is told": (
         {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},

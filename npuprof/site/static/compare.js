@@ -49,16 +49,22 @@
     };
     const tell = (cells) => JSON.stringify(cells.map((cell) => (cell ? cell.value : null)));
     const differs = (row) => new Set(row.cells.map((cell) => (cell ? cell.value : null))).size > 1;
-    const listPlaces = (cell) => (cell ? [make("code", cell.value, { class: "value" }), cell.unit ? ` ${cell.unit}` : ""] : [make("span", "not set", { class: "quiet" })]);
+    const fill = (place, cell) => {
+      if (cell) place.append(make("code", cell.value, { class: "value" }), cell.unit ? ` ${cell.unit}` : "", make("span", cell.author, { class: "origin" }));
+      else place.append(make("span", "not set", { class: "quiet" }));
+      return place;
+    };
+    // A side that overrides change has a column for each product or release that makes a difference.
     const drawCell = (row, name, index) => {
-      const place = make("td", undefined, { "data-as": name }), cell = row.cells[index];
-      place.append(...listPlaces(cell));
-      if (cell) place.append(make("span", cell.author, { class: "origin" }));
-      for (const there of row.scoped) {
-        const line = make("span", undefined, { class: "elsewhere" });
-        line.append(make("b", there.scope), ...listPlaces(there.cells[index]));
-        place.append(line);
+      const place = make("td", undefined, { "data-as": name }), values = [row, ...row.scoped].map((there) => tell([there.cells[index]]));
+      if (values.every((value) => value === values[0])) return fill(place, row.cells[index]);
+      const columns = make("div", undefined, { class: "scopes" });
+      for (const there of [{ ...row, scope: "elsewhere" }, ...row.scoped]) {
+        const column = make("div");
+        column.append(make("b", there.scope), fill(make("div"), there.cells[index]));
+        columns.append(column);
       }
+      place.append(columns);
       return place;
     };
     const drawRow = (row, names) => {

@@ -2,7 +2,7 @@
 // The picture of who extends whom: colours, search, and the family of one preset drawn by itself, as wide as the window is.
 (() => {
   const { find, make, say, readFragment } = npuprof;
-  const LETTER = 7.25, LINE = 24, PAD = 8, ACROSS = 16, DOWN = 44, TALL = 20, LONGEST = 64;
+  const LETTER = 7.25, LINE = 24, PAD = 8, ACROSS = 16, DOWN = 44, TALL = 20, LONGEST = 64, READABLE = 0.85;
   const draw = (name, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -151,7 +151,7 @@
     npuprof.addButtons(field.form, null);
     npuprof.watchKeys(field, clear);
     window.addEventListener("hashchange", follow);
-    // Opens as wide as the window; where letters would be too small for that, at the preset with most descendants.
+    // Opens as wide as the window, but with letters of 10 pixels or more; a very wide one at the preset with most descendants.
     const whole = Number(picture.getAttribute("width")), tall = Number(picture.getAttribute("height"));
     let scale = 1;
     const zoom = (wanted) => {
@@ -159,12 +159,12 @@
       picture.setAttribute("width", Math.round(whole * scale));
       picture.setAttribute("height", Math.round(tall * scale));
     };
-    const fit = () => zoom(Math.min(1, region.clientWidth / whole));
+    const findScale = () => Math.min(1, region.clientWidth / whole);
     find("smaller").addEventListener("click", () => zoom(scale / 1.25));
     find("larger").addEventListener("click", () => zoom(scale * 1.25));
-    find("fit").addEventListener("click", fit);
-    fit();
-    if (scale < 0.25) {
+    find("fit").addEventListener("click", () => zoom(findScale()));
+    zoom(Math.max(findScale(), READABLE));
+    if (findScale() < 0.25) {
       zoom(1);
       const below = down.map((found, above) => found.filter((one) => !second.has(`${above} ${one}`)));
       const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, below).size - measure(one, below).size)[0];

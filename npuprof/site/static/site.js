@@ -69,15 +69,26 @@ const npuprof = (() => {
     if (!field) return;
     const list = find(field.dataset.for), rows = [...list.querySelectorAll("tbody tr:not(.group), .rows > li")];
     const names = rows.map((row) => [...row.querySelectorAll(".names a")]);
-    const texts = rows.map((row, index) => (names[index].length ? [...row.children].slice(1) : [row]).map((one) => one.textContent).join(" ").toLowerCase());
+    const texts = rows.map((row, index) => {
+      const group = Object.values(row.parentElement.dataset).join(" ");
+      return `${(names[index].length ? [...row.children].slice(1) : [row]).map((one) => one.textContent).join(" ")} ${group}`.toLowerCase();
+    });
     const labels = names.map((links, index) => (links.length ? links.map((one) => one.textContent) : [index]));  // presets of two matrices are counted once
     const every = new Set(labels.flat()).size;
     const filters = [...document.querySelectorAll("select[data-filter]")];
+    // What a row shows is read there; a filter of releases compares places in the list of releases, the newest first.
+    const shown = { risk: "i", state: ".badge", surface: "td:last-child > span", scenario: ".badge[class*=' s-']", framework: ".framework", product: "em" };
     const passes = (row) => filters.every((one) => {
       if (!one.value) return true;
-      const name = one.dataset.filter, held = row.dataset[name] || "", parts = held.split("|");
-      if (name === "here") return (held || "not set") === one.value;
-      return parts.includes(one.value) || (name === "release" && parts.includes("any")) || (name === "product" && !held);
+      const name = one.dataset.filter, held = row.dataset[name] || row.parentElement.dataset[name] || "";
+      if (name === "here") return (row.querySelector("th a") ? "set" : "not set") === one.value;
+      if (name === "release") {
+        const place = one.options.length - 1 - one.selectedIndex, spans = held.split(" ").map((span) => span.split("-").map(Number));
+        return !held || spans.some(([first, last]) => first <= place && place <= last);
+      }
+      const places = shown[name] ? [...row.querySelectorAll(shown[name])] : [];
+      const parts = held ? held.split("|") : places.flatMap((part) => part.textContent.split(", "));
+      return parts.includes(one.value) || (name === "product" && !parts.length);
     });
     const apply = () => {
       const words = split(field.value), left = new Set();

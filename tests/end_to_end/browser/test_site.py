@@ -198,9 +198,10 @@ def read_comparison(page: Any) -> list[tuple[str, ...]]:
     wait_until(page, "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)")
     read = """[...document.querySelectorAll("#compared tbody tr")].flatMap((row) => {
         const key = row.cells[0].firstChild.textContent, cells = [...row.cells].slice(1);
-        const lines = cells.map((cell) => [...cell.querySelectorAll(".elsewhere")]);
-        const read = (line, place) => [key, line.firstChild.textContent, ...lines.map((those) => those[place].children[1].textContent)];
-        return [[key, "", ...cells.map((cell) => cell.firstChild.textContent)], ...lines[0].map(read)];
+        const columns = cells.map((cell) => [...cell.querySelectorAll(".scopes > div")]);
+        const scopes = (columns.find((those) => those.length) || [null]).map((column) => column && column.firstChild.textContent);
+        const find = (cell) => cell.querySelector(".value, .quiet").textContent;
+        return scopes.map((scope, place) => [key, place ? scope : "", ...cells.map((cell, side) => find(columns[side][place] || cell))]);
     })"""
     # What is the same everywhere is there for what differs somewhere.
     return [tuple(row) for row in page.evaluate(read) if row[1] or len(set(row[2:])) > 1]
@@ -322,6 +323,9 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     told = page.locator("#told").inner_text()
     page.get_by_label("Kind").select_option("option")
     assert page.url.endswith(f"#kind=option&from={first}&to={last}")
+    page.get_by_label("Read by CANN").select_option(first)
+    shown = page.locator("#catalogue tr[id]:visible").evaluate_all("(all) => all.map((one) => one.id)")
+    assert sorted(shown) == sorted(name for name, text in states.items() if text[5] != ".")
     page.reload()
     assert page.locator("#told").inner_text() == told
     assert page.get_by_label("From CANN").input_value() == first
@@ -405,7 +409,7 @@ def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(brow
         page.locator(".rows li:visible", has_text="bert-offline")
         .last.inner_text()
         .split("\n")[1]
-        .startswith("not meant for ascend-950, atlas-a3")
+        .startswith("not meant NP407 for ascend-950, atlas-a3")
     )
     page.goto(f"file://{own_site}/compare.html#bert-training&resnet50-training")
     page.locator("#compared tbody tr").first.wait_for()
@@ -444,7 +448,9 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(br
     measured = "Number(document.getElementById('family').getAttribute('width'))"
     room = page.locator(".picture").evaluate("(one) => one.clientWidth")
     opened = page.evaluate(measured)
-    assert room * 0.8 < opened <= room
+    letters = page.locator("#family text").first.evaluate("(one) => 12 * one.getScreenCTM().a")
+    assert letters > 10
+    assert room * 0.8 < opened <= room or (width == 390 and letters < 11)
     names = page.locator("#family a").evaluate_all("(all) => all.map((one) => [one.dataset.name, one.querySelector('text').textContent])")
     assert all(name == text for name, text in names)
     outside = """(all) => all.filter((one) => { const text = one.getBBox(), box = one.closest("g").querySelector("rect").getBBox();
@@ -456,7 +462,7 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(br
     page.get_by_role("button", name="Zoom out").press("Enter")
     assert page.evaluate(measured) == pytest.approx(opened / 1.25, abs=1)
     page.get_by_role("button", name="Fit").press("Enter")
-    assert page.evaluate(measured) == opened
+    assert room * 0.8 < page.evaluate(measured) <= room
     page.close()
 
 
@@ -493,7 +499,8 @@ def test_a_big_family_opens_at_its_greatest_root(browser: Any, tmp_path: Path) -
 
 def test_the_catalogue_is_filtered_by_what_presets_set(page: Any, site: Path) -> None:
     open_page(page, site, "catalogue.html#here=set")
-    assert page.locator("#catalogue tbody tr:visible th code").all_inner_texts() == ["deterministic", "hccl_timeout", "op_wait_timeout"]
+    shown = page.locator("#catalogue tr[id]:visible").evaluate_all("(all) => all.map((one) => one.id)")
+    assert shown == ["deterministic", "hccl_timeout", "op_wait_timeout"]
     page.get_by_label("In presets").select_option("not set")
     assert page.locator("#catalogue tbody tr:visible", has_text="hccl_timeout").filter(has_text="in 2").count() == 0
 
