@@ -194,6 +194,7 @@ def test_an_update_shows_what_it_changes_here_and_asks_before_it_writes(app: Rep
     assert (run("source", "update").code, lock.read_text()) == (0, before)
     team.publish({"base": BASE.format(60)}, "1.1.0")
     team.publish({"base": BASE.format(6)}, "2.0.0")
+    expect(run("source", "add", "x", team.url, "--rev", "^9"), 2, "it has the versions 2.0.0, 1.1.0, 1.0.0")
     for words, code in ((("--frozen",), 1), (("--dry-run",), 0), ((), 1)):
         result = run("source", "update", *words)
         assert result.code == code, result.err
