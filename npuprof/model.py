@@ -51,6 +51,11 @@ def is_utf8(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
+def has_only_digits(text: str) -> bool:
+    """Return whether a text consists of ASCII digits; compiling a pattern for that takes too long."""
+    return text.isascii() and text.isdigit()
+
+
 @dataclass_transform(frozen_default=True)
 class Record:
     """A value with named fields, set by position or by name; class attributes are the defaults.

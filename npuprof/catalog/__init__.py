@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
-from importlib import import_module
 from marshal import loads
 from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Kind = TypeVar("Kind", bound=Record)
 
 #: ``NPUPROF_...`` variables that are not options: metadata of an export, and settings of npuprof.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
@@ -25,6 +30,9 @@ OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 PREFIXES = {
     "options": "", "env": "env.", "estimator": "estimator.", "atc": "--", **{section: f"{section}." for section in FRAMEWORK_SECTIONS},
 }  # fmt: skip
+
+#: Records packed by ``build``: their names, separated by spaces, the offset of each, and the bytes.
+Packed = tuple[str, tuple[int, ...], bytes]
 
 
 class Option(Record):
@@ -355,7 +363,7 @@ class Rule(Record):
 def load_built_part(name: str) -> Any:
     """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``, ``releases``, ..."""
     load_part = _find_checkout_loader()
-    return load_part(name) if load_part else import_module(f"npuprof.catalog._built.{name}").DATA
+    return load_part(name) if load_part else __import__(f"npuprof.catalog._built.{name}", fromlist=["DATA"]).DATA
 
 
 @cache
@@ -368,48 +376,50 @@ def _find_checkout_loader() -> Callable[[str], Any] | None:
 
 
 @cache
-def _load_records(section: str) -> dict[str, bytes]:
-    """Return the records of a section by name, each packed by ``build``, so that a command unpacks only those it needs."""
-    records: dict[str, bytes] = load_built_part(section)
-    return records
+def _load_records(part: str, inner: str = "") -> tuple[dict[str, int], memoryview]:
+    """Return the offset of each packed record of a part by name, and the bytes; a command unpacks only the records it needs."""
+    built = load_built_part(part)
+    packed: Packed = built[inner] if inner else built
+    return dict(zip(packed[0].split(), packed[1], strict=True)), memoryview(packed[2])
 
 
-def _find_fields(section: str, name: str) -> dict[str, Any] | None:
-    packed = _load_records(section).get(name)
-    return loads(packed) if packed else None  # noqa: S302 - part of this package
+def _unpack_record(name: str, part: str, inner: str = "") -> Any:
+    starts, packed = _load_records(part, inner)
+    return loads(packed[starts[name] :]) if name in starts else None  # noqa: S302 - part of this package
+
+
+def _build_record(kind: type[Kind], section: str, name: str) -> Kind | None:
+    fields = _unpack_record(name, section)
+    return kind(name, **fields) if fields else None
 
 
 @cache
 def find_option(name: str) -> Option | None:
     """Return the session option of that name, or None."""
-    fields = _find_fields("options", name)
-    return Option(name, **fields) if fields else None
+    return _build_record(Option, "options", name)
 
 
 @cache
 def find_variable(name: str) -> Variable | None:
     """Return the environment variable of that name, or None."""
-    fields = _find_fields("env", name)
-    return Variable(name, **fields) if fields else None
+    return _build_record(Variable, "env", name)
 
 
 @cache
 def find_flag(name: str) -> Flag | None:
     """Return the ATC flag of that name (without dashes), or None."""
-    fields = _find_fields("atc", name)
-    return Flag(name, **fields) if fields else None
+    return _build_record(Flag, "atc", name)
 
 
 @cache
 def find_argument(name: str) -> Argument | None:
     """Return the estimator argument of that name, or None."""
-    fields = _find_fields("estimator", name)
-    return Argument(name, **fields) if fields else None
+    return _build_record(Argument, "estimator", name)
 
 
 def is_checked(section: str) -> bool:
     """Return whether the catalogue has the settings of a framework; otherwise they are passed through."""
-    return bool(_load_records(section))
+    return bool(_load_records(section)[0])
 
 
 def is_passed_through(key: str) -> bool:
@@ -421,8 +431,7 @@ def is_passed_through(key: str) -> bool:
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and path, or None."""
-    fields = _find_fields(section, name)
-    return Setting(name, **fields) if fields else None
+    return _build_record(Setting, section, name)
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
@@ -475,14 +484,14 @@ def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
 
 def record_names(section: str = "options") -> tuple[str, ...]:
     """Return the names of a section in catalogue order, which is the order of every output."""
-    return tuple(_load_records(section))
+    return tuple(_load_records(section)[0])
 
 
 @cache
 def record_positions(section: str) -> dict[str, int]:
     """Return the position of each name in catalogue order; a table of settings has the position of its first setting."""
     positions: dict[str, int] = {}
-    for index, name in enumerate(_load_records(section)):
+    for index, name in enumerate(_load_records(section)[0]):
         positions.setdefault(name.partition(".")[0] if section in FRAMEWORK_SECTIONS else name, index)
     return positions
 
@@ -520,8 +529,7 @@ def load_attributes() -> dict[str, dict[str, Any]]:
 
 def find_record_texts(section: str, name: str) -> dict[str, Any]:
     """Return the texts and sources of a record: summary, doc, value_docs, source, ..."""
-    packed = load_built_part("texts")[section].get(name)
-    return loads(packed) if packed else {}  # noqa: S302 - part of this package
+    return _unpack_record(name, "texts", section) or {}
 
 
 def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, ...]]:
@@ -548,17 +556,29 @@ def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, .
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """Return the rules between options."""
-    return tuple(Rule(*record) for record in load_built_part("rules")["rules"])
+    return tuple(map(find_rule, list_rule_reads()))
 
 
 @cache
-def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
-    """Return, for each key, the rules that it triggers."""
-    rules: dict[str, list[Rule]] = {}
-    for rule in load_rules():
-        for key in rule.triggers:
-            rules.setdefault(key, []).append(rule)
-    return {key: tuple(group) for key, group in rules.items()}
+def find_rule(code: str) -> Rule:
+    """Return the rule with a code. Raises TypeError if there is none."""
+    return Rule(*_unpack_record(code, "rules", "rules"))
+
+
+def list_rule_reads() -> dict[str, tuple[str, ...]]:
+    """Return, by code, the settings that each rule reads."""
+    reads: dict[str, tuple[str, ...]] = load_built_part("rules")["reads"]
+    return reads
+
+
+@cache
+def rules_by_trigger() -> dict[str, list[str]]:
+    """Return, for each key, the codes of the rules that it triggers."""
+    rules: dict[str, list[str]] = {}
+    for code, triggers in load_built_part("rules")["triggers"].items():
+        for key in triggers:
+            rules.setdefault(key, []).append(code)
+    return rules
 
 
 def find_severity(code: str) -> str:

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from pprint import pformat
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
     sys.path.insert(0, str(HERE.parent.parent))
 
-from npuprof.catalog import condition  # noqa: E402
+from npuprof.catalog import Packed, condition  # noqa: E402
 from npuprof.catalog.releases import parse_framework_version, parse_release_version  # noqa: E402
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
 
@@ -77,14 +78,16 @@ def build_parts() -> dict[str, Any]:
     parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
     parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
-    parts["targets"] = _index_targets(_collect_targets(), parts["options"])
+    parts["axes"] = {
+        "targets": _index_targets(_collect_targets(), parts["options"]),
+        "products": _read_toml_file("products.toml"),
+        "releases": {release["name"]: parse_release_version(release["name"]) for release in releases},
+    }
     parts["names"] = _read_toml_file("names.toml")
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
     parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
-    parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["frameworks"] = {name: _index_framework(record) for name, record in _read_toml_file("frameworks.toml").items()}
     parts["sections"] = {name: {key: rows[key] for key in rows.keys() - sections[name].keys()} for name, rows in frameworks.items()}
-    parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
@@ -115,9 +118,10 @@ def _read_toml_file(name: str) -> dict[str, Any]:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _pack_records(records: dict[str, Any]) -> dict[str, bytes]:
-    """Return each record as bytes that every Python version unpacks, equal for equal records; a command needs few records."""
-    return {name: marshal.dumps(record, 2) for name, record in records.items()}
+def _pack_records(records: dict[str, Any]) -> Packed:
+    """Return records as bytes that every Python version unpacks one by one, equal for equal records; a command needs few records."""
+    packed = [marshal.dumps(record, 2) for record in records.values()]
+    return " ".join(records), tuple(accumulate(map(len, packed[:-1]), initial=0))[: len(packed)], b"".join(packed)
 
 
 def _read_variables() -> dict[str, Any]:
@@ -139,16 +143,13 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Return how variables affect code execution, an empty string if they do not: by name, and by prefix.
+def _index_variables(rows: list[dict[str, Any]]) -> tuple[tuple[tuple[str, str], ...], dict[str, str], tuple[str, ...]]:
+    """Return how variables affect code execution, an empty string if they do not: with their names, and by prefix.
 
     The third element lists variables with numbers.
     """
-    exact: dict[str, str] = {}
-    beginnings: dict[str, str] = {}
-    for row in rows:
-        for name in row["names"]:
-            (beginnings if name.endswith("*") else exact)[name.removesuffix("*")] = row["executes"] or ""
+    exact = tuple((row["executes"] or "", " ".join(name for name in row["names"] if name[-1] != "*")) for row in rows)
+    beginnings = {name[:-1]: row["executes"] or "" for row in rows for name in row["names"] if name[-1] == "*"}
     return exact, beginnings, tuple(name for row in rows if row.get("number") for name in row["names"])
 
 
@@ -312,7 +313,10 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
         for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"), ("unread_while", "NP203"), ("unread_while", "NP205"))
         if field in record
     }
-    return {"rules": tuple(rules), "twins": _freeze_lists(twins), "excuses": excuses}, {"rules": texts, "advice": advice}
+    by_code: dict[str, Any] = {rule[0]: rule for rule in rules}
+    index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses}
+    index |= {name: {code: rule[place] for code, rule in by_code.items()} for name, place in (("reads", 8), ("triggers", 9))}
+    return index, {"rules": texts, "advice": advice}
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:

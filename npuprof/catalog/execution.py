@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from npuprof.catalog import find_variable, load_built_part, record_names
+from npuprof.model import has_only_digits
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -21,10 +22,14 @@ def find_execution(name: str) -> str:
     """Return how a variable affects code execution or loading, an empty string if no effect is known."""
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
-    exact, beginnings, *_ = load_built_part("variables")
-    if name in exact:
-        return str(exact[name])
-    return next((does for beginning, does in beginnings.items() if name.startswith(beginning)), "")
+    if (effect := _list_effects().get(name)) is not None:
+        return effect
+    return next((does for beginning, does in load_built_part("variables")[1].items() if name.startswith(beginning)), "")
+
+
+@cache
+def _list_effects() -> dict[str, str]:
+    return {name: effect for effect, names in load_built_part("variables")[0] for name in names.split()}
 
 
 def find_value_execution(name: str, text: str) -> str:
@@ -33,7 +38,7 @@ def find_value_execution(name: str, text: str) -> str:
         return effect
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
-    if text.isascii() and text.isdigit():
+    if has_only_digits(text):
         return ""
     record = find_variable(name)
     is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
@@ -54,9 +59,8 @@ def is_known_variable(name: str) -> bool:
         return True
     from npuprof.catalog.launchers import FACTS
 
-    exact, beginnings, *_ = load_built_part("variables")
-    known = (exact, *FACTS.values())
-    return any(name in names for names in known) or any(name.startswith(beginning) for beginning in beginnings)
+    known = (_list_effects(), *FACTS.values())
+    return any(name in names for names in known) or name.startswith(tuple(load_built_part("variables")[1]))
 
 
 def has_complete_prefix(name: str) -> bool:

@@ -81,7 +81,7 @@ def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str
         return None
     else:
         wanted = _describe_wanted_value(rule, text)
-    example = re.sub(r"^[^ ,]+", lambda word: format_toml_value(_read_value(variable, key, word[0])), wanted)
+    example = re.sub(r"^[^ ,]+", lambda word: format_toml_value(_read_value(variable, key, word[0])), wanted) if wanted else ""
     return (f"{key}: {format_short_value(value)} is not accepted", _say_why(variable, rule), f"write {key} = {example}") if wanted else None
 
 
@@ -119,9 +119,8 @@ def _say_why(variable: Variable, rule: Any) -> str:
 
 def _find_rule(variable: Variable, key: str) -> Any:
     """Return the rule of a key: its words, or a table with ``kind``, ``min`` and ``max``; None for an unknown key."""
-    from fnmatch import fnmatchcase
-
-    return variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
+    beginnings = ((name[:-1], rule) for name, rule in variable.items.items() if name.endswith("*"))
+    return variable.items.get(key) or next((rule for beginning, rule in beginnings if key.startswith(beginning)), None)
 
 
 def _read_value(variable: Variable, key: str, text: str) -> Any:
@@ -151,6 +150,8 @@ def _write_value(variable: Variable, key: str, value: Any) -> str:
 
 def _split_items(variable: Variable, text: str) -> list[str]:
     """Return the pairs of a text; a list in brackets is one value."""
+    if "[" not in text:
+        return text.split(variable.joined)
     matches = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
     cuts = [match.span() for match in matches if match[0] == variable.joined]
     return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 @cache
 def load_products() -> dict[str, Any]:
     """Return the families with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also`` (trade names)."""
-    families: dict[str, Any] = load_built_part("products")
+    families: dict[str, Any] = load_built_part("axes")["products"]
     return families
 
 
@@ -34,11 +34,20 @@ def find_product(name: str) -> str | None:
 def find_chip_family(name: str) -> str | None:
     """Return the family of a chip by its soc_version, None if the chip is unknown."""
     for family, record in load_products().items():
-        if any(name == pattern if pattern.isalnum() else re.fullmatch(pattern, name) for pattern in record["chips"]):
+        if any(
+            name == pattern if pattern.isalnum() else name.startswith(_find_head(pattern)) and re.fullmatch(pattern, name)
+            for pattern in record["chips"]
+        ):
             return family
     return None
 
 
+def _find_head(pattern: str) -> str:
+    """Return the literal prefix of a chip pattern."""
+    return pattern.partition("[")[0].partition(".")[0]
+
+
+@cache
 def list_scenarios(family: str) -> tuple[str, ...]:
     """Return the scenarios of a family; all if they are unknown."""
     return tuple(load_products().get(family, {}).get("scenarios", SCENARIOS))
@@ -75,10 +84,7 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
 
 def _list_families_of_chips(beginning: str) -> list[str]:
     """Return the families with chips whose names start with a prefix."""
-    heads = {
-        name: [re.split(r"[\[.]", chip)[0] for chip in record["chips"] if re.search(r"[\[.]", chip)]
-        for name, record in load_products().items()
-    }
+    heads = {name: [_find_head(chip) for chip in record["chips"] if _find_head(chip) != chip] for name, record in load_products().items()}
     return [name for name in heads if any(head.startswith(beginning) for head in heads[name])]
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from npuprof.catalog import Flag, Variable, load_built_part
-from npuprof.model import Record
+from npuprof.model import Record, has_only_digits
 from npuprof.system import lazy_pattern
 
 NOT_FOUND = "not found"
@@ -30,7 +30,7 @@ class Reading(Record):
 
     def read_switch(self, text: str) -> str:
         """Return the effect of a text on a switch: ``on``, ``off``, ``fails`` or ``ignored``."""
-        if self.number and re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII):
+        if self.number and (has_only_digits(text) or re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII)):
             return "on" if text.strip().lstrip("+-").strip("0") else "off"
         word = text.lower() if self.any_case else text
         return "on" if word in self.on else "off" if word in self.off else self.others
@@ -97,5 +97,5 @@ def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
 
 def find_shell_word(path: str) -> str:
     """Return the part of a path that a shell would expand: ``$HOME``, ``${HOME}``, ``$(pwd)``, a leading ``~``; else empty."""
-    match = _SHELL_WORD.search(path)
+    match = _SHELL_WORD.search(path) if "$" in path or path[:1] == "~" else None
     return match[0] if match else ""

@@ -71,7 +71,7 @@ def _find_framework(name: str) -> dict[str, Any]:
 
 def _index_releases(axis: str) -> dict[str, Key]:
     """Return the releases of an axis with their sort keys, oldest first."""
-    index: dict[str, Key] = load_built_part("releases") if axis == CANN else _find_framework(axis)["releases"]
+    index: dict[str, Key] = load_built_part("axes")["releases"] if axis == CANN else _find_framework(axis)["releases"]
     return index
 
 

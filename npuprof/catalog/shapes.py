@@ -23,6 +23,7 @@ class Structure(Record):
     the option itself contains it. ``unordered`` is set if the order of lists means nothing, ``ordered_keys`` if the order
     of table keys matters. ``dropped`` lists what the reader of a file ignores in a text that ``parse`` accepts: line,
     message, hint. ``members`` are the names of list positions in conditions.
+    A value without faults ``is_exact`` where it is always read back as it was written.
     """
 
     shape: str
@@ -34,6 +35,7 @@ class Structure(Record):
     unordered: bool = False
     ordered_keys: bool = False
     members: tuple[str, ...] = ()
+    is_exact: bool = False
     dropped: Callable[[str], list[tuple[int, str, str]]] | None = None
 
 

@@ -29,6 +29,8 @@ IMPLEMENTATION_MODES = (
     "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
     "enable_hi_float_32_execution", "support_out_of_bound_index", "keep_fp16",
 )  # fmt: skip
+#: The characters that no name in a file of modes contains.
+_NO_NAME = frozenset("=\r\n")
 DEBUG_OPTIONS = ("oom", "dump_cce", "dump_loc", "ccec_O0", "ccec_g", "check_flag", "dump_bin")
 
 #: The valid combinations of an operator's roles in a mixed-precision list; CANN rejects all others.
@@ -146,7 +148,7 @@ def _find_modes_faults(value: Any) -> list[Fault]:
         faults += [
             ((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends")
             for name in (entries if isinstance(entries, dict) else ())
-            if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name)
+            if not name or name[0] in "#[" or name != name.strip() or not _NO_NAME.isdisjoint(name)
         ]
     return faults
 
@@ -266,7 +268,7 @@ SIDECARS: dict[str, Structure] = {
     "mixlist": Structure(
         'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,
         parse_json, _format_json_file, _find_mixlist_faults, "ops_info.json", unordered=True,
-        dropped=find_repeated_keys,
+        dropped=find_repeated_keys, is_exact=True,
     ),
     "op-precision": Structure(
         'modes, as ByOpType = { Conv2D = "high_performance" }', _PRECISION,
@@ -279,6 +281,7 @@ SIDECARS: dict[str, Structure] = {
     "fusion-switch": Structure(
         'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }', _FUSION,
         _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg", dropped=find_repeated_keys,
+        is_exact=True,
     ),
     "op-debug": Structure(
         'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]', _DEBUG,
@@ -288,6 +291,6 @@ SIDECARS: dict[str, Structure] = {
     "aoe-config": Structure(
         'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"', _TUNING,
         parse_json, _format_json_file, lambda value: find_schema_faults(value, _TUNING), "tuning_config.cfg", unordered=True,
-        dropped=find_repeated_keys,
+        dropped=find_repeated_keys, is_exact=True,
     ),
 }  # fmt: skip

@@ -26,8 +26,10 @@ from npuprof.catalog.shapes import (
     tuple_schema,
 )
 from npuprof.document.keys import is_no_number
-from npuprof.model import Path
+from npuprof.model import Path, has_only_digits
 
+#: The characters that no name in a table of shapes contains.
+_NO_NAME = frozenset(",: \t\n\r\f\v")
 _IDS = list_schema(WHOLE, 1)
 _SHAPES = map_schema(list_schema(DIMENSION, 1), names=r"[^:;,\s]+")
 _SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
@@ -69,16 +71,18 @@ def _build_word_list(separator: str, example: str) -> Structure:
 
 
 def _parse_ids(text: str) -> Any:
-    return [int(part) for part in text.split(",")] if re.fullmatch(r"\d{1,18}(,\d{1,18})*", text, re.ASCII) else None
+    parts = text.split(",")
+    return [int(part) for part in parts] if all(map(_is_whole, parts)) else None
 
 
 def _parse_shapes(text: str) -> Any:
     shapes: dict[str, list[int]] = {}
     for part in text.split(";"):
-        match = re.fullmatch(r"([^:;,\s]+):((?:-1|\d{1,18})(?:,(?:-1|\d{1,18}))*)", part, re.ASCII)
-        if not match or match[1] in shapes:
+        name, _, sizes = part.partition(":")
+        numbers = sizes.split(",")
+        if not name or name in shapes or not _NO_NAME.isdisjoint(name) or not all(size == "-1" or _is_whole(size) for size in numbers):
             return None
-        shapes[match[1]] = [int(number) for number in match[2].split(",")]
+        shapes[name] = [int(size) for size in numbers]
     return shapes
 
 
@@ -87,14 +91,13 @@ def _format_shapes(value: dict[str, list[int]]) -> str:
 
 
 def _parse_size_profiles(text: str) -> Any:
-    if not re.fullmatch(r"\d{1,18}(,\d{1,18})*(;\d{1,18}(,\d{1,18})*)*", text, re.ASCII):
-        return None
-    return [[int(number) for number in part.split(",")] for part in text.split(";")]
+    profiles = [_parse_ids(part) for part in text.split(";")]
+    return profiles if all(profiles) else None
 
 
 def _is_whole(text: str) -> bool:
     """Return whether a text is an integer of at most 18 digits; avoids compiling a regular expression in most commands."""
-    return 0 < len(text) <= 18 and text.isascii() and text.isdigit()
+    return len(text) <= 18 and has_only_digits(text)
 
 
 def _parse_steps(text: str) -> Any:
@@ -126,8 +129,8 @@ def _parse_counts(text: str) -> Any:
 
 
 def _parse_cores(text: str) -> Any:
-    match = re.fullmatch(r"([1-9]\d{0,17})\|([1-9]\d{0,17})", text, re.ASCII)
-    return [int(match[1]), int(match[2])] if match else None
+    cores = text.split("|")
+    return [*map(int, cores)] if len(cores) == 2 and all(_is_whole(number) and number[0] != "0" for number in cores) else None
 
 
 def _parse_node_ranges(text: str) -> Any:
@@ -141,10 +144,11 @@ def _parse_node_ranges(text: str) -> Any:
 
 
 def _parse_acceleration(text: str) -> Any:
-    match = re.fullmatch(r"(fast1?)\|(step|loss)(?:\|(\d+(?:\.\d+)?))?", text, re.ASCII)
-    if not match:
+    kind, _, rest = text.partition("|")
+    trigger, bar, ratio = rest.partition("|")
+    if kind not in _KINDS["enum"] or trigger not in _TRIGGERS["enum"] or (bar and not all(map(has_only_digits, ratio.split(".", 1)))):
         return None
-    return [match[1], match[2]] + ([float(match[3])] if match[3] else [])
+    return [kind, trigger, *([float(ratio)] if bar else [])]
 
 
 def _find_odd_ratio(value: list[Any]) -> list[Fault]:
@@ -262,9 +266,9 @@ STRUCTURES: dict[str, Structure] = {
         'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";")
     ),
     "json": Structure(
-        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults
+        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults, is_exact=True
     ),
     "profiling": Structure(
-        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults
+        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults, is_exact=True
     ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.catalog import load_built_part
 
-_BUILT = load_built_part("targets")
+_BUILT = load_built_part("axes")["targets"]
 _ROWS: dict[str, tuple[str, str]] = _BUILT["rows"]
 
 #: The module of ``renderers`` for each target, collected at build time so that a command imports only the one it needs.

@@ -255,9 +255,11 @@ def is_same_typed_value(left: Any, right: Any) -> bool:
 
 def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
     """Return whether two values of a setting are equivalent, in any form."""
+    structure = find_structure(key)
+    if structure is None:
+        return is_same_typed_value(left, right)
     if is_same_typed_value(left, right):
-        structure = find_structure(key) if isinstance(left, dict) and len(left) > 1 else None
-        return not (structure and structure.ordered_keys) or list(left) == list(right)
+        return not structure.ordered_keys or not isinstance(left, dict) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
     return either and is_same_typed_value(build_canonical_value(key, left), build_canonical_value(key, right))
 

@@ -111,7 +111,7 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
 
 @cache
 def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
-    reads = {rule.code: tuple(rule.reads) for rule in catalog.load_rules()}
+    reads = catalog.list_rule_reads()
     shapes = ("dynamic_dims", "input_shape")
     return {
         **reads,

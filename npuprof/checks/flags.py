@@ -79,13 +79,8 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
 @cache
 def _list_setters() -> dict[str, list[str]]:
     """Return the settings that set each flag, by flag name."""
-    setters: dict[str, list[str]] = {}
-    for section in ("options", "atc"):
-        for name in catalog.record_names(section):
-            key = keys.format_full_key(section, name)
-            if flag := find_flag_name(key):
-                setters.setdefault(flag, []).append(key)
-    return setters
+    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
+    return {flag.name: [*([flag.twin] if flag.twin else []), f"atc.{flag.name}"] for flag in flags}
 
 
 class Term(Record):

@@ -35,7 +35,7 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
     for rule, guilty in _find_broken_rules(view, about):
         yield _build_rule_finding(rule, view, guilty)
     for check, reads in _COUNTING_CHECKS.items():
-        if about is None or about(reads):
+        if reads[0] in view.settings and (about is None or about(reads)):
             words = describe_place(view)
             yield from ((finding, words) for finding in check(view))
 
@@ -43,7 +43,7 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
 @cache
 def list_rule_reads() -> tuple[frozenset[str], ...]:
     """Return the settings that each rule reads."""
-    return (*(frozenset(rule.reads) for rule in catalog.load_rules()), *map(frozenset, _COUNTING_CHECKS.values()))
+    return (*map(frozenset, catalog.list_rule_reads().values()), *map(frozenset, _COUNTING_CHECKS.values()))
 
 
 class RulePlan(Record):
@@ -61,17 +61,17 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan
     A rule is triggered if one of its triggers and all its required settings are set.
     """
     known, by_trigger = frozenset(names), catalog.rules_by_trigger()
-    rules = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
     plans = tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
-        for _, rule in sorted(rules.items())
+        for rule in map(catalog.find_rule, sorted({code for name in names for code in by_trigger.get(name, ())}))
+        if known.issuperset(rule.required)
     )
     return names, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
 def _find_broken_rules(view: View, about: About | None) -> Broken:
     """Return the rules that the settings break, each with the product families on which it is broken."""
-    names, plans, compared = _plan_rules(tuple(view.settings))
+    names, plans, compared = _plan_rules(view.names)
     if about is None:
         return _find_once(view, (names,), compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
@@ -195,7 +195,7 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
         yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")
 
 
-#: Checks with arithmetic, with the settings they read.
+#: Checks with arithmetic, with the settings they read; without the first one there is nothing to check.
 _COUNTING_CHECKS = {
     check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -184,11 +184,20 @@ def _find_target_fault(name: str, why: str) -> Fault | None:
     return Fault("NP902", f"unknown target {name!r}", why, hint)
 
 
-def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
+@cache
+def _find_unread_releases(scope: Scope, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the releases of the scope that do not read an option, and those for which that is unknown."""
+    option = catalog.find_option(name)
+    assert option is not None
     states = option.surface_states.get(scope.surface, option.states)
-    covered = list_surface_releases(scope, scope.surface)
-    missing = [name for name in covered if states[releases.release_index(name)] == "."]
+    covered = [(release, states[releases.release_index(release)]) for release in list_surface_releases(scope, scope.surface)]
+    return tuple(release for release, state in covered if state == "."), tuple(release for release, state in covered if state == "?")
+
+
+def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
+    missing, unknown = _find_unread_releases(scope, option.name)
     if missing and option.field:
+        states = option.surface_states.get(scope.surface, option.states)
         readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it silently."
         if scope.surface in option.surface_states:
@@ -199,7 +208,6 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             hint = f"use {option.replaced_by}; {span}"
         yield Fault("NP404", f"{option.name} is not read in CANN {releases.format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in covered if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         what = f"it is not known whether CANN {releases.format_release_span(unknown)} reads {option.name}"
@@ -310,8 +318,7 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield from find_family_faults(scope, key, record, str(value))
     unread: list[Fault] = []
     if isinstance(record, catalog.Variable):
-        readers = [reader for reader in catalog.find_record_texts("env", name).get("read_by", ()) if reader != record.framework]
-        unread += _find_version_faults(scope, record.framework, record, key, readers)
+        unread += _find_version_faults(scope, record.framework, record, key)
     yield from unread
     if isinstance(record, catalog.Variable) and record.dead and not dict(scope.versions).get(record.framework):
         yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")
@@ -324,9 +331,7 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)
 
 
-def _find_version_faults(
-    scope: Scope, framework: str, record: catalog.Variable | catalog.Setting, key: str, others: Sequence[str] = ()
-) -> Iterator[Fault]:
+def _find_version_faults(scope: Scope, framework: str, record: catalog.Variable | catalog.Setting, key: str) -> Iterator[Fault]:
     """Yield the framework releases that do not read a setting yet, or no longer; only those that the preset supports."""
     covered = dict(scope.versions).get(framework, ())
     readers = releases.find_releases_read(record.since, record.until, framework) if covered else ()
@@ -341,6 +346,9 @@ def _find_version_faults(
         why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
         yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return
+    others: list[str] = []
+    if isinstance(record, catalog.Variable):
+        others = [reader for reader in catalog.find_record_texts("env", record.name).get("read_by", ()) if reader != framework]
     also = f", and so may {', '.join(others)}" if others else ""
     unread = "others fail at it or ignore it" if isinstance(record, catalog.Setting) else "where nothing reads it, it is ignored silently"
     why = f"{span}{also}; {unread}."

@@ -94,12 +94,12 @@ def find_setting_faults(key: str, value: Any) -> list[Fault]:
 
 def _find_length_faults(key: str, value: Any) -> list[Fault]:
     """Return the fault of a value too long for a program's arguments or environment."""
+    if 16 * len(repr(value)) < LONGEST_WORD:  # no form of a value is twice as long as this one, and no character has five bytes
+        return []
     section, name = keys.split_section_and_name(key)
     text = value if isinstance(value, str) else ""
     if isinstance(value, (dict, list)) and section == "options" and (structure := values.find_structure(name)) and not structure.file:
         text = structure.format(value)
-    if 4 * len(text) < LONGEST_WORD // 2:
-        return []
     room = LONGEST_WORD - len(f"NPUPROF_{name}=".encode())
     if len(text.encode(errors="replace")) <= room:
         return []
@@ -296,7 +296,7 @@ def _list_words(schema: Any) -> Iterator[str]:
 def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
     form = values.load_form(option.structure)
     faults = [_build_structure_fault(option, fault) for fault in form.faults(value)]
-    if not faults and values.format_structured_value(form, value) is None:
+    if not faults and not form.is_exact and values.format_structured_value(form, value) is None:
         empty = next((path for path in _list_empty_lists(value, ())), None)
         what = "is empty, and there is no way to write that" if empty is not None else "cannot be written so that it is read back the same"
         faults = [_build_structure_fault(option, (empty or (), what, "name what belongs into it, or leave it out"))]

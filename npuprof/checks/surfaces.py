@@ -12,7 +12,7 @@ from npuprof.catalog import Flag, Option, Variable, build_finding, releases, tar
 from npuprof.catalog.readers import find_spelling, is_taken
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding
+from npuprof.model import Finding, has_only_digits
 
 OFFLINE = "offline-inference"
 
@@ -66,16 +66,18 @@ def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple
     for target in targets.NARROW.get(key, ()):
         option = catalog.find_option(key)
         assert option is not None
-        if fault := _find_late_fault(scope, option, target):
+        if fault := _find_late_fault(scope, key, target):
             yield target, fault
         for fault in _find_unwritable_faults(option, targets.SURFACES[target], value, f"the target {target}"):
             hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
             yield target, fault._replace(code="NP413", hint=hint)
 
 
-def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
+@cache
+def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     """Return the fault for releases that read an option in a session, but not yet where a target writes it."""
-    surface = targets.SURFACES[target]
+    option, surface = catalog.find_option(name), targets.SURFACES[target]
+    assert option is not None
     states = option.surface_states.get(surface, option.states)
     places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
     first = targets.FIRST_RELEASES.get(surface, 0)  # releases without the surface do not concern the preset
@@ -225,7 +227,7 @@ def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str)
 def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str) -> Iterator[Fault]:
     for family in scope.families:
         low, high = variable.product_range.get(family, (None, None))
-        bounded = low is not None and high is not None and re.fullmatch(r"-?[0-9]+", text, re.ASCII)
+        bounded = low is not None and high is not None and has_only_digits(text.removeprefix("-"))
         if bounded and (len(text) > 19 or not (low or 0) <= int(text) <= (high or 0)):
             what = f"{key} = {format_short_value(text)[1:-1]} is out of range on {family}"
             yield Fault("NP410", what, "", f"there write {low} to {high} {variable.unit}".rstrip())

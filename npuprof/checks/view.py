@@ -144,6 +144,7 @@ class View:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
+        self.names = tuple(config.settings)
         self.asked = config.context
         self.region = region
         if region is None:

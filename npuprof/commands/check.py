@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -31,7 +32,7 @@ from npuprof.report import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.terminal import track_items
+from npuprof.report.output import track_items
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
@@ -148,10 +149,11 @@ class Outcome(Record):
 
 def _measure_coverage(configs: Iterable[Config]) -> Coverage:
     """Return the number of known settings of presets, and the names of unknown variables."""
-    keys = [key for config in configs for key in config.settings]
-    passed = sum(map(is_passed_through, keys))
-    unknown = [key.removeprefix("env.") for key in keys if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
-    return Coverage(len(keys) - len(unknown) - passed, 0, unknown, passed)
+    numbers = Counter(key for config in configs for key in config.settings)
+    passed = sum(number for key, number in numbers.items() if is_passed_through(key))
+    variables = ((key.removeprefix("env."), number) for key, number in numbers.items() if key.startswith("env."))
+    unknown = [name for name, number in variables if is_unknown_variable(name) for _ in range(number)]
+    return Coverage(numbers.total() - len(unknown) - passed, 0, unknown, passed)
 
 
 class Check(JudgingVerb):

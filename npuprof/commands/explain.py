@@ -134,7 +134,7 @@ def _list_clearing(config: Config, key: str, tail: Path) -> list[Origin]:
 
 
 def _list_rules(key: str) -> list[Rule]:
-    return [rule for rule in catalog.load_rules() if key in rule.reads]
+    return [catalog.find_rule(code) for code, reads in catalog.list_rule_reads().items() if key in reads]
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:

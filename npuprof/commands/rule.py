@@ -76,7 +76,7 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
     if parsed is None:
         return []
     name = catalog.find_key_elsewhere(parsed[0], ()) or parsed[0]
-    codes = [rule.code for rule in catalog.load_rules() if name in rule.reads]
+    codes = [code for code, reads in catalog.list_rule_reads().items() if name in reads]
     return codes + [rule.code for rule in _load_team_rules(store) if name in written_condition.list_team_reads(rule, with_facts=True)]
 
 

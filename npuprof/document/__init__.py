@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Path, Place
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100
+#: The longest text, in characters, in which a single position is searched for without a scan.
+_SHORT = 5000
 #: Regular expressions for the tokens of a TOML text: one segment of a key, multi-line strings, dotted keys with all their segments,
 #: comments. They never backtrack.
 _SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -36,7 +39,7 @@ class Document:
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
-        self._first: tuple[Path, tuple[int, int]] | None = None  #: the first requested path, with its position
+        self._first: tuple[Path, tuple[int, int]] | None = None  #: a requested path, with its position
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
@@ -56,13 +59,18 @@ class Document:
         """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
         if not self.text:
             return 0, 0
-        if self._positions is None and (self._first is None or self._first[0] == path):
-            if self._first is None:  # most documents are asked for a single position, and a store can have thousands of documents
-                from npuprof.document.positions import Positions
-
-                self._first = path, Positions(self.text, path).find_position(path)
+        if self._first is not None and self._first[0] == path:  # most documents are asked for a single position
             return self._first[1]
-        return self.find_positions().find_position(path)
+        if self._positions is None and len(path) == 2 and len(self.text) < _SHORT and (line := _find_plain_line(self.text, *path)):
+            place = line, 1
+        elif self._positions is None and self._first is None:
+            from npuprof.document.positions import Positions
+
+            place = Positions(self.text, path).find_position(path)
+        else:
+            return self.find_positions().find_position(path)
+        self._first = path, place
+        return place
 
     def find_positions(self) -> Positions:
         """Return the positions of all keys and elements."""
@@ -74,6 +82,17 @@ class Document:
 
     def __repr__(self) -> str:
         return f"Document({self.source!r})"
+
+
+def _find_plain_line(text: str, table: str, name: Any) -> int:
+    """Return the line of ``name = ...`` in ``[table]`` if both are written in the usual form, else 0.
+
+    Without multi-line strings, a line that begins with ``name =`` is always a statement; the table ends at the next header.
+    """
+    is_plain = table in SECTIONS and str(name).isidentifier() and '"""' not in text and "'''" not in text
+    start = text.find(f"\n[{table}]\n") if is_plain else -1
+    found = text.find(f"\n{name} = ", start) if start >= 0 else -1
+    return text.count("\n", 0, found) + 2 if found >= 0 and text.find("\n[", start + 1, found) < 0 else 0
 
 
 def parse_document(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
@@ -109,14 +128,20 @@ def parse_toml_text(text: str) -> dict[str, Any]:
     Raises tomllib.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python cannot print; and
     RecursionError for data that is nested too deeply.
     """
-    import tomllib
-
     if _find_long_key(text) >= 0:
         raise RecursionError("a key of too many segments")
-    data = tomllib.loads(text)
+    data = _load_text_once(text)
     if len(text) > 3000 and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS:
         raise ValueError(f"{longest} bits")
     return data
+
+
+@lru_cache(64)  # a store and its history share many texts
+def _load_text_once(text: str) -> dict[str, Any]:
+    """Return the parsed text, which no caller changes."""
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 def _find_long_key(text: str) -> int:

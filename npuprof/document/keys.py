@@ -93,7 +93,7 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
     """Parse the output of ``format_key_path``: a full key with the path below it, list elements as ``[2]``."""
-    elements = re.search(r"(?<!\])(?:\[\d{1,18}\])++$", text, re.ASCII)
+    elements = re.search(r"(?<!\])(?:\[\d{1,18}\])++$", text, re.ASCII) if "]" in text else None
     parsed = parse_key(text[: elements.start()] if elements else text)
     if parsed is None or elements is None:
         return parsed

@@ -10,7 +10,7 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, has_only_digits
 from npuprof.store import one_time
 
 
@@ -40,7 +40,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     value = one_time.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
         value = split_listed_words(path, value)
-    if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
+    if path[0] == "env" and isinstance(value, str) and has_only_digits(value) and len(value) < 19 and str(int(value)) == value:
         value = int(value)  # as users write it; the process gets the same text
     for end in range(1, len(path)):
         over = find_at_path(data, path[:end])

@@ -8,6 +8,7 @@ from typing import Any
 from npuprof.hosting import Job, require_address, require_commit, require_variable
 from npuprof.hosting.comments import ServiceComments
 from npuprof.hosting.service import Service, ServiceError
+from npuprof.model import has_only_digits
 
 _DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
 _TOKEN_HINT = "let NPUPROF_TOKEN be a masked variable of the project: a project access token with the scope api (a fork has none)"  # noqa: S105
@@ -68,7 +69,7 @@ class GitLabComments(ServiceComments):
 
     def _find_next_page(self, page: str, headers: Mapping[str, str]) -> str:
         following = headers.get("x-next-page", "").strip()
-        return following if following.isascii() and following.isdigit() else ""
+        return following if has_only_digits(following) else ""
 
     def _is_ours(self, comment: dict[str, Any]) -> bool:
         author = comment.get("author")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from npuprof.model import __version__
+from npuprof.model import __version__, has_only_digits
 from npuprof.system import lazy_pattern
 
 _TIMEOUT = 20.0  # the timeout of an answer, in seconds
@@ -105,7 +105,7 @@ class Service:
         reason = self._read_message(error)
         is_limit = code == 429 or "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
         wait = headers.get("retry-after") or ""
-        seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
+        seconds = float(wait) if has_only_digits(wait) and len(wait) < 9 else _LONGEST_WAIT + 1
         passing = seconds <= _LONGEST_WAIT if is_limit else code >= 500
         message = f"{self.name} refuses it ({code}{reason})"
         return ServiceError(message, passing, seconds if is_limit else 0.0, refused=code in (403, 404) and not is_limit)

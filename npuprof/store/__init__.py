@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -51,6 +52,7 @@ _MOST_NEAR = 3
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
+@lru_cache(1 << 15)  # asked of a name wherever it comes from
 def is_profile_name(name: str) -> bool:
     """Return whether a text is a valid profile name."""
     parts = name.split("/")

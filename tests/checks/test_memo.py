@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import checks
 from npuprof.catalog import pages
-from npuprof.checks import judgement, rules
+from npuprof.checks import rules
 from npuprof.model import NpuprofError
 from npuprof.store import spec
 from support.building import build_store, examples, toml
@@ -122,8 +122,8 @@ def test_a_value_that_many_inherit_is_judged_once(tmp_path: Path, monkeypatch: p
     texts = {"base": f"[options]\nstranger = {value}\n"} | {f"heir{n}": 'profile.extends = ["base"]' for n in range(5)}
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     judged = []
-    real = judgement._judge_value
-    monkeypatch.setattr(judgement, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
+    real = checks._judge_value
+    monkeypatch.setattr(checks, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.document import parse_document, positions
+from npuprof.document import Document, parse_document, positions
 from npuprof.document.positions import Positions
 from support import layouts
 from support.building import documents
@@ -44,6 +44,10 @@ TABLE = [
     ("\"caf\u00e9\" = 1\na = ['\U0001f600', 2]", [(("caf\u00e9",), 1, 1), (("a", 1), 2, 11)]),
     ("[override.match]\n[x]\n[override]\nunset = ['q']", [(("override", "match"), 1, 11), (("override", "unset", 0), 4, 10)]),
     ("1 = 1\n-2-_ = 2\n3.14 = 'pi'", [(("1",), 1, 1), (("-2-_",), 2, 1), (("3", "14"), 3, 3)]),
+    ("# c\n[options]\nl = [\n[1],\n]\nx = 1\n[env]\nx = 2\n", [(("options", "l"), 3, 1), (("options", "x"), 6, 1), (("env", "x"), 8, 1)]),
+    ("a = 1\n[env]\ny = 1\n[options]\ns = ''\nx = 1\n", [(("options", "s"), 5, 1), (("options", "x"), 6, 1), (("options", "y"), 4, 2)]),
+    (f"# c\n[options]\ns = {Q3}\nx = 1\n{Q3}\nx = 1\n", [(("options", "s"), 3, 1), (("options", "x"), 6, 1)]),
+    ("[[a]]\n[options]\n[env]\nx = 1\n[options.t]\nx = 2\n", [(("options", "x"), 2, 2), (("env", "x"), 4, 1)]),
     ("[a]\n[a.b.c]\nx = 1\n[a.b]\ny = 2", [(("a", "b"), 2, 4), (("a", "b", "c", "x"), 3, 1), (("a", "b", "y"), 5, 1)]),
 ]  # fmt: skip
 
@@ -85,6 +89,7 @@ def check(text: str, data: Any, positions: Positions) -> None:
     """Assert that every key and element of a document stands where its position says, whether or not it alone is sought."""
     for path, _ in walk(data, ()):
         assert Positions(text, path).find_position(path) == positions.find_position(path), path
+        assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(path), path
     text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     for path, value in walk(data, ()):

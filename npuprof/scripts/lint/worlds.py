@@ -67,6 +67,7 @@ class ScriptView(View):
         # the content of a file counts, if it was read
         seen = {key: setting.value if setting.given.content is None else setting.given.content for key, setting in found.items()}
         self.settings = {key: UNDECIDED if found[key].reason else value for key, value in seen.items()}
+        self.names = tuple(self.settings)
         self.asked = asked
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
         self.scope = build_asked_scope(asked)._replace(scenario="offline-inference" if surface == "atc" else online, surface="")
