@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.commands.framework import Verb
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mean
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from npuprof.report.baselines import Mark
 
 
-class Settled(NamedTuple):
+class Settled(Record):
     """The findings after filtering by codes and baseline; ``remark`` is a note about the baseline."""
 
     findings: list[Finding]

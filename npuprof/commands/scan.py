@@ -84,7 +84,8 @@ class Scan(JudgingVerb):
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
             return os.path.abspath(path) in scanned.seen or not os.path.lexists(path)
 
-        findings, of_baseline = self.settle_findings(findings, unread, is_judged)
+        settled = self.settle_findings(findings, unread, is_judged)
+        findings = settled.findings
         code = self.decide_code(findings, unread)
         if survey is not None:
             survey.findings = findings
@@ -94,7 +95,7 @@ class Scan(JudgingVerb):
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
         covered = scanned.coverage.describe("--all", self.everything)
-        remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{of_baseline}{more}; {covered}"
+        remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{settled.remark}{more}; {covered}"
         if not scanned.files and not findings:
             remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
         return self.answer_findings(shown, code, remark, accepted, scanned.coverage.format_fields())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from npuprof.compare.changes import Change, compare_configs
 from npuprof.model import Context
@@ -19,14 +19,24 @@ def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> li
     changes = compare_configs(before, after, trace)
     if [p.document.text for p in before.lineage] == [p.document.text for p in after.lineage]:
         return changes
-    return add_scoped_changes(changes, _compare_scopes(before, after, trace))
+    return add_scoped_changes(changes, compare_scopes(before, after, "", lambda old, new: compare_configs(old, new, trace)))
 
 
-def _compare_scopes(before: Config, after: Config, trace: bool) -> Iterator[tuple[str, list[Change]]]:
-    for context, scope in list_override_scopes((after, before)).items():
+def compare_scopes(
+    before: Config, after: Config, key: str, compare: Callable[[Config, Config], list[Change]]
+) -> Iterator[tuple[str, list[Change]]]:
+    """Yield the changes in each context that an override of a key matches on either side, with a description of the context."""
+    for context, scope in list_override_scopes((after, before), key).items():
         old, new = (contexts.resolve_elsewhere(config, context) for config in (before, after))
         if old is not None and new is not None:
-            yield scope, compare_configs(old, new, trace)
+            yield scope, compare(old, new)
+
+
+def resolve_scopes(config: Config, key: str) -> Iterator[tuple[Config, str]]:
+    """Yield a config in each context that its overrides of a key match, with a description of the context."""
+    for context, scope in list_override_scopes((config,), key).items():
+        if there := contexts.resolve_elsewhere(config, context):
+            yield there, scope
 
 
 def add_scoped_changes(changes: Sequence[Change], scopes: Iterable[tuple[str, Iterable[Change]]]) -> list[Change]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, compare_configs
-from npuprof.compare.scopes import add_scoped_changes, compare_with_scopes, list_override_scopes
-from npuprof.model import NpuprofError, Path
+from npuprof.model import NpuprofError, Path, Record
 from npuprof.resolve.config import Config
-from npuprof.resolve.contexts import resolve_elsewhere
 from npuprof.store.parents import is_source_reference
 from npuprof.store.problems import is_untold
 from npuprof.store.versions import parse_version_request
 
 
-class SettingPath(NamedTuple):
+class SettingPath(Record):
     """The subject of a history: a setting, or a path below it; everything if the key is empty.
 
     ``everywhere`` includes values that only an override sets, each for the products, releases or targets it matches.
@@ -62,17 +57,14 @@ def find_moving_references(config: Config) -> frozenset[str]:
 
 def compare_states(then: Config, now: Config, path: SettingPath, trace: bool = True) -> list[Change]:
     """Return the changes between two states: all, or those at a path, inside it, or of a value that contains it."""
-    if path.everywhere and not path.key:
-        return compare_with_scopes(then, now, trace)
-    changes = _compare_asked_settings(then, now, path, trace)
-    return add_scoped_changes(changes, _compare_scopes(then, now, path, trace)) if path.everywhere else changes
+    if not path.everywhere:
+        return _compare_asked_settings(then, now, path, trace)
+    from npuprof.compare import scopes
 
-
-def _compare_scopes(then: Config, now: Config, path: SettingPath, trace: bool) -> Iterator[tuple[str, list[Change]]]:
-    for context, scope in list_override_scopes((now, then), path.key).items():
-        old, new = (resolve_elsewhere(config, context) for config in (then, now))
-        if old is not None and new is not None:
-            yield scope, _compare_asked_settings(old, new, path, trace)
+    if not path.key:
+        return scopes.compare_with_scopes(then, now, trace)
+    scoped = scopes.compare_scopes(then, now, path.key, lambda old, new: _compare_asked_settings(old, new, path, trace))
+    return scopes.add_scoped_changes(_compare_asked_settings(then, now, path, trace), scoped)
 
 
 def _compare_asked_settings(then: Config, now: Config, path: SettingPath, trace: bool) -> list[Change]:
@@ -86,8 +78,12 @@ def _compare_asked_settings(then: Config, now: Config, path: SettingPath, trace:
 
 def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
     """Return the settings of a config as added, and those that only an override sets, with their scope."""
-    scopes = ((scope, _build_asked_changes(there, path)) for there, scope in _resolve_scopes(config, path))
-    return add_scoped_changes(_build_asked_changes(config, path), scopes)
+    changes = _build_asked_changes(config, path)
+    if not path.everywhere:
+        return changes
+    from npuprof.compare.scopes import add_scoped_changes, resolve_scopes
+
+    return add_scoped_changes(changes, ((scope, _build_asked_changes(there, path)) for there, scope in resolve_scopes(config, path.key)))
 
 
 def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
@@ -95,18 +91,13 @@ def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
     return build_one_sided_changes(selected, "added", config.origin)
 
 
-def _resolve_scopes(config: Config, path: SettingPath) -> Iterator[tuple[Config, str]]:
-    """Yield a config in each context that its overrides match, with a description of the context."""
-    for context, scope in list_override_scopes((config,), path.key).items() if path.everywhere else ():
-        if there := resolve_elsewhere(config, context):
-            yield there, scope
-
-
 def has_setting(state: PresetState, path: SettingPath) -> bool:
     """Return whether a preset has a value at a path in some context."""
-    if not isinstance(state, Config):
-        return False
-    return _has_value(state, path) or any(_has_value(there, path) for there, _ in _resolve_scopes(state, path))
+    if not isinstance(state, Config) or _has_value(state, path) or not path.everywhere:
+        return isinstance(state, Config) and _has_value(state, path)
+    from npuprof.compare.scopes import resolve_scopes
+
+    return any(_has_value(there, path) for there, _ in resolve_scopes(state, path.key))
 
 
 def _has_value(config: Config, path: SettingPath) -> bool:
@@ -114,7 +105,7 @@ def _has_value(config: Config, path: SettingPath) -> bool:
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
-    key, tail, _ = path
+    key, tail = path.key, path.tail
     if key not in then.settings or key not in now.settings:
         return key not in then.settings and key not in now.settings
     if not tail:

@@ -79,8 +79,8 @@ def open_server_git() -> Git:
 
 def read_setting(git: Git, scope: str, name: str) -> str | None:
     """Return a git setting, None if it is not set."""
-    code, value, _ = git.try_command("config", scope, "--get", name)
-    return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
+    result = git.try_command("config", scope, "--get", name)
+    return result.output.decode(errors="surrogateescape").removesuffix("\n") if result.code == 0 else None
 
 
 def _refuse_special_configuration() -> None:

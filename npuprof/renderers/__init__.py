@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
-from importlib import import_module
 from typing import Any
 
 from npuprof import catalog
@@ -134,7 +133,7 @@ def _find_command(section: str) -> str:
 @cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
-    table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS
+    table: dict[str, Any] = __import__(f"npuprof.renderers.{MODULES[name]}", fromlist=["TARGETS"]).TARGETS
     target: Target = table[name]
     return target
 

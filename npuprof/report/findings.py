@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
@@ -35,8 +34,12 @@ def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], 
     lines = split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
     if not lines[number - 1 : number] or len(lines[number - 1]) > 400:
         return None
+    from npuprof.document.secrets import hide_secrets
+
     line = lines[number - 1].rstrip("\r")
     shown = hide_secrets(path, line)
+    if shown == line:
+        return line, line[: max(column - 1, 0)]
     same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(line))
     return shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Record, shorten_values
@@ -13,9 +13,11 @@ from npuprof.report.text import escape_controls, escape_terminal_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO
+    from typing import IO, TypeVar
 
     from npuprof.report import Text
+
+    Item = TypeVar("Item")
 
 
 #: The maximum size of files that npuprof reads, in bytes: presets, scripts, rank tables, standard input.
@@ -43,6 +45,19 @@ HAND_OVER = "name a file; what a pipe holds can be given as standard input (-), 
 _AHEAD: dict[str, bytes] = {}
 #: The standard input that was peeked at: Python callers may replace it.
 _INPUT: list[object] = []
+
+
+def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Yield items, and show on a terminal how many are done if it takes long; ``what`` is their plural noun."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from npuprof.report.terminal import progress_line
+
+    with progress_line() as tell:
+        for done, item in enumerate(items):
+            tell(f"{done:,} of {len(items):,} {what}")
+            yield item
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:

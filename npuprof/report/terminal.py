@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
-Item = TypeVar("Item")
 Tell = Callable[[str], None]
 
 _FIRST_WORD = 1.0  # seconds before progress is shown
@@ -48,17 +46,6 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
                 break
             except KeyboardInterrupt:  # for the pager
                 continue
-
-
-def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Yield items, and show on a terminal how many are done if it takes long; ``what`` is their plural noun."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    with progress_line() as tell:
-        for done, item in enumerate(items):
-            tell(f"{done:,} of {len(items):,} {what}")
-            yield item
 
 
 @contextmanager

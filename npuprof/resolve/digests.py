@@ -108,11 +108,9 @@ def _quote_json_string(text: str) -> str:
 @cache
 def load_sha256() -> Any:
     """Return the built-in SHA-256 if the interpreter has it: importing ``hashlib`` with OpenSSL takes longer."""
-    from importlib import import_module
-
     for name in ("_sha2", "_sha256"):
         try:
-            return import_module(name).sha256
+            return __import__(name).sha256
         except ImportError:
             continue
-    return import_module("hashlib").sha256
+    return __import__("hashlib").sha256

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import repeat
 from operator import attrgetter, contains, is_
 
+from npuprof.catalog import releases
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
@@ -253,7 +254,7 @@ def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
     """Return the structural problems of all members, and the unknown framework names."""
     members = tuple(lineage)
     problems = [problem for member in members for problem in member.problems]
-    if any(map(_get_named, members)):
+    if any(path[-1] not in releases.list_frameworks() for member in members if member.named for path in member.named):
         from npuprof.resolve import faults
 
         problems += [problem for member in members for problem in faults.find_unknown_frameworks(member)]

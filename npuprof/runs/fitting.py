@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from npuprof.model import NpuprofError, Record
-from npuprof.report.terminal import track_items
+from npuprof.report.output import track_items
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.index import Index

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.terminal import track_items
+from npuprof.report.output import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import ContextMap

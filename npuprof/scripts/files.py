@@ -9,8 +9,7 @@ from functools import partial
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import HAND_OVER, describe_os_error, is_stream, name_special_file, read_plain_file
-from npuprof.report.terminal import track_items
+from npuprof.report.output import HAND_OVER, describe_os_error, is_stream, name_special_file, read_plain_file, track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}

@@ -10,7 +10,7 @@ from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.terminal import track_items
+from npuprof.report.output import track_items
 from npuprof.scripts.blocks import Injector, check_file_blocks
 from npuprof.scripts.coverage import CoverageCount
 from npuprof.scripts.files import find_script_files, read_script_file

@@ -17,9 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
 
-from npuprof.model import Record
+from npuprof.model import Record, has_only_digits
 
 # Strings, compiled on first use: many commands import this, few read versions.
 _PART = r"(0|[1-9]\d{0,8})"
@@ -27,8 +26,6 @@ _PART = r"(0|[1-9]\d{0,8})"
 _WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
 
 _PRE = rf"(?:-({_WORD}(?:\.{_WORD})*))?"
-
-_NUMBER = rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}"
 
 _ASKED = rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?"
 
@@ -54,7 +51,7 @@ VersionNumber = tuple[int, int, int]
 VersionOrder = tuple[VersionNumber, bool, tuple[tuple[bool, int, str], ...]]
 
 
-class VersionText(NamedTuple):
+class VersionText(Record):
     """A complete number as written: ``1.2.0``, or a pre-release ``2.0.0-rc.1``."""
 
     number: VersionNumber
@@ -201,12 +198,20 @@ class Version(Record):
 
 def parse_version_text(text: str) -> VersionText | None:
     """Return a complete number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None if it is invalid."""
-    match = re.fullmatch(_NUMBER, text, re.ASCII)
-    return VersionText((int(match[1]), int(match[2]), int(match[3])), match[4] or "") if match else None
+    request = parse_version_request(text)
+    number = text.removeprefix("v").partition("-")[0]
+    if request is None or request.is_range or number != ".".join(map(str, request.parts)):  # 01 is no number
+        return None
+    major, minor, patch = request.parts
+    return VersionText((major, minor, patch), request.pre)
 
 
 def parse_version_request(text: str) -> VersionRequest | None:
     """Return the version request of a text after an @; None if it can only be a revision."""
+    if "-" not in text:
+        parts = text.removeprefix("v").split(".")
+        is_plain = len(parts) <= 3 and all(has_only_digits(part) and len(part) <= 9 for part in parts)
+        return VersionRequest(tuple(map(int, parts))) if is_plain else None
     match = re.fullmatch(_ASKED, text, re.ASCII)
     return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
 
@@ -223,8 +228,8 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
     tagger = re.search(_TAGGER, head, re.MULTILINE)
     date = format_tag_date(int(tagger[1]), tagger[2]) if tagger else ""
-    number, pre = ref.text
-    return Version(ref.name, number, ref.oid, fields.get("object", ""), date, message.rstrip("\n"), pre, fields.get("tag", ""))
+    commit, name = fields.get("object", ""), fields.get("tag", "")
+    return Version(ref.name, ref.text.number, ref.oid, commit, date, message.rstrip("\n"), ref.text.pre, name)
 
 
 @cache

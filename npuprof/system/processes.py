@@ -12,7 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import IO, Any, NamedTuple, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
+
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ MEMORY = 4 << 30
 _ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
 
 
-class GitProfile(NamedTuple):
+class GitProfile(Record):
     """How git is started: settings that override any repository's, and variables that override the caller's."""
 
     settings: tuple[str, ...]

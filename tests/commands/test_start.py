@@ -15,17 +15,23 @@ from support.building import REPOSITORY
 _REPORT = """
 import re, sys
 from re import _compiler
-patterns, children, compile_pattern = [], [], _compiler.compile
+patterns, children, parts, compile_pattern = [], [], [], _compiler.compile
 
 def record_pattern(pattern, flags=0):
     patterns.append(str(pattern))
     return compile_pattern(pattern, flags)
 
 _compiler.compile = record_pattern
-sys.addaudithook(lambda event, _: children.append(event) if event in ("subprocess.Popen", "os.posix_spawn", "os.fork") else None)
+def watch(event, details):
+    if event in ("subprocess.Popen", "os.posix_spawn", "os.fork"):
+        children.append(event)
+    elif event == "open" and details[1] == "r" and "/catalog/_built/" in str(details[0]):
+        parts.append(details[0].rpartition("/")[2])
+
+sys.addaudithook(watch)
 from npuprof.__main__ import main
 code = main(sys.argv[1:])
-report = {"code": code, "modules": [*sys.modules], "patterns": [*patterns], "children": [*children]}
+report = {"code": code, "modules": [*sys.modules], "patterns": [*patterns], "children": [*children], "parts": [*parts]}
 import json
 json.dump(report, sys.stderr)
 """
@@ -38,15 +44,23 @@ STARTING = {"subprocess", "npuprof.system.processes"}
 #: A command, the most patterns it compiles (the four of tomllib among them), processes it starts and modules of npuprof it loads (those of
 #: the built catalogue left out), and what it does not load although others do.
 ROWS = [
-    ("render bert-training", 4, 0, 46, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
-        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.catalog._built.variables", "npuprof.store.layout"}),
-    ("env bert-training", 4, 0, 52, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
-    ("show bert-training", 4, 0, 34, STARTING),
+    ("render bert-training", 4, 0, 45, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
+        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout"}),
+    ("env bert-training", 4, 0, 49, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
+    ("show bert-training", 4, 0, 33, STARTING),
     ("option hccl_timeout", 0, 0, 17, {*STARTING, "tomllib", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
-    ("list", 7, 0, 37, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
-    ("check", 36, 0, 68, {*STARTING, "heapq", "npuprof.store.sources.reading", "npuprof.store.sources.lock"}),
-    ("explain bert-training precision_mode_v2", 13, 2, 53, {"heapq", "shlex", "copy", "npuprof.checks", "npuprof.store.sources.mirror"}),
+    ("list", 5, 0, 36, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
+    ("check", 13, 0, 64, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
+        "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
+    ("explain bert-training precision_mode_v2", 6, 2, 49, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
+        "npuprof.store.sources.mirror", "npuprof.compare.scopes", "npuprof.resolve.contexts", "npuprof.document.positions"}),
 ]  # fmt: skip
+#: A command, and the parts of the built catalogue that it reads.
+PARTS = [
+    ("render bert-training", {"axes", "env", "options", "rules"}),
+    ("explain bert-training precision_mode_v2", {"axes", "options", "rules", "texts"}),
+    ("option hccl_timeout", {"axes", "options", "rule_texts", "rules", "texts"}),
+]
 
 
 def run_and_report(command: str) -> dict[str, Any]:
@@ -67,6 +81,11 @@ def test_a_command_loads_only_what_its_answer_needs(command: str, patterns: int,
     assert len(report["children"]) <= children, report["children"]
     own = [name for name in loaded if re.match(r"npuprof(?!.*(_built|\.checkout$|\.build$))", name)]
     assert 0 < len(own) <= most, own
+
+
+@pytest.mark.parametrize(("command", "parts"), PARTS)
+def test_a_command_reads_only_parts_of_the_catalogue_that_its_answer_needs(command: str, parts: set[str]) -> None:
+    assert {*run_and_report(command)["parts"]} == parts
 
 
 def test_help_lists_the_verbs_without_loading_them() -> None:

@@ -11,11 +11,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any, ClassVar
 
 from npuprof import commands
-from npuprof.model import Finding, NpuprofError, Record, did_you_mean
+from npuprof.model import Finding, NpuprofError, Record, did_you_mean, has_only_digits
 from npuprof.report import Answer
 from npuprof.report.output import is_colour_wanted
 
@@ -204,7 +203,7 @@ def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, An
     if name in given:
         return False  # may be rejected
     if parameter.kind == "number":
-        if not (value.isascii() and value.isdigit()) or len(value) > 9 or int(value) < (parameter.least or 0):
+        if not has_only_digits(value) or len(value) > 9 or int(value) < (parameter.least or 0):
             return False
         given[name] = int(value)
     else:
@@ -242,7 +241,7 @@ def _load_module(name: str) -> type[Verb] | None:
     """Return the verb of a module; ``import`` is in ``import_``, as it is a Python keyword."""
     for module in (name, f"{name}_"):
         try:
-            loaded = import_module(module)
+            loaded = __import__(module, fromlist=["__doc__"])
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise
@@ -280,7 +279,7 @@ def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
 
 def describe_family(name: str) -> str:
     """Return the description that two-word verbs share, by their first word."""
-    return str(import_module(f"{commands.__name__}.{name}").__doc__)
+    return str(__import__(f"{commands.__name__}.{name}", fromlist=["__doc__"]).__doc__)
 
 
 @cache

@@ -13,7 +13,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path, has_only_digits
 from npuprof.report import Answer, output, writing
 from npuprof.store.gitstore.objects import Git, require_plain_file
 from npuprof.store.sources.lock import FILE
@@ -58,7 +58,7 @@ class MergeDriver(Verb):
 
 def _read_mark_size(text: str) -> int:
     """Return the length of conflict markers from git. Raises NpuprofError (NP902) for an invalid number."""
-    if text.isascii() and text.isdigit() and len(text) <= 4 and int(text):
+    if has_only_digits(text) and len(text) <= 4 and int(text):
         return int(text)
     raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "give what git gives as %L, mostly 7")])
 
@@ -124,8 +124,8 @@ def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:
         require_plain_file(file)
-    code, text, _ = Git(os.getcwd()).try_command("merge-file", "-p", f"--marker-size={size}", *names, *files)
-    return LineMerge(code, None if code >= 128 else text)
+    result = Git(os.getcwd()).try_command("merge-file", "-p", f"--marker-size={size}", *names, *files)
+    return LineMerge(result.code, None if result.code >= 128 else result.output)
 
 
 VERB = MergeDriver

@@ -48,7 +48,7 @@ class TreeComparison(Record):
     raw_lines: list[bytes]
 
 
-class Commit(NamedTuple):
+class Commit(Record):
     """One commit: ``changes`` are the files that differ from each parent, in the order of ``parents``.
 
     ``date`` is ``2026-01-31T12:00:00+01:00`` in the author's time zone, ``subject`` the first line of the message. Parents

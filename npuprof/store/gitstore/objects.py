@@ -8,9 +8,8 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.around import is_own_folder
 from npuprof.system import find_repository_top, is_below, processes
@@ -36,7 +35,7 @@ _MOST_ALTERNATES = 100
 _CHUNK = 400  # requests written at once: they fit into a pipe, so neither side blocks
 
 
-class GitObject(NamedTuple):
+class GitObject(Record):
     """A git object; ``type`` is ``commit``, ``tree``, ``blob`` or ``tag``."""
 
     oid: str
@@ -44,7 +43,7 @@ class GitObject(NamedTuple):
     content: bytes
 
 
-class GitResult(NamedTuple):
+class GitResult(Record):
     """The result of a command."""
 
     code: int
