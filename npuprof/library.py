@@ -39,7 +39,7 @@ class Library:
         self._path = None if path is None else _require_path("path", path)
         self.store: Folder = spec.Workspace(self._path, in_python=True).store
         if not self.store.names():
-            hint = "name the folder that holds the presets; npuprof init lays one out"
+            hint = "name the folder with the presets; npuprof init creates one"
             raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -138,7 +138,7 @@ def loads(
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
     home = store.store if store else None
-    _require(is_utf8(text), "text must hold whole characters: it holds half of one, which UTF-8 has no bytes for")
+    _require(is_utf8(text), "text must be valid Unicode: it contains a lone surrogate")
     workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
     if home is not None:
         workspace.use_store(home)
@@ -302,7 +302,7 @@ def _require_path(name: str, argument: object) -> str:
     path = os.fspath(argument) if isinstance(argument, os.PathLike) else argument
     _require(isinstance(path, str), f"{name} must be a str or a pathlib.Path, not {type(argument).__name__}")
     if not path:
-        raise NpuprofError([Finding("NP010", f"{name} is empty, and names no folder", "", "name the folder that holds the presets")])
+        raise NpuprofError([Finding("NP010", f"{name} is empty", "", "name the folder with the presets")])
     return str(path)
 
 

@@ -206,7 +206,7 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
                 homes[name] = change["page"]
                 pages[homes[name]][name] = {**change, "since": release["name"]}
             else:
-                raise ValueError(f"releases.toml: {release['name']} changes {name}, which stands on no page, and names none")
+                raise ValueError(f"releases.toml: {release['name']} changes {name}, which is on no page, and names none")
     options: dict[str, Any] = {}
     for page, records in pages.items():
         for name, record in records.items():

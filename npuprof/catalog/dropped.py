@@ -34,7 +34,7 @@ def find_repeated_keys(text: str) -> list[Dropped]:
                 return []
             if name in open_tables[-1]:
                 repeated.append(
-                    (text.count("\n", 0, token.start()) + 1, f"{_shorten(name)} stands twice: the last one counts", "write it once")
+                    (text.count("\n", 0, token.start()) + 1, f"{_shorten(name)} is set twice: the last one counts", "write it once")
                 )
             open_tables[-1].add(name)
     return repeated
@@ -65,7 +65,7 @@ def find_dropped_modes(text: str) -> list[Dropped]:
         elif not name or not mode:
             dropped.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or leave it out"))
         elif (section, name) in named:
-            dropped.append((number, f"{_shorten(name)} stands twice in {section}: the first line counts", "write it once"))
+            dropped.append((number, f"{_shorten(name)} is set twice in {section}: the first line counts", "write it once"))
         else:
             named.add((section, name))
     return dropped
@@ -79,7 +79,7 @@ def find_repeated_rules(text: str) -> list[Dropped]:
         by_type = "OpType::" if line.startswith("OpType::") else ""
         name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]
         if name in named:
-            repeated.append((number, f"{_shorten(name)} stands twice: the first line counts", "write it once"))
+            repeated.append((number, f"{_shorten(name)} is set twice: the first line counts", "write it once"))
         named.add(name)
     return repeated
 
@@ -98,6 +98,6 @@ def find_dropped_debug_lines(text: str) -> list[Dropped]:
             continue
         name = line.partition("=")[0].strip()
         if name in last:
-            dropped.append((last[name], f"{_shorten(name)} stands twice: the last line counts", "write it once"))
+            dropped.append((last[name], f"{_shorten(name)} is set twice: the last line counts", "write it once"))
         last[name] = number
     return dropped

@@ -41,7 +41,7 @@ def find_profiling_faults(value: Any) -> list[Fault]:
 
 def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
     if name == "output" and isinstance(item, str) and (word := find_shell_word(item)):
-        return f"{item!r} holds {word}, which nothing expands", "write the path out, or one from the current folder on"
+        return f"{item!r} contains {word}, which nothing expands", "write the path out, or one from the current folder on"
     if name == "storage_limit":
         match = re.fullmatch(r"([0-9]{1,9})MB", str(item), re.ASCII)
         good = match is not None and _LIMIT[0] <= int(match[1]) <= _LIMIT[1]

@@ -50,7 +50,7 @@ def build_profile_schema() -> Schema:
         "$schema": DIALECT,
         "$id": "urn:npuprof:profile",
         "title": "npuprof profile",
-        "description": "A preset for Huawei Ascend NPUs: what it is for, whom it extends, and the values it sets.",
+        "description": "A preset for Huawei Ascend NPUs: its purpose, its parents and its values.",
         "type": "object",
         "additionalProperties": False,
         "properties": {
@@ -109,7 +109,7 @@ def _build_profile_table_schema() -> Schema:
     properties = {name: {**closer.get(name, kinds[key.kind]), "description": key.help} for name, key in PROFILE_KEYS.items()}
     properties["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
     properties["products"]["description"] += f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
-    return {**table_schema(properties), "description": "What the preset is, what it is for, and whom it extends."}
+    return {**table_schema(properties), "description": "Metadata of the preset: its purpose and its parents."}
 
 
 def _build_keys_schema() -> Schema:

@@ -78,7 +78,7 @@ def _find_mixlist_faults(value: Any) -> list[Fault]:
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
     for operator, places in roles.items():
         if not faults and frozenset(places) not in _ROLES:
-            what = f"{operator} stands in {' and '.join(places)}, which CANN refuses"
+            what = f"{operator} is in {' and '.join(places)}, which CANN rejects"
             faults.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
     return faults
 
@@ -112,7 +112,7 @@ def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]
 def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
     """Return the resulting list of an operator, by built-in list, as text."""
     if len(set(outcomes.values())) == 1:
-        return f"{next(iter(outcomes.values()))}, whatever its built-in list"
+        return f"{next(iter(outcomes.values()))} for any built-in list"
     moved = {base: end for base, end in outcomes.items() if end != base}
     if not moved:
         return "as built in: an addition to gray-list alone changes nothing, add the matching to-remove"

@@ -23,7 +23,7 @@ _LONGEST_CORRECTED = 2000
 _ORDER = ("<", "<=", ">", ">=")
 
 #: The condition language, for messages.
-LANGUAGE = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+LANGUAGE = "Option names denote their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,17 +53,17 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         key = ".".join(odd[1])
         if "." not in key and key not in ("scenario", "product") and not catalog.find_option(key):
             hint = did_you_mean(key, catalog.record_names(), "compare an option, or scenario: 'hccl_timeout > 600'")
-            raise ConditionError(f"{key} stands alone in {text!r}, and is no setting", hint)
+            raise ConditionError(f"{key} is not a condition in {text!r}, and not a setting", hint)
         state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
         hint = f"write '{key} is {state}', or compare it: '{key} == {_give_example(key)}'"
-        raise ConditionError(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
+        raise ConditionError(f"{key} is not a condition in {text!r}: it is neither true nor false", hint)
     if listed := _put_list_into_parentheses(text):
         raise ConditionError(f"the list in {text!r} ends before the first comma", f"write '{listed}'")
     if odd is not None:
-        raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+        raise ConditionError(f"{text!r} has the same result for every preset", "compare an option: 'hccl_timeout > 600'")
     for comparison in condition.list_comparisons(tree):
         if not condition.collect_condition_paths(comparison):
-            raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+            raise ConditionError(f"{text!r} has the same result for every preset", "compare an option: 'hccl_timeout > 600'")
         _refuse_unlike_sides(*comparison, guess, text)
     return _read_variables_alike(tree)
 
@@ -176,7 +176,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
             and not catalog.find_option(other[1][0])
         ):
             corrected = _correct_condition(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
-            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", f"write '{corrected}'")
+            raise ConditionError(f"{other[1][0]} is not a setting; strings need quotes", f"write '{corrected}'")
         if other[0] != "const":
             continue
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
@@ -191,7 +191,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
         good = meant is not None and not (option is None and kind is _TEXT and key == "scenario")
         example = keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
         sign = word if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,)) else "!=" if word == "!=" else "=="
-        raise ConditionError(f"{key} holds {kind[1]}, and is compared with {said}", f"write '{key} {sign} {example}'")
+        raise ConditionError(f"{key} is {kind[1]}, but is compared with {said}", f"write '{key} {sign} {example}'")
 
 
 def _read_variables_alike(tree: Any) -> Any:

@@ -124,7 +124,7 @@ def check_ignores(config: Config) -> Iterator[Finding]:
     """Yield the entries of the profile's own ``ignore`` whose codes cannot be accepted."""
     for ignore in config.lineage[-1].ignores:
         if fault := find_acceptance_fault(ignore.code):
-            what, why = f"ignore names {ignore.code}: {fault}", "What is accepted is no longer told; this is told all the same."
+            what, why = f"ignore names {ignore.code}: {fault}", "This finding is always reported."
             yield catalog.build_finding("NP706", what, why, "take it out of ignore", ignore.origin, "profile.ignore", (config.name,))
 
 
@@ -152,7 +152,7 @@ def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -
         what = f"rule {table.code}" if isinstance(table, TeamRule) else f"what is accepted of {table.code}"
         for index, glob in enumerate(table.presets):
             if table.origin is not None and not any(is_name_meant((glob,), name) for name in known):
-                hint = did_you_mean(glob, known, "npuprof list tells the names; * stands for text in a segment, ** for whole segments")
+                hint = did_you_mean(glob, known, "npuprof list shows the names; * matches within a segment, ** whole segments")
                 why = "A name that was misspelt, or whose preset was renamed or removed, binds nothing and looks as if it did."
                 where = table.origin._replace(path=(*table.origin.path, "presets", index))
                 yield catalog.build_finding(

@@ -41,7 +41,7 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint, fix=fix)]
     if argument.kind == "object":
         what, hint = f"estimator.{name} is an object of the script", "pass it in the script, to the rendered function"
-        return [Fault("NP208", what, "A preset holds plain values.", hint)]
+        return [Fault("NP208", what, "A preset contains only plain values.", hint)]
     key = f"estimator.{name}"
     faults = find_plain_value_faults(key, argument, value)
     return faults or (find_path_faults(key, value) if argument.kind == "path" else [])
@@ -78,13 +78,13 @@ def find_chip_faults(setting: str, value: str) -> list[Fault]:
 def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
     """Return the faults of a path: unexpanded variables, and characters outside the manual's set, if there is one."""
     if word := find_shell_word(path):
-        what = f"{key} = {format_short_value(path)} holds {word}, which nothing expands"
+        what = f"{key} = {format_short_value(path)} contains {word}, which nothing expands"
         why = "A shell replaces it in a line that is typed; rendered code and exports hand the path on as it is."
         return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
     allowed = characters.replace(_CHINESE, "") if path.isascii() else characters  # the large character range compiles slowly
     if characters and (odd := re.sub(f"[{allowed}]+", "", path)):
         listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
-        what = f"{key} = {format_short_value(path)} holds {listed}"
+        what = f"{key} = {format_short_value(path)} contains {listed}"
         why = "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese characters and the '/' between them."
         return [Fault("NP203", what, why, "rename the folder or the file")]
     return []

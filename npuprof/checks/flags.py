@@ -206,7 +206,7 @@ def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault 
         if "~" in named or _is_filled(named, count):
             return None
         what = f"--{flag.name} fills {where}, and --{counted.name} has no -1 there, or one elsewhere"
-        return Fault("NP382", what, "ATC puts each size where a -1 stands.", f"write -1 for {where} in --{counted.name}, and nowhere else")
+        return Fault("NP382", what, "ATC replaces each -1 with a size.", f"write -1 for {where} in --{counted.name}, and nowhere else")
     parts = [part for part in named.split(counted.separator) if part]
     count = len(text.split(flag.separator))
     if count == len(parts):

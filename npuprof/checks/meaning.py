@@ -163,7 +163,7 @@ def suggest_value(name: str, guess: Any, otherwise: str, written: Any = None) ->
     if guess is UNKNOWN:
         return otherwise, None
     if has_remark(written):
-        return f"write {name} = {format_short_value(guess)}, and the remark behind # in a line of the file", None
+        return f"write {name} = {format_short_value(guess)}, and the comment after # on its line", None
     return f"write {name} = {format_short_value(guess)}", Fix(guess)
 
 
@@ -210,7 +210,7 @@ def format_range(low: float | None, high: float | None, unit: str) -> str:
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
     """Return the fault of a text with a NUL character, which ends strings in C."""
-    return [Fault("NP203", f"{key} holds a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
+    return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
 
 
 def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:

@@ -38,7 +38,7 @@ def check_late_options(view: View) -> Iterator[Finding]:
     late = [key for key in view.settings if "." not in key and (option := catalog.find_option(key)) and option.level == "init"]
     if late and not view.config.abstract and not view.is_converted:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
-        why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
+        why = "The first session of a process decides; later sessions' values of these options are silently ignored."
         hint = "give them to the first session, and to initialize_system or init_resource where the script calls it"
         yield view.build_finding(Fault("NP505", what, why, hint), late[0])
 
@@ -150,7 +150,7 @@ def _find_claim_fault(spec: str, axis: str) -> Fault | None:
         return fault
     newest = f"the newest known is {releases.load_releases(axis)[-1]}"
     hint = newest if axis == releases.CANN else f"{newest}; {releases.describe_known_releases(axis)}"
-    return Fault("NP402", f"{axis} = {format_short_value(spec)} holds no known release", "", hint, severity="warning")
+    return Fault("NP402", f"{axis} = {format_short_value(spec)} contains no known release", "", hint, severity="warning")
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
@@ -287,9 +287,9 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
     elif _is_mark_in_force(scope, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         hint = f"use {option.replaced_by}" if option.replaced_by else "unset it if you can"
-        yield Fault("NP501", f"{option.name} is deprecated{since}", "A later release may drop it.", hint)
+        yield Fault("NP501", f"{option.name} is deprecated{since}", "A later release may remove it.", hint)
     elif option.page == "undocumented":
-        why = "The manuals call such settings reserved; they may change without notice."
+        why = "The manuals call such settings reserved. They may change without notice."
         yield Fault("NP503", f"{option.name} is not documented", why, "use it only on advice")
 
 

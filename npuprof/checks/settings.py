@@ -147,7 +147,7 @@ def _find_option_faults(option: Option, value: Any) -> list[Fault]:
     if not _is_of_option_type(option, value):
         return [_build_type_fault(option, value)]
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        what, why = f"{option.name} = {value} does not fit 64 bits", "The protobuf field holds an int64."
+        what, why = f"{option.name} = {value} does not fit 64 bits", "The protobuf field is an int64."
         return [Fault("NP203", what, why, "write a smaller number")]
     if option.choices:
         return _find_choice_faults(option, value)
@@ -206,7 +206,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = _list_sure_choices(option)
-        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {format_choices(plain)}"
+        hint = f"without caveats {'is' if len(plain) == 1 else 'are'} {format_choices(plain)}"
         return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
@@ -239,7 +239,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return faults
     if option.kind.startswith("path"):
         if option.structure and _is_content(option.structure, value):
-            what = f"{option.name} = {format_short_value(value)} is what its file holds, not the path of one"
+            what = f"{option.name} = {format_short_value(value)} is the content of its file, not the path"
             hint = f"write the path of a file, or a table below [options.{option.name}]"
             return [Fault("NP203", what, "The engine looks for a file of that name.", hint)]
         if value and _PLAIN_PATH.issuperset(value):
@@ -322,7 +322,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     ]
     if doubts:
         return [
-            Fault("NP205", f"{keys.format_key_path(option.name, path)}: {what}", "Nothing tells of it while the job runs.", hint, path)
+            Fault("NP205", f"{keys.format_key_path(option.name, path)}: {what}", "CANN reports nothing while the job runs.", hint, path)
             for path, what, hint in doubts
         ]
     if option.structure == "acceleration" and len(names) == 2:
@@ -346,5 +346,5 @@ def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault
     tail, message, hint = fault
     if not tail and option.structure == "names" and option.listed:
         hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"  # names that this very list may contain
-    why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
+    why = _BAD_VALUE.get(option.on_bad_value, "A value that does not match the format cannot be written for the engine.")
     return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)

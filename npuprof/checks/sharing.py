@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
 
-_YANKED = "Whoever released it says that nobody should use it any more."
+_YANKED = "Its maintainer has marked it as not to be used any more."
 _DEPRECATED = "Its owners keep it only for those who use it already."
 
 
@@ -45,7 +45,7 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
         if option is None or not option.per_process:
             return None
         what = f"{key} belongs to one process, not to a preset"
-        why = "Everybody who uses the preset would get the same value in every process."
+        why = "Every process of every user would get the same value."
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key, in_python)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
@@ -56,7 +56,7 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
             why = "Whoever may change the preset decides what everybody's jobs run; exports reject it until the store is trusted."
             return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
         if is_unknown_variable(name) and not is_misspelt(name):
-            why = "Nobody has looked at what programs do with it; exports reject it until the store is trusted with its name."
+            why = "It is unknown what programs do with it; exports reject it until the store is trusted with its name."
             return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
@@ -68,8 +68,8 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
         why = "It differs from process to process; frozen in a preset every process gets the same one."
         return Fault("NP602", f"{key} is a fact of one process", why, hint)
     if variable.freeze == "launcher":
-        return Fault("NP603", f"{key} is a fact of the job", "It belongs to whoever starts the job, not to a shared preset.", hint)
-    return Fault("NP604", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
+        return Fault("NP603", f"{key} is a fact of the job", "The value belongs to a job, not to a shared preset.", hint)
+    return Fault("NP604", f"{key} depends on the site", "Other machines and networks need another value.", hint)
 
 
 def list_locked_keys(config: Config) -> list[str]:
@@ -177,7 +177,7 @@ def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int
             elif reason:
                 what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {reason}"
                 source = reference.partition(":")[0]
-                hint = f"it is mended where {source} is kept; once it is: npuprof source update {source.partition('/')[0]}"
+                hint = f"fix it in the repository of {source}, then: npuprof source update {source.partition('/')[0]}"
                 yield index, Fault("NP703", what, _DEPRECATED, hint)
 
 
@@ -199,7 +199,7 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
                 if named != ASKED:
                     what = f"{member.name} extends {reference}, which builds on {named} in a version that was yanked: {yank.why}"
                     plain = reference.partition("@")[0]
-                    hint = f"extend a version of {plain} that does without it; {other.name} names it, and is mended where it is kept"
+                    hint = f"extend a version of {plain} without it, or fix {other.name} in its own repository"
                     yield index, Fault("NP704", what, _YANKED, hint)
 
 

@@ -76,7 +76,7 @@ def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> s
     name = ".".join(path)
     if is_set is False:
         return f"{name} is not set"
-    return "" if is_set and value is not None else f"{name} cannot be told"
+    return "" if is_set and value is not None else f"{name} is unknown"
 
 
 def _advise(tree: Any, rule: TeamRule) -> str:
@@ -84,7 +84,7 @@ def _advise(tree: Any, rule: TeamRule) -> str:
     if tree[0] == "==" and tree[1][0] == "value" and tree[2][0] == "const" and _can_be_written(tree[1][1], tree[2][1]):
         return f"write {written_condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
-    return f"change {' or '.join(named)} so that it holds; npuprof rule {rule.code} shows the rule"
+    return f"change {' or '.join(named)} to satisfy it; npuprof rule {rule.code} shows the rule"
 
 
 def _can_be_written(path: tuple[str, ...], value: Any) -> bool:

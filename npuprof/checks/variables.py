@@ -45,9 +45,9 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     """Return the faults of a variable and its value."""
     if not (name.isascii() and name.isidentifier()):
         what = f"{name!r} cannot be the name of an environment variable"
-        return [Fault("NP207", what, "No shell could set it.", "use letters, digits and '_'")]
+        return [Fault("NP207", what, "No shell can set it.", "use letters, digits and '_'")]
     if is_filled_in(name):
-        why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
+        why = "An export contains the preset's name, its digest and every option under such names; the value would be overwritten."
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
@@ -58,12 +58,12 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return _find_launcher_faults(name, value, variable)
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
         what = f"env.{name} takes text or a number, not {describe_value_kind(value)}"
-        return [Fault("NP202", what, "An environment holds text only.", _describe_wanted_text(variable))]
+        return [Fault("NP202", what, "Environment variables are strings.", _describe_wanted_text(variable))]
     if faults := find_nul_faults(f"env.{name}", value, "No environment can hold one."):
         return faults
     if isinstance(value, bool):
         word = verify_guess(_find_truth_word(value, variable), lambda word: find_variable_faults(name, word))
-        why = "An environment holds text, and programs spell yes and no differently."
+        why = "Environment variables are strings, and programs differ in the words for true and false."
         hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
         return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
     if variable is None:

@@ -251,7 +251,7 @@ class _Told:
         if not adopted and not unchanged:
             return [*remarks, "nothing in the scripts is written by hand that a preset could hold"]
         if stays := sum(len(script.remarks) for script in adopted):
-            remarks.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
+            remarks.append(f"{format_count(stays, 'line')} outside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
         return [*remarks, self._count(store)]
 
     def _count(self, store: str) -> str:

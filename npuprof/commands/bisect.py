@@ -59,7 +59,7 @@ class Bisect(Verb):
 
     group = "runs"
     prose = True
-    usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
+    usage_hint = "Put the command after --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
     good: str = argument("GOOD", "Preset that works")
     bad: str = argument("BAD", "Preset that does not work")

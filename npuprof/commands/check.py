@@ -285,7 +285,7 @@ class Check(JudgingVerb):
             from npuprof.edit.fixing import fix_documents
 
             fixable = sum(number for *_, number in fix_documents(findings, outcome.judged.find_file).values())
-        more = f", --fix mends at least {fixable}" if fixable else ""
+        more = f", --fix corrects at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "no findings"
         result = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
@@ -309,9 +309,9 @@ class Check(JudgingVerb):
         done = f"{format_count(number, 'finding')} in {format_count(len(after), 'file')}" if number else "nothing"
         if self.diff:
             shown = "".join(format_difference(old.source, old.text, after[path].text) for path, old in before.items())
-            return Answer(shown, (f"would mend {done}",), int(bool(number)))
+            return Answer(shown, (f"would fix {done}",), int(bool(number)))
         writing.write_wanted_files([build_fixed_file(path, old, after[path]) for path, old in before.items()])
-        answer = self.answer_outcome(outcome, f"mended {done}; ")
+        answer = self.answer_outcome(outcome, f"fixed {done}; ")
         wrote = (f"wrote {', '.join(old.source for old in before.values())}",) if before else ()
         return answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
 
@@ -326,7 +326,7 @@ class Check(JudgingVerb):
         judged = self.open_store()
         home = judged.home
         if not isinstance(home, Folder) or not home.in_work_tree:
-            what = f"{home.label} is read as it is, and cannot be mended"
+            what = f"{home.label} is read-only and cannot be fixed"
             raise NpuprofError([Finding("NP920", what, "", "do it in a work tree of that repository")])
         require_writable_store(home)
         outcome = self.judge(judged)
@@ -350,17 +350,17 @@ class Check(JudgingVerb):
         """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
         what, hint = "", ""
         if self.rev is not None:
-            what, hint = "what stands at a revision cannot be mended", "leave --rev out"
+            what, hint = "a revision cannot be fixed", "leave --rev out"
         elif self.write_baseline:
-            what, hint = "a baseline is written of what is left", "mend first, then write the baseline"
+            what, hint = "a baseline is written of what is left", "run --fix first, then write the baseline"
         elif "-" in self.specs:
-            what, hint = "standard input cannot be mended", "name the preset, or its file"
+            what, hint = "standard input cannot be fixed", "name the preset, or its file"
         if what:
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _answer_matrix(self) -> Answer:
         if self.fix or self.diff:
-            what = "presets are mended for one platform at a time"
+            what = "--fix takes one platform at a time"
             raise NpuprofError([Finding("NP902", what, "", "name one release and one product")])
         from npuprof.checks.support import build_support_matrix
 
@@ -464,7 +464,7 @@ def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:
     for name in home.names():
         twin = first.setdefault(name.lower(), name)
         if twin != name:
-            why = "Where file names have no case, as on Windows and macOS, a clone holds only one of the two."
+            why = "On file systems without case, as on Windows and macOS, a clone contains only one of the two."
             where = Place(home.cite_file(f"{name}.toml"))
             yield build_finding(
                 "NP016", f"the presets {twin} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)

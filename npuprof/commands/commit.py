@@ -171,7 +171,7 @@ def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, c
     ]
     if errors or edits:
         what = "nothing was committed: the commit would have errors that the last one has not"
-        refused = Finding("NP025", what, "What is committed reaches everybody.", "mend what is listed above")
+        refused = Finding("NP025", what, "A commit with errors would break everybody's presets.", "fix the errors listed above")
         raise NpuprofError([*checks.fold_findings(edits + errors), refused])
 
 

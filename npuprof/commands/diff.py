@@ -103,12 +103,12 @@ class Diff(Verb):
         around = self._around
         code = 2 if unread or self._unread else 1 if self.exit_code and (result.different_pairs or around.lines) else 0
         known = [pair.name for pair in result.pairs if pair.unread and not pair.untold]
-        untold = [f"cannot tell what differs in {', '.join(known)}: cannot be read or resolved now"] if known else []
+        untold = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
         reasons: dict[str, list[str]] = {}
         for pair in result.pairs:
             for finding in pair.untold:
                 reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
-        untold += [f"cannot tell what differs in {', '.join(names)}: {why}" for why, names in reasons.items()]
+        untold += [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
         if self.name_only:
             return Answer("".join(f"{pair.name}\n" for pair in result.different_pairs), tuple(untold), code, problems=self._unread)
         forms: Forms = {
@@ -170,7 +170,7 @@ class Diff(Verb):
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        note = ("what stands in no column of a log was a default, not set, or is not told by it; npuprof verify says which",)
+        note = ("a value missing in the column of a log was a default, unset, or is not logged; npuprof verify shows which",)
         return Answer(forms, note if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
@@ -275,7 +275,7 @@ def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], l
     if not ranks.holds_records(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
-            raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", hint, where=Place(folder))])
+            raise NpuprofError([Finding("NP962", f"{path} contains no run record", "", hint, where=Place(folder))])
         return None
     return ranks.load_processes(folder, workspace)
 
@@ -411,7 +411,7 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
         gone += [*untold, *(change for change in pair.changes if change.kind == opposite and change.setting.startswith("profile."))]
     changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
-    remarks = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
+    remarks = (f"{count} omitted, not logged by the run ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
     # unknown values of a run neither add nor fix findings
     return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), remarks
 

@@ -80,7 +80,7 @@ class Doctor(Verb):
         for name, known in read.items():
             if known is False and config is not None:
                 what = f"{name} is not read by the adapter that is installed"
-                why = "TF 1 takes a key that nobody reads without a word; TF 2 refuses it."
+                why = "TF 1 silently ignores unknown keys; TF 2 rejects them."
                 hint = f"unset it, or install an adapter that reads it: npuprof option {name} says since when"
                 findings.append(build_finding("NP964", what, why, hint, config.origin(name), name, (config.name,)))
         findings += find_interference(config, os.environ)
@@ -105,7 +105,7 @@ class Doctor(Verb):
             unknown = [name for name, known in diagnosis.read.items() if known is None]
             unread = [name for name, known in diagnosis.read.items() if known is False]
             counted = f"{len(diagnosis.read) - len(unread) - len(unknown)} of {format_count(len(diagnosis.read), 'option')} read"
-            lines.append(f"preset       {config.name}: {counted}" + (f", of {', '.join(unknown)} nobody can tell" if unknown else ""))
+            lines.append(f"preset       {config.name}: {counted}" + (f", of {', '.join(unknown)} it is unknown" if unknown else ""))
         findings_text = format_findings(diagnosis.findings, self.coloured) if diagnosis.findings else ""
         return "".join(f"{escape_controls(line)}\n" for line in lines) + findings_text
 

@@ -34,7 +34,7 @@ _CI = {
 _DEFAULT_CI = "github"
 #: The placeholder in templates for the requirement that pip installs.
 _PLACE = "@REQUIREMENT@"
-_UNKNOWN = "this npuprof was installed from where nobody else can install it (a folder, an index)"
+_UNKNOWN = "this npuprof was installed from a place that is not available to others (a folder, an index)"
 
 
 class Init(Verb):
@@ -102,7 +102,7 @@ class Init(Verb):
         requirement = installed.check_address(self.install) if self.install is not None else installed.find_requirement()
         if not requirement and self.ci is not None:
             hint = "say where from: --install git+https://HOST/npuprof@COMMIT"
-            why = "CI has to install this very npuprof; by its name alone it would be whatever has that name there."
+            why = "CI must install exactly this npuprof; a bare name could install another package."
             raise NpuprofError([Finding("NP063", _UNKNOWN, why, hint)])
         return (self.ci or _DEFAULT_CI, requirement) if requirement else ("none", "")
 

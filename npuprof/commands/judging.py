@@ -72,7 +72,10 @@ class JudgingVerb(Verb):
         if self.write_baseline and unread:
             what = f"{self.baseline} was not written: not everything could be read"
             raise NpuprofError(
-                [*(finding for finding in serious if finding.severity == "error"), Finding("NP015", what, "", "mend what is listed above")]
+                [
+                    *(finding for finding in serious if finding.severity == "error"),
+                    Finding("NP015", what, "", "fix the errors listed above"),
+                ]
             )
         if self.write_baseline and known.raw is None:
             marks = baselines.count_marks(serious, self.baseline)

@@ -30,7 +30,7 @@ _SAID = {
     "removed": "removed",
     "broken": "could not be resolved any more",
     "mended": "resolves again",
-    "untold": "cannot be told here",
+    "untold": "unknown here",
 }
 
 
@@ -92,7 +92,7 @@ class Log(Verb):
         remarks = []
         if first is None and self.format == "text":
             remarks.append(
-                f"{name} has never set {key if key != self.key and not tail else self.key}" if self.key else f"no commit holds {name}"
+                f"{name} has never set {key if key != self.key and not tail else self.key}" if self.key else f"no commit contains {name}"
             )
         if shallow:
             remarks.append("this clone is shallow, so its oldest commit seems to have made everything; git fetch --unshallow")

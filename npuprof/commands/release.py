@@ -146,7 +146,9 @@ class Release(Verb):
         if self.changed or self.version is not None:
             words = " ".join(word for word in (self.spec, self.version) if word)
             hint = "--all takes a number for the whole store" if self.everything else "leave it out, or name one preset without --changed"
-            raise NpuprofError([Finding("NP902", f"{words!r} has no place beside --{'all' if self.everything else 'changed'}", "", hint)])
+            raise NpuprofError(
+                [Finding("NP902", f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}", "", hint)]
+            )
         return _parse_number(self.spec)
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]) -> Answer:
@@ -178,7 +180,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
 def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
     """Return notes on releases whose step size is unknown."""
     return tuple(
-        f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
+        f"{planned.label} was not compared with {planned.was}, so the size of the step is unknown: {planned.proposal.untold}"
         for planned in plan.releases
         if planned.proposal.untold
     )
@@ -264,7 +266,7 @@ def _require_no_errors(config: Config) -> None:
     """Raise NpuprofError for a preset with errors."""
     errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
-        refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "mend what is listed above")
+        refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "fix the errors listed above")
         raise NpuprofError([*errors, refused])
 
 

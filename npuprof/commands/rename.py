@@ -47,7 +47,7 @@ class Rename(Verb):
             moved = Moved(home, self.spec, self.name)
             unread = moved.read_referrers()
             if unread and not self.no_check:
-                hint = "mend it first; --no-check leaves it as it is"
+                hint = "fix it first, or pass --no-check"
                 raise NpuprofError([finding._replace(hint=f"{finding.hint}; or {hint}" if finding.hint else hint) for finding in unread])
             after = moved.build_opener()
             if not self.no_check:

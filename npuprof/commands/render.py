@@ -84,7 +84,7 @@ def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Findi
     from npuprof.renderers import collect_sidecars
 
     names = list(collect_sidecars(config))
-    what = f"the code needs {', '.join(rendered.sidecars)} beside it, which cannot be written to standard output"
+    what = f"the code needs {', '.join(rendered.sidecars)} as sidecar files, which cannot be written to standard output"
     why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
     return Finding("NP904", what, why, "name a folder with -o DIR", config.origin(names[0]))
 
@@ -99,7 +99,7 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
     folder = os.path.dirname(path)
     sidecars = [os.path.join(folder, name) for name in rendered.sidecars]
     wrong = [file for file, text in zip(sidecars, rendered.sidecars.values(), strict=True) if _read_text(file, missing="\0") != text]
-    remarks = [f"{file} is not what the preset says it holds" for file in wrong]
+    remarks = [f"{file} differs from the content in the preset" for file in wrong]
     if state.current:
         return Answer(None, tuple(remarks), 1 if wrong else 0)
     if state.foreign:

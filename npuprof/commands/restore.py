@@ -37,7 +37,7 @@ class Restore(Verb):
     Writes the file as it was at REV and commits nothing. With --resolved, the options --cann and --product select overrides.
     """
 
-    usage_hint = "The revision stands behind the name: npuprof restore NAME@1.2.0"
+    usage_hint = "Put the revision after the name: npuprof restore NAME@1.2.0"
     group = "versions"
 
     spec: str = argument("SPEC", "Preset and revision to restore: NAME@REV")
@@ -93,7 +93,7 @@ class Restore(Verb):
             raise NpuprofError([Finding("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))])
         if not _is_committed(workspace, name, content or b""):
             shown = os.path.relpath(target)
-            what, why = f"{shown} has edits that no commit holds", "They would be lost; nothing was written."
+            what, why = f"{shown} has uncommitted edits", "They would be lost; nothing was written."
             hint = "commit them first (npuprof commit), or discard them with --force"
             raise NpuprofError([Finding("NP943", what, why, hint, where=Place(shown))])
         return content

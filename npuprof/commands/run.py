@@ -51,7 +51,7 @@ class Run(Verb):
     """
 
     group = "runs"
-    usage_hint = "The command stands behind --, with its options: npuprof run NAME -- python train.py --epochs 3"
+    usage_hint = "Put the command after --, with its options: npuprof run NAME -- python train.py --epochs 3"
 
     spec: str = SPEC
     command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
@@ -129,7 +129,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
     """Return an error with a hint for a command line in which the command stands in place of the preset."""
     if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
         return error
-    what, why = f"no preset stands before the command {spec!r}", "The first word of npuprof run is the preset."
+    what, why = f"no preset is named before the command {spec!r}", "The first word of npuprof run is the preset."
     return NpuprofError([Finding("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")])
 
 

@@ -83,7 +83,7 @@ class Set(Verb):
         if not self.where and (self.spec is None or is_assignment):
             what, hint = "which preset is to be changed?", f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
         elif not (self.assignments or self.append or (self.where and self.spec)):
-            where = "where the condition holds" if self.where else f"in {self.spec}"
+            where = "where the condition is true" if self.where else f"in {self.spec}"
             what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where and self.personal:
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"

@@ -73,7 +73,7 @@ class Sweep(Verb):
     """
 
     group = "runs"
-    usage_hint = "The command stands behind --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
+    usage_hint = "Put the command after --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
 
     spec: str = SPEC
     command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
@@ -214,7 +214,7 @@ class Sweep(Verb):
             return ()
         text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
         taken = take_logs(journal, setup.metrics, text, [config.digest for config in list_configs(combinations)], setup.timeout)
-        return () if taken else (f"{self.logs} tells no result of this sweep that is not known yet",)
+        return () if taken else (f"{self.logs} contains no new results of this sweep",)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
         newer = warn_of_newer_files(setup.command, journal)
@@ -246,7 +246,7 @@ def _answer_best(sweep: tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Ans
     best = find_best(sweep.rows, goal)
     if best is None:
         why = "Only runs that end with 0 count, and values that are numbers."
-        raise NpuprofError([Finding("NP954", f"no run has told {goal.name}", why, "look at the pattern, and at the logs of the runs")])
+        raise NpuprofError([Finding("NP954", f"no run has printed {goal.name}", why, "look at the pattern, and at the logs of the runs")])
     config, combination, value = best
     summary = f"{describe_choices(sweep, combination)}: {'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
     return Answer(renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary))

@@ -62,7 +62,7 @@ class Unset(Verb):
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, inherited)) if name not in listed]
-        remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
+        remarks.extend(f"{name} is inherited: added to 'unset'" for name in added)
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
             raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuprof.history.verification import VerifiedVersion
     from npuprof.report import Forms
 
-_SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
+_SAID = {"holds": "matches", "fails": "does not match", "unknown": "unknown"}
 
 
 class Verify(Verb):
@@ -138,7 +138,7 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
 
 
 def _count_states(states: list[str]) -> str:
-    parts = [(states.count("holds"), "hold"), (states.count("fails"), "not"), (states.count("unknown"), "cannot be told")]
+    parts = [(states.count("holds"), "match"), (states.count("fails"), "do not"), (states.count("unknown"), "unknown")]
     return ", ".join(f"{count} {words}" for count, words in parts if count)
 
 

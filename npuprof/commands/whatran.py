@@ -84,7 +84,7 @@ class WhatRan(Verb):
         released = f"@{match.versions[-1]}" if match.versions else ""
         lines = [paint_text(escape_controls(f"{match.name}{released}{over}"), "1", self.coloured)]
         if match.fit is not None:
-            unknown = f", {match.fit.unknown} that nobody can tell" if match.fit.unknown else ""
+            unknown = f", {match.fit.unknown} undecided" if match.fit.unknown else ""
             lines.append(f"  fits     {match.fit.in_force} of {match.fit.total} options in force, none otherwise{unknown}")
         if match.newest is not None and match.oldest is not None:
             same = match.newest.id == match.oldest.id

@@ -98,7 +98,7 @@ def format_pair_headline(pair: Pair) -> str:
         if pair.changes:
             words.append(format_count(len(pair.changes), "setting"))
     if pair.untold:
-        words.append("cannot be told here")
+        words.append("unknown here")
     elif pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
@@ -129,7 +129,7 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     if invalid:
         parts.append(f"invalid now: {', '.join(map(show, invalid))}")
     if unknown:
-        parts.append(f"cannot be told here: {', '.join(map(show, unknown))}")
+        parts.append(f"unknown here: {', '.join(map(show, unknown))}")
     if mended:
         parts.append(f"valid again: {', '.join(map(show, mended))}")
     return "; ".join(parts)

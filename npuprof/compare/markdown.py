@@ -244,14 +244,14 @@ def format_head(survey: Survey, page: Page) -> str:
 def format_faults(page: Page) -> str:
     """Return a page with faults only, for unknown changes."""
     counts = ", ".join(faults.counted for faults in page.faults)
-    return f"### Presets: what changes cannot be told{f'; {counts}' if counts else ''}\n" + _format_faults(_list_other_faults(page), page)
+    return f"### Presets: the changes are unknown{f'; {counts}' if counts else ''}\n" + _format_faults(_list_other_faults(page), page)
 
 
 def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
-        untold = [_build_fault(finding, pair.name, page, "cannot be told here: ") for finding in pair.untold]
+        untold = [_build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold]
         came = untold or [_build_fault(finding, pair.name, page) for finding in pair.broken if finding.severity == "error"]
         faults += came or [_Fault("cannot be read or resolved", name=pair.name)]
     return list(dict.fromkeys(faults))

@@ -228,7 +228,7 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
     return Finding(
         "NP001",
         "not readable: a number with thousands of digits",
-        "No option holds more than 64 bits.",
+        "Options have at most 64 bits.",
         "write a smaller number, or text in quotes",
         where=Place(source, *_locate_offset(text, offset)),
     )

@@ -62,7 +62,7 @@ PROFILE_KEYS = {
     ),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
     "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
-    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why nobody should build on it any more, and what to use."),
+    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why the preset should not be extended any more, and what to use instead."),
     "unset": ProfileKey(
         NAMES, '["dump_path"]', "Inherited keys to clear: option names, or section.name.", unordered=True, names_settings=True
     ),

@@ -60,7 +60,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
         return Fault(f"U+{ord(char):04X} looks like a blank and is none", line, column, "write a blank in its place, or delete it")
     if message.startswith(("Cannot overwrite a value", "Duplicate inline table key")):
         found = _find_repeated_key(lines, line)
-        return found or Fault("a key stands twice", line, column, "a key may stand only once in its table: remove one of them")
+        return found or Fault("a key is set twice", line, column, "a key can occur only once in its table: remove one of them")
     if message.startswith("Cannot declare"):
         return _find_repeated_table(lines, line) or Fault(told, line, column, "write each [table] once, with all its keys below it")
     if message.startswith("Invalid value"):
@@ -89,7 +89,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     for beginning in _SAYINGS:
         if message.startswith(beginning):
             return Fault(*_place_saying(beginning, line, column))
-    hint = "mend the line; strings need quotes, and a key may stand only once in its table"
+    hint = "correct the line; strings need quotes, and a key can occur only once in its table"
     return Fault(f"the text ends too early: {told}" if ended else told, line, column, hint)
 
 
@@ -100,19 +100,19 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
     if not rest:
         return Fault("the line ends with a lone carriage return", line, column, "end lines with a line feed")
     if rest in (",", ";"):
-        return Fault(f"{format_short_value(rest)} stands behind the value", line, column, f"take the {rest} out")
+        return Fault(f"{format_short_value(rest)} follows the value", line, column, f"take the {rest} out")
     if number and number[1].lstrip("+-") == "0" and (digits := re.match(r"[0-9]+", rest)):
         return Fault("a number begins with 0", line, number.start(1) + 1, f"write {int(digits[0])}")
     if number and re.fullmatch("[A-Za-z%]+", rest):
         what = f"{text[number.start(1) :].strip()} is no value"
         return Fault(what, line, number.start(1) + 1, f"write {number[1]}, in the unit of the option; what is text needs quotes")
     hint = "write one key = value on a line; what is text needs quotes"
-    return Fault(f"{format_short_value(rest)} stands behind the value", line, column, hint)
+    return Fault(f"{format_short_value(rest)} follows the value", line, column, hint)
 
 
 _SAYINGS = {
     "Unclosed array": ("a list is not closed, or lacks a comma", "separate the elements with commas, and end the list with ]"),
-    "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it stands for itself"),
+    "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it is literal"),
     "Invalid statement": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
     "Invalid initial character": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
     "Cannot mutate immutable namespace": (
@@ -144,7 +144,7 @@ def _find_open_string(lines: list[str], line: int) -> Fault:
             quote, place = char, index
         elif char == "#":
             break
-    hint = f"end it with {quote or 'its quote'} on the same line; text of several lines stands between three of them"
+    hint = f"end it with {quote or 'its quote'} on the same line, or use three quotes for a multi-line string"
     return Fault("a string is not closed", line, place + 1 if quote else len(lines[line - 1]) + 1, hint)
 
 
@@ -177,7 +177,7 @@ def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
     if not first:
         return None
     where = f" in [{table}]" if table else ""
-    what = f"{format_short_value(match[1])} stands twice{where}, first in line {first}"
+    what = f"{format_short_value(match[1])} is set twice{where}, first in line {first}"
     return Fault(what, line, match.start(1) + 1, "keep one of the two lines")
 
 
@@ -190,7 +190,7 @@ def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
         if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
             hint = f"put what is below it into the table of line {number}"
             hint += "; each override is written [[override]]" if match[1] == "override" else ""
-            return Fault(f"[{match[1]}] stands twice, first in line {number}", line, match.start(1) + 1, hint)
+            return Fault(f"[{match[1]}] is defined twice, first in line {number}", line, match.start(1) + 1, hint)
     return None
 
 

@@ -76,7 +76,7 @@ class Bulk:
         matched = [name for name, config in self._before.items() if self._conditions.accept(config)]
         self._conditions.require_known_names()
         if not matched:
-            hint = "npuprof list --where tells which presets meet a condition"
+            hint = "npuprof list --where shows the presets that satisfy a condition"
             raise NpuprofError([Finding("NP013", "no preset meets the condition", "", hint)])
         return matched
 

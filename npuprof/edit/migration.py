@@ -153,7 +153,7 @@ def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) 
         for step in steps.values():
             for mention in list_mentions(heir, step.option):
                 what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
-                why = "It overruled, cleared or locked the value of this preset; now it stands beside the new key."
+                why = "It overrode, cleared or locked the value of this preset; now both keys are set."
                 hint = f"npuprof migrate --all --cann {release} carries it over"
                 findings.append(build_finding("NP513", what, why, hint, heir.origin(*mention.path), step.option, (heir.name,)))
     return findings

@@ -158,7 +158,7 @@ def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
     """Raise NpuprofError if a preset has a name already, in any letter case: some file systems ignore case."""
     taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
-        why = "Nothing is overwritten." if taken == name else "On file systems that do not tell case they would be one file."
+        why = "Nothing is overwritten." if taken == name else "On case-insensitive file systems they would be one file."
         raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
 
 

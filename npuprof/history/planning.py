@@ -104,8 +104,8 @@ def plan_releases(
     planner.problems += planner.find_edited_copies() if everything else []
     store = planner.plan_store(releases, number) if everything else None
     if planner.problems:
-        what = "nothing is released: what is above stands against it"
-        raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "mend it and commit")])
+        what = "nothing is released, because of the errors above"
+        raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")])
     removed = () if everything else list_removed_presets(workspace.store, revisions.load_revision(workspace.store, head))
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 

@@ -84,9 +84,9 @@ def require_readable(error: NpuprofError, what: str, words: str) -> None:
     Fixing a broken preset is a change for its users; if it is only missing here, its changes are unknown.
     """
     findings = [
-        advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in find_unreadable(error)
+        advise_sync_of(finding._replace(message=f"cannot determine {what}: {finding.message}"), words) for finding in find_unreadable(error)
     ]
-    way = "where nobody has it any more: --uncompared releases it as a major step"
+    way = "if it is lost: --uncompared releases it as a major step"
     if findings:
         raise NpuprofError(finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way) for finding in findings) from None
 
@@ -167,7 +167,7 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
         yield Reason("major", "abstract now" if after.abstract else "not abstract any more")
     locks = [{key for profile in config.lineage for key in profile.locked} for config in (before, after)]
     for key in sorted(locks[0] ^ locks[1]):
-        yield Reason("major", f"locked now, so an heir may break: {key}" if key in locks[1] else f"not locked any more: {key}")
+        yield Reason("major", f"locked now, so a dependent may break: {key}" if key in locks[1] else f"not locked any more: {key}")
 
 
 def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> Reason:

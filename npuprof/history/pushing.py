@@ -73,7 +73,7 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
         _push_refs(repository, remote, refs)
     except NpuprofError as error:
         finding = error.findings[0]
-        why = finding.why or finding.message.removeprefix("git could not answer: ")
+        why = finding.why or finding.message.removeprefix("git failed: ")
         what = f"the tags are made, and {remote} did not take them"
         if "does not support --atomic" in why:
             why = "The server cannot take all or none of several tags."
@@ -91,10 +91,10 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
     except HangingError:
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
-        raise NpuprofError([Finding("NP022", f"git could not answer: {remote} is silent", why, hint)]) from None
+        raise NpuprofError([Finding("NP022", f"git failed: {remote} is silent", why, hint)]) from None
     if refused := re.search(r"transport '([^']+)' not allowed", talk.messages):
         why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
-        raise NpuprofError([Finding("NP022", f"git could not answer: {remote} was not asked", why, "use git itself")])
+        raise NpuprofError([Finding("NP022", f"git failed: {remote} was not asked", why, "use git itself")])
     if talk.code:
         raise NpuprofError([_explain_refusal(talk.messages.encode(), repository.folder)])
 
@@ -114,9 +114,9 @@ def _explain_refusal(output: bytes, folder: str) -> Finding:
             reasons.setdefault(refused[3] or refused[1], []).append(refused[2])
     if not reasons:
         finding = build_refusal_finding(output, folder)
-        why = "; ".join(words) or finding.message.removeprefix("git could not answer: ")
+        why = "; ".join(words) or finding.message.removeprefix("git failed: ")
         return finding._replace(why=why, hint="")
     own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the others only follow from these
     why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items())])
     taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
-    return Finding("NP022", "git could not answer: the push was refused", why, advise_other_tags(taken) if taken else "")
+    return Finding("NP022", "git failed: the push was refused", why, advise_other_tags(taken) if taken else "")

@@ -214,7 +214,7 @@ def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:
-    advice = advise_sync_of(finding._replace(message=f"cannot tell all that changed {name}: {finding.message}"), "--history")
+    advice = advise_sync_of(finding._replace(message=f"cannot find all changes of {name}: {finding.message}"), "--history")
     return advice._replace(origin=None, key="", where=None)
 
 

@@ -101,7 +101,7 @@ class Verifier:
                 yield finding._replace(code="NP029", message=f"{tag} cannot be read: {finding.message}")
             return
         if digest != version.digest:
-            what = f"the presets of {tag} have another digest than the tag holds"
+            what = f"the presets of {tag} have another digest than the tag records"
             yield Finding("NP028", what, f"It is {digest or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
         for finding in _find_edits(there):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
@@ -127,7 +127,7 @@ class Verifier:
             return
         if not record.digest:
             why = "npuprof release writes one; this tag was made by hand."
-            yield Finding("NP028", f"the tag {tag} holds no digest", why, "nothing can be compared with it: release the next version")
+            yield Finding("NP028", f"the tag {tag} has no digest", why, "nothing can be compared with it: release the next version")
         commit = self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
         if commit is None:
             yield self._explain_lost_commit(version, tag)
@@ -148,7 +148,7 @@ class Verifier:
         if self.signatures and (fault := find_signature_fault(self.repository, version)):
             yield fault
         for fault_text in version.faults:
-            why = "What a release was made of stands in its tag; npuprof does not guess it."
+            why = "The tag records what a release consists of; npuprof does not guess."
             yield Finding("NP028", f"the tag {version.tag_name} is malformed: {fault_text}", why, _ADVICE.format(version.tag_name))
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
@@ -182,7 +182,7 @@ class Verifier:
         elif named is None and any(ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)):
             yield Finding("NP029", f"what the tag {parent_tag} names is missing", "", hint)
         elif named is None:
-            yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves; a new heir could not.", hint)
+            yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves, but a new dependent would not.", hint)
 
 
 def _find_edits(home: ProfileSource) -> list[Finding]:
@@ -202,10 +202,10 @@ def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Fin
         return
     forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
     if record.digest and record.digest not in [compute_digest(config.settings, form) for form in forms]:
-        what = f"{version.name} {version.number_text} has another digest than its tag holds"
+        what = f"{version.name} {version.number_text} has another digest than its tag records"
         yield Finding("NP028", what, f"It is {compute_digest(config.settings, forms[-1])}, and not {record.digest}.", _ADVICE.format(tag))
     if record.preset_digest and record.form == FORM and config.preset_digest != record.preset_digest:
-        what = f"{version.name} {version.number_text} has another preset digest than its tag holds"
+        what = f"{version.name} {version.number_text} has another preset digest than its tag records"
         yield Finding("NP028", what, f"It is {config.preset_digest}, and not {record.preset_digest}.", _ADVICE.format(tag))
 
 
@@ -229,8 +229,8 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
         return None
     complaint = " ".join(result.complaint.decode(errors="replace").split())
     if "no signature found" in complaint:
-        why = "With --signatures a version holds only where its tag is signed."
+        why = "With --signatures, a version matches only if its tag is signed."
         return Finding("NP028", f"the tag {tag} is not signed", why, "ask who released it, or leave out --signatures")
     if any(words in complaint.lower() for words in _UNABLE):
-        return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"git verify-tag {tag} tells more")
-    return Finding("NP028", f"the signature of {tag} does not hold", complaint, f"git verify-tag {tag} tells more")
+        return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"for details: git verify-tag {tag}")
+    return Finding("NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}")

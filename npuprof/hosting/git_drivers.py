@@ -139,7 +139,7 @@ def _find_store_path(git: Git, store_: str | None) -> str:
     below = os.path.relpath(os.path.realpath(root), os.path.realpath(git.folder))
     if below == ".." or below.startswith(f"..{os.sep}"):
         what = f"the store {root} is not in the repository {git.folder}"
-        raise NpuprofError([Finding("NP925", what, "Attributes hold below the file they stand in.", "run it in the store's repository")])
+        raise NpuprofError([Finding("NP925", what, "Attributes apply below the folder of their file.", "run it in the store's repository")])
     return below.replace(os.sep, "/")
 
 

@@ -138,7 +138,7 @@ def remove_hook(path: str, name: str) -> bool:
 
 def build_foreign_hook_finding(path: str, name: str) -> Finding:
     """Return the finding for a foreign hook, with the line to add to it."""
-    why = "A hook that is there is never changed: it may be all that stands between you and something else."
+    why = "npuprof never changes an existing hook."
     hint = f"add this line to it: {format_call(name)}"
     if name in (SERVER_HOOK, "post-rewrite"):
         hint += f"; where it reads its input itself, with {_KEEP_INPUT} on a line before, and {_GIVE_INPUT} on one after"

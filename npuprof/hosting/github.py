@@ -109,7 +109,7 @@ def _read_event(path: str) -> dict[str, Any]:
         event_data = None
     if not isinstance(event_data, dict):
         why = "The runner writes there which pull request the job is for."
-        raise NpuprofError([Finding("NP060", f"{path} tells of no pull request", why, "let the workflow run on: pull_request")])
+        raise NpuprofError([Finding("NP060", f"{path} describes no pull request", why, "let the workflow run on: pull_request")])
     return event_data
 
 

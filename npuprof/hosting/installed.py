@@ -27,10 +27,10 @@ def check_address(written: str) -> str:
     address = re.sub(r"^npuprof\s*@\s*", "", written.strip())
     if _PINNED.fullmatch(address):
         return f"npuprof @ {address}"
-    why = "CI installs it beside a token that writes: a name, a branch or a tag can be another program tomorrow."
+    why = "CI installs it in a job with a token that may write: a name, a branch or a tag can point to another program tomorrow."
     shown = repr(written)
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
-        shown, why = "the address", "It holds a password or a token, which anybody could read in the file."
+        shown, why = "the address", "It contains a password or a token, which everybody could read in the file."
     hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
     raise NpuprofError([Finding("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)])
 

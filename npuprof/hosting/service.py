@@ -64,7 +64,7 @@ class Service:
         """Return the answer to one request, without retries. Raises ServiceError."""
         name, token = self._header
         if not _SAYABLE.fullmatch(token.removeprefix("Bearer ")):
-            raise ServiceError("the token holds characters that no token has")
+            raise ServiceError("the token contains invalid characters")
         body = None if data is None else json.dumps(data).encode()
         headers = {"User-Agent": f"npuprof/{__version__}", "Accept": "application/json", **self._more}
         if body is not None:

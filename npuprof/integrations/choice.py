@@ -24,7 +24,7 @@ FLAGS = (
     PRESET,
     Flag("npu_set", "KEY=VALUE", "Set a value of the preset, after everything else; may be repeated.", repeated=True),
     Flag("npu_unset", "KEY", "Remove a key of the preset, after everything else; may be repeated.", repeated=True),
-    Flag("npu_store", "DIR", "The folder that holds the presets; builtin: for those npuprof ships."),
+    Flag("npu_store", "DIR", "The folder with the presets; builtin: for those npuprof ships."),
 )
 
 

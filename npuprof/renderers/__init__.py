@@ -236,7 +236,7 @@ def _build_not_carried_finding(config: Config, name: str, target: str, reason: s
     others = [other for other in _list_carriers(name) if other != target]
     hint = f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
     what = f"{name} cannot be carried by the target {target}"
-    why = reason or "A setting is never dropped silently."
+    why = reason or "npuprof never drops a setting silently."
     return build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it")
 
 
@@ -252,7 +252,7 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     from npuprof.checks.settings import find_setting_faults
 
     value = config.settings[name] if name in config.settings else config.options[name]  # the key is quoted if the name is not a bare one
-    why = next((fault.message for fault in find_setting_faults(name, value)), "Its place holds another type.")
+    why = next((fault.message for fault in find_setting_faults(name, value)), "Its field has another type.")
     what = f"{name} cannot be carried by the target {target}"
     return build_setting_finding(config, "NP901", name, what, f"{why}.", "npuprof check says what to write")
 

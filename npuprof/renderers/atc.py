@@ -56,7 +56,7 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
     plain = [" ".join(shlex.split(word)) for word in words]
     for word, text in zip(words, plain, strict=True):
         if "$" in word or not is_plain_flag(text):
-            what = f"{text.partition('=')[0]} cannot be handed on in a variable"
+            what = f"{text.partition('=')[0]} cannot be passed in a variable"
             why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
             raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject anew")])
     return finish_code(config, "atc", "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), *findings)
@@ -106,7 +106,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
-            why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag holds one text or number."
+            why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag takes one string or number."
             raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them")])
         if name in flags and format_flag_value(flags[name]) != format_flag_value(value):
             raise NpuprofError([_build_duplicate_flag_finding(config, name, flags[name], value, keys[name])])
@@ -133,7 +133,7 @@ def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second:
 
 def _explain_flag_refusal(flag: str, value: str) -> str:
     if "\0" in value:
-        return "holds a NUL character"
+        return "contains a NUL character"
     return f"is longer than {LONGEST_WORD} bytes" if len(f"--{flag}={value}".encode()) > LONGEST_WORD else ""
 
 
@@ -164,7 +164,7 @@ def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]
         what = f"--op_select_implmode={value} is not for conversions that count"
         findings.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in flags:
-            what = f"--optypelist_for_implmode has no effect beside --op_select_implmode={value}"
+            what = f"--optypelist_for_implmode has no effect with --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
             hint = "unset it, or write the value without _for_all"
             findings.append(build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint))

@@ -135,7 +135,7 @@ def _explain_unfit_variable(name: str, text: str) -> str:
     if not (name.isascii() and name.isidentifier()):
         return "is no name of a variable: letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
-        return f"holds a NUL character, or what is no UTF-8: {ascii(text[:80])[1:-1]}"
+        return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"
     return f"is longer than {LONGEST_WORD} bytes" if len(f"{name}={text}".encode()) > LONGEST_WORD else ""
 
 

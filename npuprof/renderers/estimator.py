@@ -141,7 +141,7 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
         if missing:
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
-            what = f"{key} needs {', '.join(missing)} beside it"
+            what = f"{key} also needs {', '.join(missing)}"
             raise NpuprofError([build_setting_finding(config, "NP908", key, what, why, "set them as well")])
         absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
@@ -258,7 +258,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         if needed and option.name in config.settings and needed not in config.settings:
             for twin in catalog.load_env_twins().get(needed, ()):
                 if f"env.{twin}" in config.settings:
-                    what = f"{option.name} is lost: NPUEstimator passes it on only beside the argument {needed}"
+                    what = f"{option.name} is lost: NPUEstimator passes it on only with the argument {needed}"
                     why = f"{twin} in the environment does not count."
                     findings.append(build_render_finding(config, "NP910", option.name, what, why, f"set {needed}"))
     return tuple(findings)

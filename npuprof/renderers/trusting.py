@@ -154,7 +154,7 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
         what = f"env.{need.name} = {keys.format_short_value(need.text)} is not trusted: {need.executes}"
         why = "Whoever may change the preset would decide what runs here."
     else:
-        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Nobody has looked at what programs do with it."
+        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "It is unknown what programs do with it."
     return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,))
 
 

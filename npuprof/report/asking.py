@@ -24,5 +24,5 @@ def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
 def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
     """Return an answer that reports why nothing was done; ``shown`` is set if the terminal already shows ``answer``."""
     here = sys.stdin.isatty()
-    why = "it takes a yes" if here else "nobody is there to ask, and --yes was not said"
+    why = "it takes a yes" if here else "there is no terminal to ask on, and --yes was not given"
     return Answer(None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1)

@@ -40,7 +40,7 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
 
 
 #: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would block.
-HAND_OVER = "name a file; what a pipe holds can be given as standard input (-), or opened by the shell: <(cat PIPE)"
+HAND_OVER = "name a file; pass the content of a pipe as standard input (-), or let the shell open it: <(cat PIPE)"
 #: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
 _AHEAD: dict[str, bytes] = {}
 #: The standard input that was peeked at: Python callers may replace it.

@@ -340,7 +340,7 @@ def _write_stream(stream: Wanted) -> None:
             handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
         except OSError as error:
             if waits and error.errno == 6:
-                raise output.UnfitFileError(0, "it is a named pipe, and nobody reads it") from None
+                raise output.UnfitFileError(0, "it is a named pipe without a reader") from None
             raise
         if waits:
             os.set_blocking(handle, True)

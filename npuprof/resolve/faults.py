@@ -10,7 +10,7 @@ from npuprof.document import keys
 from npuprof.document.profile import MATCH_KEYS, Profile
 from npuprof.model import Finding, Path, Step, suggest_name
 
-_NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
+_NO_ORDER = "Later parents win, and every preset wins over its ancestors; here these rules contradict each other."
 
 
 def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Findin
     return Finding(
         "NP104",
         f"{profile.name} extends {reference} {'twice' if twice else f'{len(places)} times'}",
-        "The order of parents decides who wins, so each may stand there once.",
+        "The order of parents decides which value wins, so each parent can be listed only once.",
         f"remove one of the two {reference!r}" if twice else f"leave one {reference!r}",
         profile.origin("profile", "extends", places[1]),
         "profile.extends",
@@ -54,7 +54,7 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
     return Finding(
         "NP102",
-        f"the inheritance runs in a circle: {links}",
+        f"inheritance cycle: {links}",
         "A preset cannot extend itself, directly or through others.",
         f"remove {removed} from extends in {place}" + (", or break the circle at another of these lines" if len(ring) > 1 else ""),
         place,
@@ -98,7 +98,7 @@ def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findin
         "NP103",
         f"{profile.name} has parents that cannot be ordered: {', '.join(unordered)}",
         f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
-        "write them in the same order everywhere, or drop the one that another already extends",
+        "list them in the same order in all presets, or remove the one that another already extends",
         profile.origin("profile", "extends"),
         "profile.extends",
         (profile.name,),

@@ -86,11 +86,11 @@ def read_adapter(path: str | None) -> Adapter:
 
 def _build_missing_finding(path: str | None) -> Finding:
     if path is not None:
-        what = f"{path} holds no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
-        return Finding("NP963", what, "", "name the folder that holds the packages, a wheel, or the shared library", where=Place(path))
+        what = f"{path} contains no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
+        return Finding("NP963", what, "", "name the folder with the packages, a wheel, or the shared library", where=Place(path))
     what = f"the Python on PATH has neither {PACKAGES[0]} nor {PACKAGES[1]}"
     hint = "activate the environment that the training runs in, or name the adapter with --adapter"
-    return Finding("NP963", what, "What an adapter reads can only be told from it.", hint)
+    return Finding("NP963", what, "doctor reads the adapter's own files.", hint)
 
 
 def _read_source(source: Source) -> Adapter:

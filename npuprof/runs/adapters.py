@@ -38,7 +38,7 @@ def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
     return bool(names) and not any(name in wire.logged_by for name in names)
 
 
-EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
+EMPTY = "as if it were unset: the key is missing, empty, or of another type"
 
 
 #: Forms in which every value has a text.

@@ -23,7 +23,7 @@ from npuprof.runs.log_values import (
 
 #: Makes the log show the engine's start options: a dump has only those of its session.
 _BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
-_NOT_ASKED = "this session did not ask for it; only the log tells what the engine was started with"
+_NOT_ASKED = "this session did not request it; only the log shows the engine's start options"
 
 
 def judge_unknown(name: str, process: Process) -> Verdict:
@@ -47,7 +47,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
             if wire.init and not wire.session:  # another session, or init_resource, may have started the engine with it
                 return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
             if wanted.is_default(()):
-                return Verdict(verdict.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as where nobody set it")
+                return Verdict(verdict.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as if it were unset")
             return Verdict(verdict.setting, ABSENT, (), "the graph dump has no attribute of it")
         return verdict
     if dumped.says == UNSURE:
@@ -60,7 +60,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
             return Verdict(verdict.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(verdict.setting, CHANGED, dumped.texts, "by the graph dump")
     if wire.init:
-        note = "the adapter read it; only the log tells what the engine was started with"
+        note = "the adapter read it; only the log shows the engine's start options"
         return verdict._replace(note=note, tell=_BLOCKS)
     return Verdict(verdict.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
 

@@ -109,7 +109,7 @@ def _read_environ(path: str) -> bytes:
         gone = isinstance(error, FileNotFoundError)
         what = f"cannot read {path}: {'there is no such process' if gone else describe_os_error(error, path)}"
         hint = "it may have ended" if gone else "ask as the user that it runs as"
-        raise NpuprofError([Finding("NP003", what, "The kernel tells the environment of a process to its user.", hint)]) from None
+        raise NpuprofError([Finding("NP003", what, "Only the owner of a process can read its environment.", hint)]) from None
 
 
 def _read_variables(place: str, raw: bytes) -> list[Clue]:
@@ -129,7 +129,7 @@ def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
     unread += damaged
     clues = [_read_fields(record, fields) for record, fields in read.items()]
     if not clues:
-        raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", "name a file", where=Place(path))])
+        raise NpuprofError([Finding("NP962", f"{path} contains no run record", "", "name a file", where=Place(path))])
     known: dict[tuple[str, ...], Clue] = {}
     for clue in clues:
         known.setdefault((*clue.digests, clue.name), clue)

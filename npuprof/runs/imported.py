@@ -65,7 +65,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
         elif partly := [shown for shown, seen in states.items() if IN_FORCE in seen]:
-            differing[name] = "not the same everywhere: " + ", ".join(partly)
+            differing[name] = "differs between processes: " + ", ".join(partly)
             if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # undecided for the other processes
                 differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(wire, evidence.processes):
@@ -167,7 +167,7 @@ def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process
     if candidates:
         return f"perhaps {keys.format_short_value(value)}: {next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
     tell = next((verdict.tell for verdict in verdicts if verdict.tell), "")
-    return f"{tell} would tell" if tell else "the log has no line of it that can be read"
+    return f"{tell} would log it" if tell else "the log has no line of it that can be read"
 
 
 def _guess(wire: Wire) -> Any:
@@ -186,7 +186,7 @@ def format_preset(run: ImportedRun, label: str) -> str:
     lines += ["", "[options]", *(f"{name} = {keys.format_toml_value(value)}" for name, value in run.settings.items())]
     if run.differing:
         lines += ["", "# Not the same in all processes, sessions or starts of the engine:"]
-        lines += [f"#   {name}: {_comment(why.removeprefix('not the same everywhere: '))}" for name, why in run.differing.items()]
+        lines += [f"#   {name}: {_comment(why.removeprefix('differs between processes: '))}" for name, why in run.differing.items()]
     if run.unknown:
         lines += ["", "# Not known; all that is named nowhere was a default or not set:"]
         reasons: dict[str, list[str]] = {}
@@ -302,7 +302,7 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     proven = f"{format_count(len(run.settings), 'setting')} of {processes} proven"
     remarks = [f"{proven}, {len(run.unknown)} not known; see the comments at the end"]
     if run.differing:
-        remarks.append(f"not the same everywhere: {', '.join(run.differing)}")
+        remarks.append(f"differs between processes: {', '.join(run.differing)}")
     return Answer(forms, tuple(remarks), 1 if strict and (run.differing or run.unknown) else 0)
 
 

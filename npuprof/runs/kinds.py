@@ -70,7 +70,7 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     newest = list(launches[0].paths.values())
     if len(launches) == 1 and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1:
         return records.build_profile(newest[0], read[newest[0]])
-    what, why = f"{path} holds the records of {len(read)} processes", "They were not given the same, so that one is to be named."
+    what, why = f"{path} contains the records of {len(read)} processes", "Their settings differ, so name one of them."
     hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"
     raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path)), *damaged])
 

@@ -56,7 +56,7 @@ class Wanted:
                 return None
             return str(int(written)) if isinstance(written, bool) else str(written)
         if self.wire.form == "clamped" and isinstance(encoded, int) and not 0 <= encoded <= _LARGEST_FUSION:
-            self.why = f"the adapter bounds it to 0 to {_LARGEST_FUSION}, so that its text stands for many values"
+            self.why = f"the adapter bounds it to 0 to {_LARGEST_FUSION}, so that many values have the same text"
             return None
         return write_text(self.wire.form, encoded)
 

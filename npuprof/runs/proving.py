@@ -105,7 +105,7 @@ def _build_table(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> Table:
         for verdict in run.verdicts:
             if verdict.tell and verdict.setting not in tells.setdefault(verdict.tell, []):
                 tells[verdict.tell].append(verdict.setting)
-    after = "".join(f"{tell} would tell next time: {', '.join(names)}\n" for tell, names in tells.items())
+    after = "".join(f"{tell} would log next time: {', '.join(names)}\n" for tell, names in tells.items())
     header = ("setting", "verdict", "process", "in the run") if several else ("setting", "verdict", "in the run")
     return Table(rows, after=f"\n{after}" if after else "", header=header)
 
@@ -206,7 +206,7 @@ def build_findings(config: Config, judged: Mapping[str, Any], runs: Sequence[Jud
                 what = f"{name} was {verdict.state} in {where}: {description}"
                 findings.append(Finding("NP971", what, "", _HINTS[verdict.state], config.origin(name), name, (config.name,)))
             elif verdict.state == CANNOT_TELL:
-                what = f"whether {name} was in force in {where} cannot be told" + (f": {description}" if description else "")
+                what = f"it is unknown whether {name} was effective in {where}" + (f": {description}" if description else "")
                 tells = dict.fromkeys(run.verdicts[number].tell for run in runs if run.process in processes)
                 hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
                 findings.append(build_finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))

@@ -102,7 +102,7 @@ class Recorder:
                         continue
                     tree.rename(temporary, name)
                 return tree.find_path(name)
-            raise OSError(errno.EEXIST, f"it holds {_MOST} records of {stem}")
+            raise OSError(errno.EEXIST, f"it contains {_MOST} records of {stem}")
         finally:
             with suppress(OSError):
                 tree.remove_file(temporary)

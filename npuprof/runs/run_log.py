@@ -144,7 +144,7 @@ class RunLog:
         logs = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
         evidence = read_with_progress(logs) if logs else None
         if evidence is None or not evidence.processes:
-            what = f"the run has left no log in {self.folder}, and on its standard error no adapter has told an option"
+            what = f"the run has left no log in {self.folder}, and its standard error contains no options of an adapter"
             why = "Nothing is proven of it, neither for the preset nor against it."
             hint = (
                 "check that the command creates a session on a device, here and not in a container; npuprof doctor checks the log variables"

@@ -61,9 +61,9 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
             return Verdict(name, ABSENT, (), "the block of options has no line of it")
         return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
-        return Verdict(name, CANNOT_TELL, (), "the adapter gives it to nobody")
+        return Verdict(name, CANNOT_TELL, (), "the adapter passes it to no component")
     if warned and (block is None or not process.generation):
-        return Verdict(name, CANNOT_TELL, (), "the block of options, which tells what a warning means, is cut or not there", SHOWN)
+        return Verdict(name, CANNOT_TELL, (), "the block of options, needed to interpret a warning, is cut or missing", SHOWN)
     if process.warnings_mixed or len(warned) > 1:
         return Verdict(name, CANNOT_TELL, (), f"it is not known which of several processes warned: {_APART}")
     if warned:

@@ -88,7 +88,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     name = wire.name
     note = next((outcome.note for outcome in stages if outcome.note), "")
     if not stages and _is_left_out(wire, epoch, process):
-        note = "no line of it is in a block that has all that is always there, as where nobody set it"
+        note = "an otherwise complete block has no line of it, as if it were unset"
         if wanted.is_default(()):
             return Verdict(name, DEFAULT_OR_SET, (), note)
         if _came_too_late(wanted, epoch):
@@ -101,7 +101,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
         if adapters.hands_on_nothing(wire, process, epoch):
-            return Verdict(name, CHANGED, others, "this adapter hands it on to nobody, whatever a script sets")
+            return Verdict(name, CHANGED, others, "this adapter never passes it on")
         if init is not None and session is None and _came_too_late(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
@@ -200,7 +200,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
     joined = join_outcomes(known)
     rest = [outcome for outcome in known if outcome.says != SAME]
     if joined.says == UNSURE and apart and len(rest) < len(known) and all(outcome.says == OTHER and outcome.unset for outcome in rest):
-        return Outcome(SAME, joined.texts, "not in all of its sessions; the others have what nobody set")
+        return Outcome(SAME, joined.texts, "not in all of its sessions; in the others it is unset")
     return joined
 
 

@@ -102,7 +102,7 @@ def select_unmarked(
             known = list_pairs(workspace.resolve_spec(block).settings)
         if more := [one for one in origins if one.key not in specs and list_pairs({one.key: draft.settings[one.key]}) - known]:
             lines = ", ".join(str(origin.line) for origin in more[:5])
-            beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
+            beside[draft.file] = f"lines {lines} set more outside the block of {block}: move them into that preset"
     return unmarked, beside
 
 

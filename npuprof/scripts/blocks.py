@@ -138,7 +138,7 @@ class Injector:
             rendered = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
         head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
-            raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
+            raise NpuprofError([Finding("NP902", f"the target {target} cannot be used in a block", "", "use session")])
         body = rest.partition("\n")[2]
         names = {"tf": facts["tensorflow"]} if "tensorflow" in facts else {}
         if "variable" in facts and "onto" not in facts and works_on_config(target):

@@ -85,7 +85,7 @@ def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callabl
     with suppress(OSError):  # a dangling link
         kind = name_special_file(os.stat(path).st_mode)
         if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
-            why = "What it holds may never end; the other files were read."
+            why = "Its content may be endless; the other files were read."
             problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 

@@ -90,7 +90,7 @@ def _find_remark_fault(remark: _Remark) -> Finding | None:
     if not fault and remark.reason:
         return None
     what, hint = f"ignore[{remark.code}]: {fault or 'it gives no reason'}", "write # npuprof: ignore[CODE] and why, or remove it"
-    return build_finding("NP706", what, "It accepts nothing as it stands.", hint, where=remark.place)
+    return build_finding("NP706", what, "It accepts nothing in this form.", hint, where=remark.place)
 
 
 def _build_idle_finding(remark: _Remark) -> Finding:

@@ -46,7 +46,7 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
     """
     file = asked.file
     if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
-        what, why = f"{asked.spec!r} cannot stand in the mark of a block", "A mark holds one word, every letter of which can be seen."
+        what, why = f"{asked.spec!r} cannot be used in the mark of a block", "A mark contains one word of visible characters."
         raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         return (_replace_lines if replacing else _inject_into_file)(asked, injector, how, output.read_file_content(file))
@@ -84,7 +84,7 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
     plan = plan_replacement(data, asked.spec, injector, asked.list_facts(*blocks.CONTEXT_FACTS), modules, before)
-    nothing = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    nothing = Answer(None, (f"nothing in {asked.file} is hand-written and equals {asked.spec}: see --check",))
     answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
     return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
 
@@ -195,7 +195,7 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
 def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
     """Return the only statement that creates a config, and its name. Raises NpuprofError if there is not exactly one, or none is needed."""
     if asked.target is not None and not blocks.works_on_config(asked.target):
-        why = f"Nothing in the script tells it for {asked.target}."
+        why = f"The script does not show it for {asked.target}."
         raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
     if len(statements) != 1:
         places = ", ".join(f"line {node.lineno}" for node, _ in statements)

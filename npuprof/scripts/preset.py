@@ -106,7 +106,10 @@ def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
         return setting.unused, ""
     why, hint = find_obstacle(setting)
     if setting.given.relative and not why and isinstance(value, str):
-        return "begins in the folder of the script", "a preset knows no script: keep the line, or write a path that holds everywhere"
+        return (
+            "begins in the folder of the script",
+            "presets do not depend on a script: keep the line, or write a path that is valid on all machines",
+        )
     return why, hint
 
 
@@ -178,7 +181,7 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
         default = item.given.default
-        return item.reason, f"{format_toml_value(default)} is what the script takes if nobody says otherwise" if default is not None else ""
+        return item.reason, f"{format_toml_value(default)} is the default of the script" if default is not None else ""
     section, name = keys.split_section_and_name(item.key)
     if item.surface == "session":
         return _find_session_obstacle(item)

@@ -78,7 +78,7 @@ def describe_notes(
     grouped = list(group_others(others, cite))
     lines += [line for file, what in grouped[:most] for line in _wrap_places(f"{file}: {what}")]
     if most is not None and (hidden := max(len(places_of) - most, 0) + max(len(grouped) - most, 0)):
-        lines.append(f"and {hidden} more, which npuprof import --format text tells")
+        lines.append(f"and {hidden} more, shown by npuprof import --format text")
     return lines
 
 

@@ -24,10 +24,10 @@ COMMAND_LINE = "depends on the command line or its parameters"
 GOES_NOWHERE = "nothing is given the configuration"
 
 #: The start of the reason for a setting after the last use of its object.
-TOO_LATE = "stands after "
+TOO_LATE = "comes after "
 
 #: The reason for a text with lone surrogates, which JSON and Python can express but UTF-8 cannot.
-HALF_CHARACTER = "the text holds half a character, which UTF-8 has no bytes for"
+HALF_CHARACTER = "the text contains a lone surrogate, which UTF-8 cannot encode"
 
 #: The surface of a variable that no Ascend software reads, until it is separated from a file's settings.
 OTHER = "other"

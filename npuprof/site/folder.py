@@ -121,7 +121,7 @@ def _list_committed(git: Git, files: Mapping[str, str]) -> set[str]:
 
 def _build_finding(path: str, others: int) -> Finding:
     what = f"{path} is not as npuprof wrote it" + (f" ({format_count(others, 'more such file')})" if others else "")
-    why = "A site replaces only files that npuprof wrote there and nobody edited, and those that are as in HEAD; nothing was written."
+    why = "npuprof site replaces only files that it wrote there and nobody edited, and files equal to HEAD; nothing was written."
     hint = "name an empty folder, or empty this one if all of it can go" if others else f"remove the file: rm {shlex.quote(path)}"
     return Finding("NP980", what, why, hint, where=Place(path))
 

@@ -157,7 +157,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         sidecars |= rendered.sidecars
         yield RenderedText(name, rendered.text)
     for name, text in sidecars.items():
-        yield RenderedText(f"{name}, a file beside the code", text)
+        yield RenderedText(f"{name}, a sidecar file", text)
     there, reason = resolve_for("env")
     yield from [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
 

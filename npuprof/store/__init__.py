@@ -356,9 +356,9 @@ class Folder(ReadOnceStore):
             name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} shows what is in {self.label}"
         )
         if not self.names():
-            hint = f"{self.label} holds no preset yet: npuprof init lays out a store with some, npuprof new {name} makes this one"
+            hint = f"{self.label} has no presets yet: npuprof init creates a store with samples, npuprof new {name} makes this one"
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
-            hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
+            hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
         return build_missing_finding("NP008", name, self.label, hint, asked)
 
 

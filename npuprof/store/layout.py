@@ -140,9 +140,9 @@ def find_glob_fault(glob: str) -> str:
     if not all(parts) or ".." in parts or not glob.isprintable():
         return "is no path below the folder of npuprof.toml"
     if odd := next((char for char in "?[]{}!\\" if char in glob), ""):
-        return f"holds {odd!r}: only * (in one segment) and ** (any number of folders) mean more than themselves"
+        return f"contains {odd!r}: only * (in one segment) and ** (any number of folders) are wildcards"
     if any("**" in part and part != "**" for part in parts):
-        return "has ** beside other characters: it stands for whole folders"
+        return "has ** next to other characters: it matches whole folders"
     if any(part.startswith((".", "-")) for part in parts):
         return "has a segment that begins with '.' or '-', which no name of a preset has"
     return ""

@@ -65,7 +65,7 @@ def require_shallow_key(text: str) -> None:
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
     """Return the finding for changing a ``[profile]`` key for one command: such keys are metadata, not settings."""
-    why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
+    why = "[profile] is metadata of a preset; only settings can be changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
     return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument, in_python))
 

@@ -190,7 +190,7 @@ def require_unchanged(home: Revision, version: Version, asked: Origin | None = N
     if home.repository.revisions[key]:
         from npuprof.store.gitstore.revisions import advise_refetch
 
-        what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
+        what = f"{version.name} {version.number_text} is not what was released: its preset digest differs from its tag"
         why = "The tag was moved or written by hand, or what it names has been replaced."
         raise NpuprofError([place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)])
 

@@ -82,4 +82,4 @@ def build_unfit_finding(path: str) -> Finding:
     """Return the finding for an unusable personal layer, with the way to skip it."""
     why = "It is yours alone: what the preset's store says is not at fault."
     what = "this personal layer cannot be laid over the preset"
-    return Finding("NP055", what, why, "mend it, or leave it out: --no-personal", where=Place(path))
+    return Finding("NP055", what, why, "correct it, or skip it: --no-personal", where=Place(path))

@@ -73,7 +73,7 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
     """Return the finding for a missing store in this folder and its parents."""
     return Finding(
         "NP010",
-        "no store of presets was found",
+        "no store found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
         "go to a project that has one, make one with npuprof init, or name it with "
         f"{say_option('store', in_python=in_python)}; 'builtin:' is the store npuprof ships",
@@ -82,9 +82,9 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
 
 def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Finding:
     """Return the finding for a store argument that is not a folder; it may be a source, or a URL to add."""
-    hint = "name a folder that holds presets, or make one: npuprof init"
+    hint = "name a folder with presets, or create one: npuprof init"
     if re.fullmatch(r"\w[\w-]*", store):
-        hint = f"name a folder that holds presets, write {store}: for the store of that source, or make one: npuprof init"
+        hint = f"name a folder with presets, write {store}: for the store of that source, or create one: npuprof init"
     elif re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", store):
         hint = f"add the repository as a source: npuprof source add NAME URL, then {say_option('store', 'NAME:', in_python)}"
     return Finding("NP010", f"the store {store!r} is not a folder", why, hint)

@@ -143,7 +143,7 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     for other in place.project.sources.values():
         pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
-            raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
+            raise NpuprofError([Finding("NP940", f"{folder} contains the copy of the source {other.name!r}, or is inside it", why, hint)])
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
     if is_inside or is_around:
         what = f"{folder} and the store {place.home.label} overlap"
@@ -152,7 +152,7 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     known = read_manifest(top)
     refuse_own_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
-        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
+        what = f"{folder} has files outside the copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
         raise NpuprofError([Finding("NP940", what, why, f"move them away, or {hint}")])
     return top
 

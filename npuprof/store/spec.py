@@ -403,7 +403,9 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
     """Return the finding for specs joined by ``+`` with blanks around them, or with a missing part."""
     plain = "+".join(stripped for part in parts if (stripped := part.strip()))
-    what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
+    what = (
+        f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} contains blanks"
+    )
     why = "A + joins two specs: the second is laid over the first. A revision with a + is written in quotes."
     return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
 
@@ -412,7 +414,7 @@ def require_no_blanks(spec: str) -> None:
     """Raise NpuprofError for blanks around the ``@`` of a spec, or at its ends."""
     plain = "@".join(part.strip() for part in spec.split("@", 1))
     if plain != spec:
-        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
+        raise NpuprofError([Finding("NP004", f"{spec!r} contains blanks", "NAME@REV is one word.", f"write {plain}")])
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:

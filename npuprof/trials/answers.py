@@ -56,7 +56,7 @@ def _list_cause_lines(bisection: Bisection, cause: Cause, counts: str) -> Iterat
         yield ""
         yield from _list_member_lines(bisection, member)
     caveats = [
-        f"not told: whether {name_change(change)} matters; its runs could not be judged, or are not allowed"
+        f"undecided: whether {name_change(change)} matters; its runs could not be judged, or are not allowed"
         for change in bisection.difference.select(cause.undecided)
     ]
     caveats += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
@@ -79,7 +79,7 @@ def _list_member_lines(bisection: Bisection, member: Member) -> Iterator[str]:
 
 def _describe_without(bisection: Bisection, member: Member) -> str:
     """Return the effect that remains without a member of a cause."""
-    verdict = "cannot be told" if member.verdict in (None, UNKNOWN) else member.verdict
+    verdict = "undecided" if member.verdict in (None, UNKNOWN) else member.verdict
     if member.without in bisection.barred:
         codes = dict.fromkeys(finding.code for finding in bisection.barred[member.without])
         return f"{verdict} (the checks do not allow it: {', '.join(codes)})"

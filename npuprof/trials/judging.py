@@ -156,7 +156,7 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
     for name, results in (good, bad):
         value = find_median_value([result for result in results if not result.exit], judgement.metric)
         if value is None:
-            what = f"{name} told no value of the metric"
+            what = f"{name} printed no value of the metric"
             hint = f"see that {judgement.metric!r} finds a number in what it prints, and that it ends with 0"
             raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
         values.append(value)

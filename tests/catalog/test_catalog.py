@@ -179,7 +179,7 @@ def test_a_variable_is_whole(name: str) -> None:
     record = catalog.find_variable(name)
     assert record is not None
     assert record.freeze in ("ok", "site", "launcher", "never")
-    assert all(isinstance(choice, str) for choice in record.choices), "an environment holds text"
+    assert all(isinstance(choice, str) for choice in record.choices), "environment variables are strings"
     assert set(record.products) <= set(FAMILIES)
     assert not record.launcher or record.launcher in FACTS
     assert not record.session_option or catalog.find_option(record.session_option)

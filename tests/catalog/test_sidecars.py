@@ -187,8 +187,8 @@ gray-list = { to-add = ["Add"] }
 """
     store({"leaf": text})
     lines = run("explain", "leaf", "modify_mixlist").out.splitlines()
-    assert "  MatMul       black, whatever its built-in list" in lines
-    assert "  Bias         white, whatever its built-in list" in lines
+    assert "  MatMul       black for any built-in list" in lines
+    assert "  Bias         white for any built-in list" in lines
     assert "  Conv2D       gray if it is white by default, else as built in" in lines
     assert "  Xlog1py      gray if it is black by default, else as built in" in lines
     assert any(line.startswith("  Add          as built in") for line in lines)

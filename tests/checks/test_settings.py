@@ -1,4 +1,4 @@
-"""Values of single settings: paths, names that count to the letter, what stands inside structured values, and who supports it."""
+"""Values of single settings: paths, names that count to the letter, what is inside structured values, and who supports it."""
 
 from __future__ import annotations
 

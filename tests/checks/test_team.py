@@ -61,11 +61,11 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
         ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
-        (rule("deterministic"), "deterministic stands alone", 3),
-        (rule("1 == 1"), "is true or false whatever a preset says", 3),
+        (rule("deterministic"), "deterministic is not a condition", 3),
+        (rule("1 == 1"), "has the same result for every preset", 3),
         (rule("deterministic = 1"), "is not a condition", 3),
         (rule("determinstic == 1"), "'determinstic' is no setting", 3),
-        (rule("deterministic == true"), "deterministic holds a whole number, and is compared with true", 3),
+        (rule("deterministic == true"), "deterministic is a whole number, but is compared with true", 3),
         (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
         (rule("deterministic == 1", message=""), "it is not one line of text", 4),
         (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
@@ -112,7 +112,7 @@ def test_two_rules_of_one_file_have_two_codes() -> None:
         ("deterministic == 1", "scenario == 'training'", "", None),
         ("env.MY_SITE == 'a'", "", 'env.MY_SITE = "b"\n', "env.MY_SITE == 'a' is required"),
         ("atc.framework in (1, 3)", "", "atc.framework = 5\n", "atc.framework in (1, 3) is required"),
-        ("product in ('atlas-a2', 'atlas-a3')", "", "", "product in ('atlas-a2', 'atlas-a3') is required: product cannot be told"),
+        ("product in ('atlas-a2', 'atlas-a3')", "", "", "product in ('atlas-a2', 'atlas-a3') is required: product is unknown"),
     ],
 )  # fmt: skip
 def test_what_is_required_must_be_true(

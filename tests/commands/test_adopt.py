@@ -162,7 +162,7 @@ def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(h
     path.write_text(path.read_text().replace('"600"', '"1200"'))
     before = read_tree(here)
     more = run("adopt", "src/bert", "--strict")
-    assert (more.code, "set more beside the block of" in more.err, read_tree(here)) == (1, True, before)
+    assert (more.code, "set more outside the block of" in more.err, read_tree(here)) == (1, True, before)
 
 
 CONSTANT = f"from settings import MODE\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = tf.compat.as_bytes(MODE)\n{OFF}{RUN}"
@@ -174,13 +174,13 @@ def test_lines_of_a_helper_are_no_other_scripts_to_replace(store: Store, tmp_pat
     store({})
     done = run("adopt", "src")
     assert done.code == 0
-    assert "src/m/train.py:2 keeps its lines: its lines stand in src/npu_utils.py" in done.err
+    assert "src/m/train.py:2 keeps its lines: its lines are in src/npu_utils.py" in done.err
     assert "1 of 2 scripts uses generated blocks" in done.err
     assert [(tmp_path / name).read_text() for name in ("src/npu_utils.py", "src/m/train.py")] == [HELPER, CALLS]
     assert ">>> npuprof own >>>" in (tmp_path / "src/m/own.py").read_text()
     (tmp_path / ".git").mkdir()
     done = run("inject", "src/m/train.py", "m-train", "--replace")
-    assert (done.code, "src/m/train.py:2: error NP830: its lines stand in src/npu_utils.py" in done.err) == (2, True)
+    assert (done.code, "src/m/train.py:2: error NP830: its lines are in src/npu_utils.py" in done.err) == (2, True)
     assert "if every script that calls it shall have these settings: npuprof inject src/npu_utils.py m-train --replace" in done.err
 
 

@@ -317,19 +317,19 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[s
 
 
 @pytest.mark.parametrize(("where", "what", "hint"), [
-    ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"),
-    ("hccl_timeout == 1 and enable_dump", "enable_dump stands alone", "enable_dump == true"),
-    ("'a'", "true or false whatever a preset says", "compare an option"),
-    ("jit_compile == true", "jit_compile holds text", 'jit_compile == "true"'),
-    ("hccl_timeout == 'a'", "hccl_timeout holds a whole number, and is compared with 'a'", "hccl_timeout =="),
-    ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT holds a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
-    ("scenario == training", "training is no setting", 'scenario == "training"'),
-    ("precision_mode_v2 == fp16", "fp16 is no setting, and a text stands in quotes", 'precision_mode_v2 == "fp16"'),
-    ("env.HCCL_ALGO > 'a'", "holds text, and is compared with 'a'", "env.HCCL_ALGO =="),
+    ("hccl_timeout", "hccl_timeout is not a condition", "hccl_timeout is set"),
+    ("hccl_timeout == 1 and enable_dump", "enable_dump is not a condition", "enable_dump == true"),
+    ("'a'", "has the same result for every preset", "compare an option"),
+    ("jit_compile == true", "jit_compile is text", 'jit_compile == "true"'),
+    ("hccl_timeout == 'a'", "hccl_timeout is a whole number, but is compared with 'a'", "hccl_timeout =="),
+    ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT is a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
+    ("scenario == training", "training is not a setting", 'scenario == "training"'),
+    ("precision_mode_v2 == fp16", "fp16 is not a setting; strings need quotes", 'precision_mode_v2 == "fp16"'),
+    ("env.HCCL_ALGO > 'a'", "is text, but is compared with 'a'", "env.HCCL_ALGO =="),
     ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
-    ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"), ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
-    ("abstract", "abstract stands alone in 'abstract', and is no setting", "compare an option, or scenario"),
-    ("hccl_timeot", "hccl_timeot stands alone", "did you mean 'hccl_timeout'?"),
+    ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"), ("a.b.c", "a.b.c is not a condition", "a.b.c is set"),
+    ("abstract", "abstract is not a condition in 'abstract', and not a setting", "compare an option, or scenario"),
+    ("hccl_timeot", "hccl_timeot is not a condition", "did you mean 'hccl_timeout'?"),
     ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
 ])  # fmt: skip
 def test_what_is_no_question_is_said_with_what_to_write(run: Run, where: str, what: str, hint: str) -> None:

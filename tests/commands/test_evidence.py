@@ -52,7 +52,7 @@ def test_the_verdicts_on_a_run_are_a_table(logs: Path, run: Run) -> None:
         'precision_mode    in force        "force_fp16"\n'
         "hcom_parallel     default or set  true\n"
         "\n"
-        "PRINT_MODEL=1 would tell next time: in_out_pair_flag\n",
+        "PRINT_MODEL=1 would log next time: in_out_pair_flag\n",
     )
     assert "1 process of 1 file, adapter of 2026-07: 2 in force, 1 default or set, 1 cannot tell" in shown.err
     assert "1 setting outside [options] left out: no adapter writes them down (env.HCCL_CONNECT_TIMEOUT)" in shown.err
@@ -83,7 +83,7 @@ def test_annotations_stand_where_the_preset_sets_what_was_not_in_force(logs: Pat
     shown = run("verify", "bert", "bad.log", "--format", "github")
     assert shown.code == 1
     assert "::error file=profiles/bert.toml,line=5,col=1,title=npuprof NP971::deterministic was changed in pid 8: 0, not 1" in shown.out
-    assert "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof NP972::whether in_out_pair_flag was in force" in shown.out
+    assert "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof NP972::it is unknown whether in_out_pair_flag" in shown.out
 
 
 FOREIGN = "[INFO] HCCL(7,python3.7):2026-03-04-05:06:07.008.009 [hcom.cc:51]7 ready\n"
@@ -94,7 +94,7 @@ def test_standard_input_is_read_as_what_it_holds(logs: Path, run: Run, ahead: st
     log = (ahead + GOOD).encode()
     shown = run("diff", "bert", "-", stdin=log)
     assert (shown.code, shown.out) == (0, ""), shown.err
-    assert "left out (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)" in shown.err
+    assert "not logged by the run (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)" in shown.err
     assert 'precision_mode = "force_fp16"' in run("show", "-", stdin=log).out
     assert "2 of 4 options in force" in run("whatran", "-", stdin=log).out
     assert run("diff", "bert", "-", stdin=PRESET.encode()).out == ""
@@ -122,7 +122,7 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     (["bert", "missing.log"], 2, "cannot read missing.log: no such file or directory"),
     (["bert", "profiles/bert.toml"], 2, "profiles/bert.toml: error NP970: nothing in profiles/bert.toml was written by an adapter"),
     (["bert", "profiles"], 2, "profiles has no log and no graph dump in it"), (["brt", "good.log"], 2, "did you mean 'bert'?"),
-    (["bert", "quiet.log"], 2, "ASCEND_MODULE_LOG_LEVEL=FMK=1 would tell next time: deterministic, precision_mode, hcom_parallel"),
+    (["bert", "quiet.log"], 2, "ASCEND_MODULE_LOG_LEVEL=FMK=1 would log next time: deterministic, precision_mode, hcom_parallel"),
     (["--tags", "--cann", "8.0", "bert"], 2, "--cann is for evidence"), (["env", "good.log"], 2, "env sets no session option"),
 ])  # fmt: skip
 def test_where_nothing_can_be_told_it_says_why(words: list[str], code: int, said: str, logs: Path, run: Run) -> None:
@@ -138,7 +138,7 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: l
     os.mkfifo(logs / "a pipe")
     shown = run(*words)
     assert (shown.code, "it is a named pipe, not a file" in shown.err) == (2, True)
-    assert "opened by the shell: <(cat PIPE)" in shown.err
+    assert "let the shell open it: <(cat PIPE)" in shown.err
     piped = (logs / "good.log").read_bytes()
     assert "in force" in run("verify", "bert", "-", stdin=piped).out
     assert "what was in force by standard input" in run("import", "-", stdin=piped).out
@@ -225,7 +225,7 @@ def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(log
     for words in (("bert", "good.log"), ("good.log", "bert")):
         same = run("diff", *words, "--exit-code")
         assert (same.code, same.out) == (0, "")
-        assert "2 settings that the run does not tell left out (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)" in same.err
+        assert "2 settings omitted, not logged by the run (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)" in same.err
     (logs / "late.log").write_text(write_run({**MODES, "ge.deterministic": "0"}, {"ge.hcomParallel": "0"}))
     other = run("diff", "bert", "late.log", "--exit-code")
     assert other.code == 1

@@ -37,7 +37,7 @@ def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -
     assert bool(shown.out) == (before != after)
     run("check", "--fix", "--store", path.parent)
     assert path.read_bytes() == after.encode()
-    assert run("check", "--fix", "--store", path.parent).err.startswith("npuprof: mended nothing; ")
+    assert run("check", "--fix", "--store", path.parent).err.startswith("npuprof: fixed nothing; ")
 
 
 @pytest.mark.parametrize(("text", "least", "mended"), [
@@ -48,10 +48,10 @@ def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -
 def test_what_check_says_that_it_can_mend_is_mended_at_least(text: str, least: int, mended: int, store: Store, run: Run) -> None:
     folder = store({"a": HEAD + text})
     told = run("check", "--store", folder).err
-    assert (f", --fix mends at least {least}" in told) == bool(least)
+    assert (f", --fix corrects at least {least}" in told) == bool(least)
     assert ("--fix" in told) == bool(least)
-    assert f"would mend {mended} finding" in run("check", "--diff", "--store", folder).err or not mended
-    assert f"mended {mended} finding" in run("check", "--fix", "--store", folder).err or not mended
+    assert f"would fix {mended} finding" in run("check", "--diff", "--store", folder).err or not mended
+    assert f"fixed {mended} finding" in run("check", "--fix", "--store", folder).err or not mended
 
 
 def test_the_files_that_were_written_are_named_those_of_parents_too(store: Store, run: Run) -> None:
@@ -61,7 +61,7 @@ def test_the_files_that_were_written_are_named_those_of_parents_too(store: Store
     (folder / "d.toml").write_text(HEAD + "options.nothing = 1\n")
     done = run("check", "b", "d", "--fix", "--store", folder)
     assert (done.code, "NP201" in done.out, "NP202" in done.out) == (1, True, False), "what is left decides"
-    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 2 presets checked: 1 error")
+    assert done.err.startswith("npuprof: fixed 2 findings in 2 files; 2 presets checked: 1 error")
     assert done.err.endswith("\nnpuprof: wrote profiles/a.toml, profiles/b.toml\n")
     assert "wrote" not in run("check", "b", "--fix", "--store", folder).err
 
@@ -82,9 +82,9 @@ def test_a_file_outside_the_store_is_mended(store: Store, run: Run, monkeypatch:
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    (["--fix", "--rev", "HEAD"], "cannot be mended"),
+    (["--fix", "--rev", "HEAD"], "cannot be fixed"),
     (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
-    (["-", "--fix"], "standard input cannot be mended"), (["--fix", "--cann", "8.0.0", "--cann", "9.0.0"], "one platform"),
+    (["-", "--fix"], "standard input cannot be fixed"), (["--fix", "--cann", "8.0.0", "--cann", "9.0.0"], "one platform"),
 ])  # fmt: skip
 def test_what_cannot_be_mended_is_refused(words: list[str], told: str, store: Store, run: Run) -> None:
     done = run("check", *words, "--store", store({"a": HEAD}))

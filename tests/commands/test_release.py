@@ -203,7 +203,7 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
         with pytest.raises(npuprof.NpuprofError) as error:
             writing.commit_paths(repository, paths, paths, "new", expected)
         finding = error.value.findings[0]
-        assert (finding.code, finding.message, finding.why) == ("NP022", f"git could not answer: {shown}", why)
+        assert (finding.code, finding.message, finding.why) == ("NP022", f"git failed: {shown}", why)
         assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
         assert os.listdir(tmp_path / "temporary") == []
 

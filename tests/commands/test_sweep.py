@@ -187,7 +187,7 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     words = [*lists, "--format", "json", "--logs", "logs", *command]
     found = json.loads(run("sweep", "base", *words).out)["combinations"]
     assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
-    assert "tells no result of this sweep" in run("sweep", "base", *words).err
+    assert "contains no new results of this sweep" in run("sweep", "base", *words).err
 
 
 def test_logs_of_pods_are_read_with_their_prefixes_and_without_ends_of_lines(run: Run, base: None, tmp_path: Path) -> None:
@@ -252,4 +252,4 @@ def test_the_best_is_a_number_and_the_way_that_was_taken_is_said(run: Run, base:
         assert f"hccl_timeout = {timeout}" in result.out
         assert told in result.err
     none = run("sweep", "base", "--vary", "hccl_timeout=600", *words[2:], "--best", "loss", "--", "sh", "-c", script)
-    assert "no run has told loss" in none.err
+    assert "no run has printed loss" in none.err

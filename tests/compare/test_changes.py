@@ -56,7 +56,7 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
         ),
         ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
         ({"dump_step": "0|1"}, {"dump_step": [1, 2]}, [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)]),
-        # a path is not what stands in the file
+        # a path is not what is in the file
         (
             {"modify_mixlist": "/a"},
             {"modify_mixlist": {"black-list": {"to-add": ["A"]}}},

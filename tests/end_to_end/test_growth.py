@@ -211,7 +211,7 @@ def test_long_words_take_the_time_of_their_length(name: str, tmp_path: Path, run
 def test_what_is_too_much_of_a_script_is_told(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.sh").write_text("if x; then\n" * 201 + "export HCCL_ALGO=1\n")
     done = run("scan", "a.sh")
-    assert (done.code, "warning NP801: more than 200 branches stand in each other" in done.out) == (2, True)
+    assert (done.code, "warning NP801: more than 200 nested branches" in done.out) == (2, True)
 
 
 @pytest.mark.parametrize(

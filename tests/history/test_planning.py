@@ -156,15 +156,15 @@ def test_nothing_is_tagged_without_a_yes(repo: Repo, run: Run) -> None:
     done = run("release", "--all")
     assert (done.code, repo.git("tag")) == (1, "")
     assert "the whole store" in done.out
-    assert "--yes was not said" in done.err
+    assert "--yes was not given" in done.err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "release names no preset"), (["--changed", "--all"], "two ways"),
-        (["--changed", "base"], "'base' has no place beside --changed"), (["--all", "base"], "'base' is not a version"),
-        (["--all", "1.0.0", "x"], "'1.0.0 x' has no place beside --all"), (["base", "--yes"], "--yes belongs to --changed and --all"),
+        (["--changed", "base"], "'base' cannot be combined with --changed"), (["--all", "base"], "'base' is not a version"),
+        (["--all", "1.0.0", "x"], "'1.0.0 x' cannot be combined with --all"), (["base", "--yes"], "--yes belongs to --changed and --all"),
     ],
 )  # fmt: skip
 def test_words_without_a_place_are_refused(words: list[str], said: str, repo: Repo, run: Run) -> None:

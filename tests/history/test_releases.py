@@ -165,7 +165,8 @@ WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
         (PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(), "major", "a key is gone: hccl_timeout"),
         (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
         (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
-        (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major", "locked now, so an heir may break: hccl_timeout"),
+        (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major",
+            "locked now, so a dependent may break: hccl_timeout"),
         (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),
         (WHOLE.replace(">=8.0,<10", ">=8.0"), "minor", "cann widened: >=8.0,<10 → >=8.0"),
         (WHOLE.replace('cann = ">=8.0,<10"\n', ""), "minor", "cann widened: >=8.0,<10 → any"),
@@ -303,9 +304,9 @@ def spoil(repo: Repo, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "code", "said", "shown"),
     [
-        ("nothing", 0, "", 0), ("zero digest", 1, "heir 1.1.0 has another digest than its tag holds", 0),
-        ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
-        ("no digest", 1, "the tag heir/v1.1.0 holds no digest", 0),
+        ("nothing", 0, "", 0), ("zero digest", 1, "heir 1.1.0 has another digest than its tag records", 0),
+        ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
+        ("no digest", 1, "the tag heir/v1.1.0 has no digest", 0),
         ("no form", 1, "malformed: Digest-Form is missing", 2), ("a later form", 2, "in form 99, which this npuprof does not know", 0),
         ("no parent", 1, "does not record what base@1 was", 0), ("two parents", 1, "malformed: base@1 is recorded twice", 2),
         ("broken parent", 1, "malformed: Parent: ", 2),
@@ -313,7 +314,7 @@ def spoil(repo: Repo, how: str) -> None:
         ("a parent outside its range", 1, "was made with base 2.0.0", 0),
         ("another version of a parent", 1, "was made with base 1.0.0 at", 0),
         ("a parent that is missing", 2, "which this repository lacks", 2),
-        ("moved", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
+        ("moved", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
         ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
         ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
         ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0), ("on a tree", 1, "names no commit", 2),
@@ -341,7 +342,7 @@ def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(r
     ranged.git("tag", "-a", "-m", "x", "heir/v1.0", "HEAD")
     done = run("verify", "--tags")
     assert (done.code, done.out.split()[::4]) == (0, ["base", "base", "heir", "heir"])
-    assert done.err == "npuprof: 4 released versions verified: 4 hold\n"
+    assert done.err == "npuprof: 4 released versions verified: 4 match\n"
     for words, said in (((), "--tags"), (("--tags", "nowhere"), "'nowhere'"), (("heir",), "--tags")):
         expect(run("verify", *words), 2, said)
 

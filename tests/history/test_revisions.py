@@ -73,7 +73,7 @@ def test_a_shallow_clone_says_what_it_lacks(two: Repo, tmp_path: Path, monkeypat
     two.commit({"base": BASE.replace("1", "2")})
     two.git("clone", "-q", "--depth", "1", "--no-tags", f"file://{two.folder}", str(tmp_path / "shallow"))
     monkeypatch.chdir(tmp_path / "shallow")
-    why = "This clone is shallow: it holds the newest commits only."
+    why = "This clone is shallow: it contains only the newest commits."
     assert refuse("leaf@HEAD~1")[0][2:5] == ("unknown revision 'HEAD~1'", why, "fetch the rest: git fetch --unshallow")
     assert refuse("leaf@mian")[0][2:5] == ("unknown revision 'mian'", why, "did you mean 'main'?")
     hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"

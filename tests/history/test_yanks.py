@@ -85,7 +85,7 @@ def test_lists_and_verification_tell_what_is_yanked(repo: Repo, run: Run) -> Non
     assert [(row["tag"], row["yanked"]) for row in rows[::3]] == [("base/v1.0.0", None), ("v5.0.0", "it is slow")]
     done = run("verify", "--tags")
     assert done.code == 0
-    assert [" ".join(line.split()[3:]) for line in done.out.splitlines()] == ["holds", *["holds yanked: it is slow"] * 2]
+    assert [" ".join(line.split()[3:]) for line in done.out.splitlines()] == ["matches", *["matches yanked: it is slow"] * 2]
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_what_can_be_no_token_is_sent_to_nobody(service: StandIn, run: Run, toke
         monkeypatch.setenv(name, token)
     said = run("review")
     assert said.code == 0
-    assert "characters that no token has" in said.err
+    assert "the token contains invalid characters" in said.err
     assert service.calls == []
     assert token not in said.err
 
@@ -499,7 +499,7 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
 LOCKED = BASE.replace('scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n')
 OLD = "[options]\ndeterministic = true\n"
 FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
-#: What stands in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
+#: What is in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
 RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
     "a lock that came to the target": (
         {}, {"base": LOCKED}, {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None}, 1,

@@ -105,11 +105,11 @@ def test_filters_that_leave_nothing_say_why(run: Run, words: tuple[str, ...], sa
 
 
 def test_the_bare_command_says_what_to_do_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "npuprof init lays one out" in run().err
+    assert "npuprof init creates one" in run().err
     (tmp_path / "profiles").mkdir()
-    assert "profiles holds no preset yet" in run().err
+    assert "profiles has no presets yet" in run().err
     build_store(tmp_path / "profiles", {"base/a": "", "bert": ""})
-    assert "profiles holds 2 presets: npuprof list, npuprof show bert" in run().err
+    assert "profiles has 2 presets: npuprof list, npuprof show bert" in run().err
 
 
 @pytest.mark.parametrize(("text", "width", "lines"), [

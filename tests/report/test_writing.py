@@ -332,7 +332,7 @@ def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(run: Run, store: St
     store({"good": PRESET})
     os.mkfifo("pipe.toml")
     said = run("show", "good", "-o", "pipe.toml")
-    assert (said.code, "nobody reads it" in said.err) == (2, True)
+    assert (said.code, "without a reader" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("init", "file/b"), ("render", "good", "-o", "file/b/"), ("show", "good", "-o", "file/b"),

@@ -79,7 +79,7 @@ def test_a_circle_is_printed_once_with_its_places(tmp_path: Path) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.open_store().resolve("leaf")
     (finding,) = caught.value.findings
-    assert finding.message == "the inheritance runs in a circle: a (profiles/a.toml:3) -> b (profiles/b.toml:4) -> a"
+    assert finding.message == "inheritance cycle: a (profiles/a.toml:3) -> b (profiles/b.toml:4) -> a"
     assert finding.place == "profiles/a.toml:3:1"
 
 

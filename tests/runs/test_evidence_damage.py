@@ -152,7 +152,7 @@ def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path
     (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
     assert (verdict.state, verdict.note) == (
         "in force",
-        "at start 2 of 2 of the engine: not in all of its sessions; the others have what nobody set",
+        "at start 2 of 2 of the engine: not in all of its sessions; in the others it is unset",
     )
 
 

@@ -56,7 +56,7 @@ def find_kept() -> Path:
         ("cat said >&2; exit 9", 9, "2 in force"),
         ("printf '\\r 10%%|#   | 1/10' >&2; cat said >&2; printf '\\r 99%%' >&2", 0, "2 in force"),
         ("sed 's/^/[1,0]<stderr>:/' said >&2", 0, "2 in force"),
-        ("echo hello >&2", 2, "on its standard error no adapter has told an option"),
+        ("echo hello >&2", 2, "its standard error contains no options of an adapter"),
     ],
 )
 def test_what_an_adapter_writes_to_standard_error_is_evidence_wherever_the_log_goes(script: str, code: int, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Records of runs: what stands in them, and how the verbs that read take them as specs."""
+"""Records of runs: what is in them, and how the verbs that read take them as specs."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_folder_without_records_is_no_revision(tmp_path: Path, monkeypatch: py
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "team")
     done = run("diff", "../empty")
-    assert (done.code, "error NP962: ../empty holds no record of a run" in done.err) == (2, True), done.err
+    assert (done.code, "error NP962: ../empty contains no run record" in done.err) == (2, True), done.err
 
 
 def test_a_command_that_is_not_there_is_recorded_as_not_started(record: Record, tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_folder_whose_records_say_the_same_is_a_spec_and_of_others_one_is_to_b
     write_records(tmp_path, record, {2: {"hccl_timeout": 700}}, 3)
     done = run("show", "out")
     assert (done.code, done.out) == (2, "")
-    assert "NP960: out holds the records of 4 processes" in done.err
+    assert "NP960: out contains the records of 4 processes" in done.err
     assert "name one, such as out/bert.0.run.json; npuprof diff out compares them" in done.err
 
 

@@ -141,4 +141,4 @@ def test_what_has_no_line_unless_set_is_too_late_where_another_session_came_firs
 
 def test_what_the_adapter_hands_on_to_nobody_is_neither_late_nor_misspelt(tmp_path: Path) -> None:
     said = judge_one(tmp_path, "g", [{}, {"auto_tune_mode": ("s", "RL,GA")}], auto_tune_mode="RL,GA")
-    assert (said.state, said.note) == ("changed", "this adapter hands it on to nobody, whatever a script sets")
+    assert (said.state, said.note) == ("changed", "this adapter never passes it on")

@@ -69,7 +69,7 @@ def test_a_configuration_that_is_made_under_a_test_only_says_so(test: str, told:
 
 
 ENV = "os.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"
-LATE = "stands after the session was made"
+LATE = "comes after the session was made"
 
 
 def loop(head: str) -> str:
@@ -95,8 +95,8 @@ def early(lines: str) -> str:
         (f"{MAKE}{ENV}{RUN}", {"use_off_line", "env.HCCL_CONNECT_TIMEOUT"}, ""),
         (f"{MAKE}with tf.Session(config=config):\n    {ENV}", {*OFF}, LATE),
         (f"{MAKE}{RUN}os.environ.update(HCCL_CONNECT_TIMEOUT='600')\n", {*OFF}, LATE),
-        (f"import npu_device as npu\nnpu.global_options().use_off_line = True\nnpu.open()\n{ENV}", {*OFF}, "stands after npu.open() (line 7)"),
-        (f"{MAKE}est = tf.estimator.Estimator(config=tf.estimator.RunConfig(session_config=config))\nest.train(fn)\n{ENV}", {*OFF}, "stands after train() ran (line 10)"),
+        (f"import npu_device as npu\nnpu.global_options().use_off_line = True\nnpu.open()\n{ENV}", {*OFF}, "comes after npu.open() (line 7)"),
+        (f"{MAKE}est = tf.estimator.Estimator(config=tf.estimator.RunConfig(session_config=config))\nest.train(fn)\n{ENV}", {*OFF}, "comes after train() ran (line 10)"),
     ],
 )  # fmt: skip
 def test_what_may_be_passed_over_or_comes_late_is_in_no_preset(text: str, held: set[str], why: str) -> None:

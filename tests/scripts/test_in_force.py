@@ -51,10 +51,10 @@ def selfish(text: str) -> str:
 
 #: Scripts that set use_off_line before their session, and hcom_parallel in the way that is told.
 LATER = {
-    "in the session": (f"{MADE}{ONE}with tf.Session(config=config) as sess:\n    {TWO}", "stands after the session was made (line 8)"),
-    "after an estimator has trained": (f"{MADE}{ONE}run = tf.estimator.RunConfig(session_config=config)\nest = tf.estimator.Estimator(config=run)\nest.train(fn)\n{TWO}", "stands after train() ran (line 10)"),
-    "after a session in a with": (f"{MADE}{ONE}with tf.Graph().as_default():\n    {RUN}{TWO}", "stands after the session was made (line 9)"),
-    "after the device was opened": (f"{NPU}npu.open().as_default()\n{LATE}", "stands after npu.open() (line 6)"),
+    "in the session": (f"{MADE}{ONE}with tf.Session(config=config) as sess:\n    {TWO}", "comes after the session was made (line 8)"),
+    "after an estimator has trained": (f"{MADE}{ONE}run = tf.estimator.RunConfig(session_config=config)\nest = tf.estimator.Estimator(config=run)\nest.train(fn)\n{TWO}", "comes after train() ran (line 10)"),
+    "after a session in a with": (f"{MADE}{ONE}with tf.Graph().as_default():\n    {RUN}{TWO}", "comes after the session was made (line 9)"),
+    "after the device was opened": (f"{NPU}npu.open().as_default()\n{LATE}", "comes after npu.open() (line 6)"),
     "in a function that only such a function calls": (f"{MADE}{FILL}def more():\n    fill(custom_op)\n{ONE}{RUN}", "fill() is used nowhere"),
     "and deletes the parameter": (f'{MADE}{TWO}{ONE}del custom_op.parameter_map["hcom_parallel"]\n{RUN}', "the script takes it back"),
 }  # fmt: skip

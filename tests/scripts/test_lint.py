@@ -492,8 +492,8 @@ OPTION = 'npu.global_options().precision_mode = "allow_mix_precision"\n'
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (LATE, ["hccl_timeout stands after the session was made (line 8)"]),
-        (f"{NPU_DEVICE}npu.open().as_default()\n{OPTION}", ["precision_mode stands after npu.open() (line 2)"]),
+        (LATE, ["hccl_timeout comes after the session was made (line 8)"]),
+        (f"{NPU_DEVICE}npu.open().as_default()\n{OPTION}", ["precision_mode comes after npu.open() (line 2)"]),
         (f"{NPU_DEVICE}{OPTION}npu.open().as_default()\n", []), (f"{HEAD}{TAIL.replace('sess =', 'if FLAGS.first: sess =')}{SET}", []),
         (f"{HEAD}{TAIL}if FLAGS.other:\n    config = make()\n    {SET}", []),
         (f"{HEAD}build(config)\n{SET}", []),  # who knows when it is looked at
@@ -535,4 +535,4 @@ def test_a_default_of_the_command_line_is_judged(lines: str, told: str) -> None:
     assert [one.severity for one in found] == ["warning"] * bool(told)
     for one in found:
         assert one.message.startswith(told)
-        assert one.message.endswith("; it is the default, which the script takes if nobody says otherwise")
+        assert one.message.endswith("; it is the default of the script")

@@ -157,7 +157,7 @@ def test_half_a_character_in_a_file_of_data_is_left_out_with_the_reason() -> Non
     )
     assert resolves_as_before(pod, "pod.json")
     (draft,) = build_drafts(imported(pod, "pod.json"))
-    assert [note.why for note in draft.notes][:1] == ["the text holds half a character, which UTF-8 has no bytes for"]
+    assert [note.why for note in draft.notes][:1] == ["the text contains a lone surrogate, which UTF-8 cannot encode"]
 
 
 @pytest.mark.parametrize(

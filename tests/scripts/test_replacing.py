@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    {ON}except ImportError:\n    pass\n{RUN}', "the code may end"),
     "a name that is something else": (
         f'{HEAD}def make(config, tf=None):\n    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n    custom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
-        "tf is not known where the block would stand"),
+        "tf is not defined at the place of the block"),
     "a call that sees everything between": (f'{HEAD}{ENTRY}{MIXED}exec("pass")\n{ON}{OFF}{RUN}', "it calls exec()"),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
@@ -89,7 +89,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
         "has no name that a block could use"),
     "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}',
-        "in a line of its own"),
+        "on a separate line"),
     "lines that do not always run together": (f'{HEAD}{ENTRY}{MIXED}{OFF}for i in range(int(FLAGS.a)):\n    {ON}{indent(RUN)}',
         "does not always run together with line 6"),
     "an early end between": (
@@ -253,12 +253,12 @@ ATC_PLAIN = {
 }
 ATC_REFUSED = {
     "a blank, in a shell without arrays": ("#!/bin/sh -e\natc --model=./m.pb --framework=3 --output='./o p'\n", "run.sh",
-        "it holds a blank or a pattern"),
+        "it contains a blank or a pattern"),
     "a pattern, in a script that names no shell": ("atc --model=./m.pb --framework=3 --output=./o*\n", "run.sh",
-        "it holds a blank or a pattern"),
+        "it contains a blank or a pattern"),
     "IFS, in a shell without arrays": ("#!/bin/sh\nIFS=:\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "it is not certain"),
     "under a test": ("#!/bin/bash\ntest -f o.om || atc --model=./m.pb --framework=3 --output=./o\n", "run.sh",
-        "test -f o.om || stands before it"),
+        "test -f o.om || precedes it"),
     "a line that goes on": ("#!/bin/bash\ntrue &&\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh",
         "goes on from the one before"),
     "carriage returns": ("#!/bin/bash\r\natc --model=./m.pb --framework=3 --output=./o\r\n", "run.sh", "carriage returns"),

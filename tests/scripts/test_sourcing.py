@@ -21,7 +21,7 @@ SET = "export HCCL_ALGO=a\n"
 A, B = {"HCCL_ALGO": "a"}, {"HCCL_ALGO": "b"}
 OWN = 'HERE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)\n'
 
-#: What stands in start.sh before its last line, which starts the program; other files; what the program is given and the preset has.
+#: What is in start.sh before its last line, which starts the program; other files; what the program is given and the preset has.
 TREES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "beside": ("source ./env.sh\n", {"env.sh": SET}, A),
     "by the folder of the script": ('. "$(dirname "$0")/conf/env.sh"\n', {"conf/env.sh": SET}, A),

@@ -111,7 +111,7 @@ def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_
     assert Page(site / "index.html").text.index("broken") < Page(site / "index.html").text.index("base/training")
 
 
-TOLD = {  # what stands in the store, and what the page of "job" says of it
+TOLD = {  # what is in the store, and what the page of "job" says of it
     "each place of a table has its own author": (
         {
             "mix": '[options.modify_mixlist.black-list]\nto-add = ["SoftmaxV2"]\nto-remove = ["Add"]\n',
@@ -158,7 +158,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
     ),
     "a file that the code needs stands there once": (
         {"job": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
-        ['ops_info.json, a file beside the code { "black-list": { "to-add": [ "Add" ] } } exports for'],
+        ['ops_info.json, a sidecar file { "black-list": { "to-add": [ "Add" ] } } exports for'],
     ),
     "each target is written with the overrides for it": (
         {

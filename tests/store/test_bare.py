@@ -158,7 +158,7 @@ def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo
 @pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x"])
 def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(server)
-    expect(run("git", "receive", stdin=f"{line}\n".encode()), 2, "NP902", f'"{line[:60]}', "is nothing that git tells a hook")
+    expect(run("git", "receive", stdin=f"{line}\n".encode()), 2, "NP902", f'"{line[:60]}', "is not input of a git hook")
 
 
 @pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "x\u202ey"])

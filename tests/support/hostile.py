@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Markup, ends of what a text stands in, encodings of both, and what is not to be seen.
+#: Markup, ends of what a text is in, encodings of both, and what is not to be seen.
 TEXTS = (
     "<script>document.title='run'</script>", '"><img src=x onerror="document.title=\'run\'">', "'onmouseover='document.title=1",
     "</title><svg onload=alert(1)>", "{{ 7*7 }}{% raw %}", "javascript:alert(1)", "</script><script>document.title='run'</script>",

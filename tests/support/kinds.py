@@ -15,10 +15,10 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
         "env.HCCL_ALGO": "<depends on $V>", "env.HCCL_IF_IP": "$V"}),
     "only the stages that the last one is built on count": ("Dockerfile.train",
         "FROM u AS a\nENV HCCL_ALGO=1\nFROM a AS b\nENV HCCL_IF_IP=2\nFROM --platform=x a\nENV HCCL_BUFFSIZE=3\n", {"env.HCCL_ALGO": "1",
-        "env.HCCL_IF_IP": "<stands in an earlier stage, which the last one is not built on>", "env.HCCL_BUFFSIZE": "3"}),
+        "env.HCCL_IF_IP": "<belongs to an earlier stage that the last one is not based on>", "env.HCCL_BUFFSIZE": "3"}),
     "what RUN exports is gone when it ends, what it converts is not": ("Dockerfile",
         "FROM u\nRUN export HCCL_ALGO=1 && \\\n    atc --framework=3\nENV HCCL_BUFFSIZE=3\n", {
-        "env.HCCL_ALGO": "<holds for this RUN line only, not for what else runs in the image>", "atc.framework": 3,
+        "env.HCCL_ALGO": "<applies to this RUN line only, not for what else runs in the image>", "atc.framework": 3,
         "env.HCCL_BUFFSIZE": "3"}),
     "--export of Slurm": ("a.sbatch",
         "#!/bin/bash\n#SBATCH --export=ALL,HCCL_BUFFSIZE=200,HCCL_ALGO=$X,HCCL_IF_IP=1\n\necho\n#SBATCH --export=HCCL_RDMA_TC=1\n"
@@ -44,7 +44,7 @@ CONTAINER = "kind: Pod\nspec:\n  containers:\n  - name: main\n    envFrom: [{con
 MAP = '---\nkind: ConfigMap\nmetadata: {name: m}\ndata:\n  HCCL_BUFFSIZE: "200"\n  HCCL_ALGO: ring\n'
 KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
     "a ConfigMap alone": (MAP + "  HCCL_RDMA_TC: 3\n  other.cfg: x\n", {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "ring",
-        "env.HCCL_RDMA_TC": "<is no text: Kubernetes refuses it, it has to stand in quotes>"}),
+        "env.HCCL_RDMA_TC": "<is not a string: Kubernetes rejects it without quotes>"}),
     "what a container says itself beside its ConfigMap": (f"{CONTAINER}    - {{name: HCCL_BUFFSIZE, value: '1'}}\n{MAP}", {
         "env.HCCL_BUFFSIZE": '<containers differ: main says "1", the ConfigMap m says "200">', "env.HCCL_ALGO": "ring"}),
     "a ConfigMap that one container takes as it is, and another not": ("containers:\n- {name: a, envFrom: [{configMapRef: {name: m}}]}\n"
@@ -53,7 +53,7 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
     "a container that ends before the others": (
         "initContainers:\n- {name: i, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_RDMA_TC, value: '1'}]}\n"
         "- {name: s, restartPolicy: Always, env: [{name: HCCL_BUFFSIZE, value: '2'}]}\n"
-        "containers:\n- {name: a, env: [{name: HCCL_RDMA_TC, value: '3'}]}\n", {"env.HCCL_ALGO": "<holds for the init container i only>",
+        "containers:\n- {name: a, env: [{name: HCCL_RDMA_TC, value: '3'}]}\n", {"env.HCCL_ALGO": "<applies to the init container i only>",
         "env.HCCL_RDMA_TC": "3", "env.HCCL_BUFFSIZE": "2"}),
     "a ConfigMap that no container takes": (f"{CONTAINER}    - {{name: HCCL_RDMA_TC, value: '1'}}\n{MAP}".replace("configMapRef: {name: m}",
         "configMapRef: {name: n}"), {"env.HCCL_RDMA_TC": "1", "env.HCCL_BUFFSIZE": "<no container of this file takes the ConfigMap m>",

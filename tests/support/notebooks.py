@@ -7,7 +7,7 @@ from typing import Any
 
 from support.importing import HEAD, TAIL
 
-GONE = "<holds for this cell's shell only: the notebook's Python does not see it>"
+GONE = "<applies to this cell's shell only: the notebook's Python does not see it>"
 
 
 def notebook(*cells: str | tuple[str, str], indent: int | None = 1, joined: bool = False, **metadata: Any) -> str:

@@ -75,11 +75,11 @@ def suggest_next_steps() -> str:
         store = find_store(None, os.environ)
         names = store.names()
     except NpuprofError:
-        return "No store of presets here: npuprof init lays one out; npuprof import SCRIPT makes presets of a script."
+        return "No store of presets here: npuprof init creates one; npuprof import SCRIPT creates presets from a script."
     if not names:
-        return f"{store.label} holds no preset yet: npuprof init, or npuprof new NAME."
+        return f"{store.label} has no presets yet: run npuprof init, or npuprof new NAME."
     first = next((name for name in names if "/" not in name), names[0])
-    return f"{store.label} holds {format_count(len(names), 'preset')}: npuprof list, npuprof show {first}, npuprof check."
+    return f"{store.label} has {format_count(len(names), 'preset')}: npuprof list, npuprof show {first}, npuprof check."
 
 
 def run_words(words: list[str], runner: Runner) -> int:
@@ -213,7 +213,7 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
             continue
         value = value if equals else next(rest, "")
         if not equals and (value == "--" or value in by_flag):
-            what = f"{word} has no {parameter.metavar}: {value} stands in its place"
+            what = f"{word} has no {parameter.metavar}: {value} follows instead"
             hint = f"write {word} {parameter.metavar}"
             raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
         if value and parameter.kind != "many":

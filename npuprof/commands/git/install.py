@@ -96,7 +96,7 @@ class Install(Verb):
         """Write the hook of a server. Raises NpuprofError."""
         if self.diff or self.hook or self.everywhere or self.store:
             what, why = "--server goes with no other option", "A server merges nothing and shows no differences."
-            hint = "a store of another name is told to the hook: npuprof git receive --store NAME"
+            hint = "for a store with another name, change the hook: npuprof git receive --store NAME"
             raise NpuprofError([Finding("NP902", what, why, hint)])
         git = open_server_git()
         done: list[str] = []

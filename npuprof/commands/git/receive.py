@@ -81,7 +81,7 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
     for line in lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ():
         match = _LINE.fullmatch(line)
         if match is None:
-            what = f"{format_short_value(line)} is nothing that git tells a hook"
+            what = f"{format_short_value(line)} is not input of a git hook"
             raise NpuprofError([Finding("NP902", what, "", "this is for pre-receive, which git install --server writes")])
         old, commit, ref = match.groups()
         if ref.startswith("refs/heads/") and commit.strip("0"):

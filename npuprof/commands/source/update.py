@@ -60,7 +60,7 @@ class Update(Verb):
     def run(self) -> Answer:
         """Return the changes, and write the lock if the user agrees. Exit 1 if not, else 0. Raises NpuprofError."""
         if self.moved and self.frozen:
-            what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "leave --moved out: a tag that moved is told"
+            what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "omit --moved: moved tags are reported"
             raise NpuprofError([Finding("NP902", what, "", hint)])
         place = ProjectFiles(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)

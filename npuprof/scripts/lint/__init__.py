@@ -98,7 +98,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
     if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
         return []
-    remark = "; it is the default, which the script takes if nobody says otherwise"
+    remark = "; it is the default of the script"
     faults = find_script_faults(setting.with_value(reason="", value=default, written=default), context)
     errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
     return [fault._replace(message=f"{fault.message}{remark}", severity="warning" if is_flag else "error") for fault in errors]

@@ -134,7 +134,7 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
     if variable is None:
         return find_option_faults(name, OPTION_ADVICE) or find_misspelt_variable(name)
     if setting.reason.startswith("os.environ takes text"):
-        why = "The script stops there with TypeError: an environment holds text only."
+        why = "The script stops there with TypeError: environment variables are strings."
         return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
     if setting.reason or setting.value in variable.tolerated or setting.value == "":
         return []

@@ -148,7 +148,7 @@ def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
                 if key:
                     value, reason = read_variable_text(key, value)
                     given = ScriptValue(value, reason, "str", value)
-                    visitor.add_setting(item, "env", key, name, given, unused="holds for the program that is started here only")
+                    visitor.add_setting(item, "env", key, name, given, unused="applies only to the program that is started here")
 
 
 def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:

@@ -74,7 +74,7 @@ class Script:
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
         except (SyntaxError, UnicodeDecodeError) as error:
             line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
-            why = "Python refuses it as it stands; it was read as Latin-1."
+            why = "Python rejects it; it was read as Latin-1."
             self.add_script_problem(f"the file cannot be decoded: {error}", why, "save it as UTF-8", line)
         return data.decode("latin-1")
 

@@ -20,7 +20,7 @@ from npuprof.scripts.shell_lexer import Word
 #: A file for ``vllm serve --config``: one of its arguments.
 _VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
-_INSIDE_SHELL = "holds for this command only"
+_INSIDE_SHELL = "applies to this command only"
 
 
 @cache

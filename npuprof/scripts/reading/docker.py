@@ -16,7 +16,7 @@ _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)(?=[ \t\\])((?:[^\\\n]|\\(?![ \t]*
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 #: Characters with a special meaning.
 _SPECIAL = frozenset("$\\'\"\n")
-_EARLIER = "stands in an earlier stage, which the last one is not built on"
+_EARLIER = "belongs to an earlier stage that the last one is not based on"
 _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
 
 
@@ -52,7 +52,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
 
 def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:
     begin = flags.end() if (flags := _FLAGS.match(text, match.start(2))) else match.start(2)
-    reason = f"holds for this {match[1].upper()} line only, not for what else runs in the image"
+    reason = f"applies to this {match[1].upper()} line only, not for what else runs in the image"
     return find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
 
 
@@ -70,7 +70,7 @@ def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str
     for name, word, value in assigned:
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""
-        reason = "" if is_whole else "holds a character that parts commands in a shell: write it in quotes"
+        reason = "" if is_whole else "contains a command separator of the shell: write it in quotes"
         settings.append(build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason))
     known |= {name: value.text for name, _, value in assigned if not value.open_part}
     return settings

@@ -13,7 +13,7 @@ from npuprof.scripts.records import OTHER, ScriptSetting
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
-_NO_TEXT = "is no text: Kubernetes refuses it, it has to stand in quotes"
+_NO_TEXT = "is not a string: Kubernetes rejects it without quotes"
 
 #: Settings with the name of their container or ConfigMap.
 Group = tuple[str, list[ScriptSetting]]
@@ -61,7 +61,7 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
         settings[setting.name] = setting
     if not is_early or table.text("restartPolicy") == "Always":
         return name, list(settings.values())
-    return "", [leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
+    return "", [leave_out(setting, f"applies to the init container {name} only") for setting in settings.values()]
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:

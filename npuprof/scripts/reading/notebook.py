@@ -22,7 +22,7 @@ _SHELL_CELLS = {"bash", "sh", "!", "sx", "system"}
 _MAGIC_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*")
 _ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
 _TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+([^-].*)")
-_SHELL_REASON = "holds for this cell's shell only: the notebook's Python does not see it"
+_SHELL_REASON = "applies to this cell's shell only: the notebook's Python does not see it"
 
 
 def mentions_notebook_setting(data: bytes) -> bool:

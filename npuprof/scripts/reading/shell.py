@@ -84,7 +84,7 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
     if modules is not None and modules.locate_file is not None and any(setting.key == "vllm.config" for setting in every):
         every = tuple(vllm_arguments.follow_config_files(path, every, modules))
     if reading.too_deep:
-        what = f"more than {_MOST_BLOCKS} branches stand in each other"
+        what = f"more than {_MOST_BLOCKS} nested branches"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
     remarks = (*reading.remarks, *(() if unread else list_reads(path, commands)))  # an unread file may set them

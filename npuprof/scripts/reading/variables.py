@@ -24,7 +24,7 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     """Return the text of a file with plain line ends; None and a finding if it is not text."""
     if misfit := find_misfit(data):
         what, hint, line = misfit
-        problems.append(build_finding("NP801", what, "No program reads it as it stands.", hint, where=Place(path, line)))
+        problems.append(build_finding("NP801", what, "No program can read it.", hint, where=Place(path, line)))
         return None
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()

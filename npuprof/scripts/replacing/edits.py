@@ -65,7 +65,7 @@ def choose_free_name(name: str, text: str) -> str:
 
 def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "") -> NpuprofError:
     """Return the error for lines that no block can replace; ``line`` counts from 1."""
-    hint = hint or "take these lines out by hand, or write them so that they stand alone"
+    hint = hint or "remove these lines by hand, or write them as separate statements"
     return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
 
 

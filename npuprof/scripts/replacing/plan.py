@@ -98,7 +98,7 @@ def _detect_shell(path: str, data: bytes) -> str:
     shell = blocks.detect_shell(path, data)
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks or not (shell or kind is KINDS["python"]):
-        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+        raise build_refusal(path, "blocks are supported in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
     return shell
 
 
@@ -128,7 +128,7 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.place.call]
     if foreign:
         first = foreign[0]
-        what = f"its lines stand in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
+        what = f"its lines are in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
         calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
         why = f"{path} {calls} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
         hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
@@ -157,9 +157,9 @@ def _describe_other(candidate: _Candidate) -> str:
 
 def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
     if not candidates:
-        what = f"{path} has no hand-written lines that {spec} could stand for"
-        why = "Nothing that it sets always holds." if imported.found else "It sets no option."
-        return build_refusal(path, what, why, 0, "npuprof import --format text tells what it sets")
+        what = f"{path} has no hand-written lines that {spec} could replace"
+        why = "None of its settings applies in every run." if imported.found else "It sets no option."
+        return build_refusal(path, what, why, 0, "npuprof import --format text shows its settings")
     closest = min(candidates, key=lambda candidate: len(candidate.differences))
     line = min(candidate.place.call[0] if candidate.place.call else candidate.line for candidate in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
@@ -196,7 +196,7 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
             why = f"The block uses {name}, which is not certain to be there by that name."
             hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
             line = data.count(b"\n", 0, cut.start) + 1
-            raise build_refusal(path, f"{name} is not known where the block would stand", why, line, hint)
+            raise build_refusal(path, f"{name} is not defined at the place of the block", why, line, hint)
 
 
 def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:

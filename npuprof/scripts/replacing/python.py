@@ -69,7 +69,7 @@ class PythonFile:
         for number, line in enumerate(self.lines.lines[first - 1 : last], first):
             match = _COMMENT.fullmatch(line.rstrip(b"\r"))
             if match is None and b"#" in line:
-                raise build_refusal(self.path, "a line to be taken out may hold a comment", "The comments cannot be told apart.", number)
+                raise build_refusal(self.path, "a line to be removed may contain a comment", "The comments are ambiguous.", number)
             comments += [match[1]] if match and match[1] else []
         return comments
 
@@ -89,7 +89,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     own = onto.partition(".")[0].partition("[")[0]
     for node in body[body.index(first) : body.index(last)]:
         if node not in cut and (why := _find_obstacle(file, node, own)):
-            why = f"Line {node.lineno} stands between them: {why}."
+            why = f"Line {node.lineno} is between them: {why}."
             raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
     spans = [(node.lineno, node.end_lineno or node.lineno) for node in cut]
@@ -105,7 +105,7 @@ def _find_assignments(file: PythonFile, settings: list[ScriptSetting]) -> tuple[
         node, body = file.find_statement(setting.line) or (None, [])
         first = first or body
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute) or node in found:
-            raise file.refuse(setting, "It is no plain assignment of one option in a line of its own.")
+            raise file.refuse(setting, "It is not a plain assignment of one option on a separate line.")
         if body is not first:
             raise file.refuse(setting, f"It does not always run together with line {settings[0].line}.")
         found.append(node)

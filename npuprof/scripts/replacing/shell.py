@@ -53,7 +53,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     for line in range(first, max(names)):
         text = lines.lines[line - 1].decode(errors="replace").strip()
         if line not in names and (why := _find_obstacle(text, mention)):
-            raise build_refusal(path, "the exports cannot become one block", f"Line {line} stands between them: {why}.", line)
+            raise build_refusal(path, "the exports cannot become one block", f"Line {line} is between them: {why}.", line)
     facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
     return Cut(lines.starts[first - 1], lines.find_indent(first), facts, tuple(edits))
 
@@ -112,7 +112,7 @@ def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
     if "\r" in text:
         why = "The lines of the script end in carriage returns, which a shell takes for a part of them."
     elif not _PREFIX.fullmatch(head):
-        why, hint = f"{head.strip()} stands before it in its line, and a block goes before a line.", "put atc in a line of its own"
+        why, hint = f"{head.strip()} precedes it on its line, and a block needs its own lines.", "put atc on a separate line"
     elif site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
         why = "The line goes on from the one before it."
     if why:
@@ -122,7 +122,7 @@ def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
 def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_array: bool) -> Edit:
     """Return the edit that removes a flag with its value and separator; ``begin`` is the end of the program."""
     if not with_array and not is_plain_flag(f"{setting.name}={setting.given.written}"):
-        why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
+        why = "No shell with arrays is named, so the block would pass it in a variable, but it contains a blank or a pattern."
         raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
     start = _find_offset(text, setting.line, setting.column)
     match = _FLAG.match(text, start)

@@ -68,7 +68,7 @@ def _format_rows(table: Table) -> Iterator[str]:
 
 
 def _list_endings(table: Table, most: int) -> list[str]:
-    hidden = [f"and {len(table.rows) - most} more, which --format json tells"] if len(table.rows) > most else []
+    hidden = [f"and {len(table.rows) - most} more, shown by --format json"] if len(table.rows) > most else []
     return [*hidden, table.remark] if table.remark else hidden
 
 

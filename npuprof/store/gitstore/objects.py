@@ -236,7 +236,7 @@ class Git:
         """Return the finding for a hanging git."""
         why = "What git waits for is no plain file, lies on a disk that does not answer, or is locked."
         return Finding(
-            "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "git status there tells whether it hangs"
+            "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "run git status there to see whether it hangs"
         )
 
     def close(self) -> None:
@@ -424,7 +424,7 @@ def require_plain_file(path: str) -> None:
     if kind:
         import shlex
 
-        why = "git would wait for what it holds, for ever."
+        why = "git would wait for its content forever."
         raise NpuprofError(
             [Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, f"remove it: rm {shlex.quote(path)}")]
         )
@@ -442,11 +442,11 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if top and "not a git repository" in text:
         inside = os.path.join(top, ".git")
         why = "It may not be read." if not os.access(inside, os.R_OK | os.X_OK) else "It is not whole, or no repository at all."
-        return Finding("NP021", f"git cannot use {inside}", why, f"git -C {top} status tells more")
+        return Finding("NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status")
     if "must be run in a work tree" in text:
         return Finding("NP021", f"the repository of {folder} has no work tree", "", "do it in a clone")
     if any(words in text for words in ("not a git repository", "cannot use bare repository")):
-        why = "Revisions and versions are those of the git repository that holds the presets."
+        why = "Revisions and versions are those of the presets' git repository."
         hint = "put the store under git: git init, git add, git commit; presets as they are now are named without an @, and need none"
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "cannot do a partial commit" in text:
@@ -457,13 +457,13 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
-    return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")
+    return Finding("NP022", f"git failed: {first or 'it said nothing'}", "", "run git in the same folder to see more")
 
 
 def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
     """Return the finding for objects missing in the repository: a partial clone may lack some."""
     what = f"{', '.join(oids[:3]) or 'an object'} {'is' if len(oids) < 2 else 'are'} missing from the repository"
     if not partial:
-        return Finding("NP022", what, "", "git fsck tells more")
+        return Finding("NP022", what, "", "for details: git fsck")
     why = "This clone is partial: it has left objects with its remote, and npuprof never fetches by itself."
     return Finding("NP022", what, why, "fetch them: git fetch --refetch --no-filter")

@@ -121,7 +121,7 @@ class Repository(ReleaseTags):
             known = os.fsdecode(listed).splitlines()
             hint = did_you_mean(revision, known, hint)
             if self.is_shallow():
-                why = "This clone is shallow: it holds the newest commits only."
+                why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         if not revision:
             what, hint = "the revision behind @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
@@ -158,7 +158,7 @@ class Repository(ReleaseTags):
 
     def _build_unreachable_finding(self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str) -> Finding:
         what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
-        why = "A range takes the newest version that is reachable from the commit that holds the reference."
+        why = "A range selects the newest version that is reachable from the commit with the reference."
         others = ", ".join(version.number_text for version in versions)
         hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
         if self.is_shallow():

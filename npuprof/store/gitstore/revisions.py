@@ -154,7 +154,7 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
 def build_unfit_finding(version: Version) -> Finding:
     """Return the finding for a tag that cannot be the release of its name."""
     what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
-    why = "What a release was made of stands in its tag; npuprof does not guess it."
+    why = "The tag records what a release consists of; npuprof does not guess."
     return Finding("NP028", what, why, advise_refetch(version))
 
 
@@ -167,7 +167,7 @@ def advise_refetch(version: Version) -> str:
 
 def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:
     what = f"{release.name} {release.number_text} was made with {reference} at {shorten_commit(commit)}, which this repository lacks"
-    why = "Its tag records the commit; no other stands in for it."
+    why = "Its tag records the commit, which cannot be replaced."
     return Finding("NP022", what, why, f"fetch it: git fetch origin {commit}", asked, "profile.extends" if asked else "")
 
 

@@ -101,7 +101,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
         way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
-        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", way, where=Place(source, line, 1))])
+        raise NpuprofError([Finding("NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1))])
     hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
     try:
         document = parse_document(FILE, source, raw, revision)

@@ -225,7 +225,7 @@ def read_file_beside(path: str) -> bytes | None:
         return None
     except OSError as error:
         what = f"cannot read {os.path.relpath(path)}: {describe_os_error(error, path)}"
-        raise NpuprofError([Finding("NP040", what, "", "mend or remove it")]) from None
+        raise NpuprofError([Finding("NP040", what, "", "correct or remove it")]) from None
 
 
 def require_fitting_store(home: Folder) -> None:

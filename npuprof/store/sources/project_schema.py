@@ -33,7 +33,7 @@ def build_project_schema() -> Schema:
     rule = table_schema(
         {
             "code": _told({"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"}, "Its name among findings.", "TEAM-1"),
-            "when": _told(_SOME, "Where it counts; everywhere if left out.", "scenario == 'training'"),
+            "when": _told(_SOME, "Where the rule applies; always by default.", "scenario == 'training'"),
             "require": _told(_SOME, "What has to be true there; an unset value is not.", "deterministic == 1"),
             "message": _told({"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}, "What a finding says.", "training is repeatable"),
             "severity": _told({"enum": list(SEVERITIES)}, "How much a finding weighs; error if left out."),
@@ -58,14 +58,14 @@ def build_project_schema() -> Schema:
             "propertyNames": {"type": "string", "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$"},
             "additionalProperties": source,
         },
-        "rule": _told(list_schema(rule), "Rules of the team, beside npuprof's own."),
+        "rule": _told(list_schema(rule), "Team rules, in addition to npuprof's own."),
         "ignore": _told(list_schema(ignore), "Findings that are accepted, each with its reason."),
     }
     return {
         "$schema": DIALECT,
         "$id": "urn:npuprof:project",
         "title": "npuprof project",
-        "description": "npuprof.toml, beside a store of presets: its sources, its rules, and what it accepts.",
+        "description": "npuprof.toml, next to a store of presets: its sources, rules and accepted findings.",
         **table_schema(tables),
     }
 

@@ -89,7 +89,7 @@ def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repos
     count = int(locked.releases.partition(" ")[0])
     tags = list_released_tags(open_repository(), locked.commit)[:count]
     if seal_released_tags(tags) != locked.releases:
-        what = f"which versions the presets of the source {locked.name!r} had when it was locked cannot be told here"
+        what = f"the versions of the source {locked.name!r} at the time of locking are not available here"
         why = "Its version tags are not those that npuprof.lock was written with: some were moved, deleted, or made with an older date."
         hint = f"name a commit behind the @, or lock what it has now: npuprof source update {locked.name}"
         raise NpuprofError([Finding("NP044", what, why, hint)])

@@ -292,7 +292,7 @@ class SourceStore(ReadOnceStore):
         """Return the finding for a version missing in the vendored copy; an update adds it only if a preset refers to it."""
         what = f"the copy of the source {self.source!r} has no {reference}"
         update = f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update {self.source.partition("/")[0]}'
-        return Finding("NP044", what, "It holds the versions that presets refer to.", update)
+        return Finding("NP044", what, "It contains the versions that presets refer to.", update)
 
     def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
         """Return the target of a reference with an @ in the mirror, seen from here. Raises NpuprofError."""

@@ -50,7 +50,7 @@ class Proof:
         if self._lines is None:
             if not self._digest:
                 what = f"npuprof.lock does not say what is in the copy of the source {self.label!r}"
-                raise NpuprofError([Finding("NP044", what, "Whether it was edited cannot be told.", advise_copy(self.label))])
+                raise NpuprofError([Finding("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))])
             lines = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if lines is None:
                 raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])

@@ -211,7 +211,7 @@ def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
     assert run("check").code == 0
 
 
-# What cannot be told without a source
+# What is unknown without a source
 
 
 def move_on(team: Team, app: Repo, run: Run) -> None:
@@ -229,11 +229,11 @@ def test_a_release_cannot_be_verified_without_its_source_and_does_not_fail(
     assert run("verify", "--tags").code == 0
     forget()
     done = run("verify", "--tags")
-    assert (done.code, "does not hold" in done.out) == (2, False), done.out
-    expect(done, 2, "cannot tell", "NP029", "npuprof source sync --rev job/v1.0.0")
+    assert (done.code, "does not match" in done.out) == (2, False), done.out
+    expect(done, 2, "unknown", "NP029", "npuprof source sync --rev job/v1.0.0")
     assert run("source", "sync", "--rev", "job/v1.0.0").code == 0
     done = run("verify", "--tags")
-    assert (done.code, "cannot tell" in done.out) == (0, False), done.out
+    assert (done.code, "unknown" in done.out) == (0, False), done.out
 
 
 def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
@@ -250,14 +250,14 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
         expect(run(*words), 2, "NP043", "npuprof source sync")
     for rev in spans:
         done = run("diff", "--rev", rev)
-        assert (done.code, "cannot tell what differs in job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done
+        assert (done.code, "cannot compare job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done
         assert "hccl_timeout" not in done.out
         assert "1 preset differs" not in done.out
-        assert "cannot be told here: job" in done.out
+        assert "unknown here: job" in done.out
         done = run("diff", "--rev", rev, "--format", "json")
         assert (done.code, json.loads(done.out)["presets"][0]["status"], json.loads(done.out)["untouched"]) == (2, "unknown", 1)
         assert (
-            "- cannot be told here: NP043 `the source 'team' cannot be read: it was never fetched on this machine`: `job`"
+            "- unknown here: NP043 `the source 'team' cannot be read: it was never fetched on this machine`: `job`"
             in run("diff", "--rev", rev, "--format", "markdown").out
         )
     assert run("source", "sync").code == 0  # what is locked now has older commits with it

@@ -131,7 +131,7 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda text: "<<<<<<< HEAD\n" + text, "marks of a merge"),
+        (lambda text: "<<<<<<< HEAD\n" + text, "conflict markers"),
         (lambda text: text.replace('commit = "', 'commit = "x'), "not as npuprof writes it"),
         (lambda text: text.replace("url = ", "uri = "), "not as npuprof writes it"),
         (lambda text: text.replace("version = 1", "version = 0"), "not as npuprof writes it"),
