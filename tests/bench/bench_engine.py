@@ -138,7 +138,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
         folder = Path(name)
         os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = name
-        npuprof = str(_environment(folder / "venv", [str(_wheel(folder))]) / "npuprof")
+        npuprof = str(_environment(folder / "venv", [f"{_wheel(folder)}[site]"]) / "npuprof")
         repository = _clone(folder / "repository")
         rows = [(f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold, False) for line, hold in _COMMANDS]
         rows += [(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False) for what, line in _COMPLETIONS]
