@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a call that sees everything between": (f'{HEAD}{ENTRY}{MIXED}exec("pass")\n{ON}{OFF}{RUN}', "it calls exec()"),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
-        f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}', "no plain assignment of one option"),
+        f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}', "not a plain assignment of one option"),
     "a group of the options of TF 2": (
         "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
         "has no name that a block could use"),

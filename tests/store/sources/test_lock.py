@@ -152,7 +152,7 @@ def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, t
     assert run("source", "update", "--yes").code == 0
     checked = run("check", "job")
     assert "job extends team:base, which builds on team:old, and that is deprecated: use newer" in checked.out
-    assert "once it is: npuprof source update team" in checked.out
+    assert "then: npuprof source update team" in checked.out
     app.write({"heir": 'profile.extends = ["job"]\n', "direct": 'profile.extends = ["team:old"]\n'})
     assert "deprecated" not in run("check", "heir").out, "it is told where the source is named"
     assert run("check", "direct").out.count("is deprecated") == 1
