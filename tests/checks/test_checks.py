@@ -1,4 +1,4 @@
-"""The checks: every code's page by its examples, and what the adapter itself does with values and combinations."""
+"""The checks: every code's page by its examples, and how what is found is gathered and placed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, checks
@@ -18,8 +16,7 @@ from npuprof.catalog import pages, products, releases
 from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
 from npuprof.store.problems import build_bad_name_finding
-from support import adapter
-from support.building import REPOSITORY, build_store, codes, examples, findings, options
+from support.building import REPOSITORY, build_store, codes, findings, options
 from support.running import Run, Store
 
 
@@ -87,13 +84,6 @@ def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path:
     assert [str(finding) for finding in good if finding.severity == "error"] == [], "the good example has other errors"
 
 
-def test_a_finding_is_as_severe_as_its_page_unless_it_says_so() -> None:
-    assert [catalog.build_finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
-    assert catalog.build_finding("NP201", "", severity="info").severity == "info"
-    assert Finding("NP201", "")._replace(severity="info") == Finding("NP201", "", severity="info") != Finding("NP201", "")
-    assert Finding("TEAM-1", "").severity == "error"
-
-
 def test_no_code_names_two_rules() -> None:
     assert len(RULES) == len(catalog.load_rules())
     assert not RULES & set(catalog.load_built_part("pages"))
@@ -121,40 +111,29 @@ def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | N
     assert judged >= 17
 
 
-# -- the adapter's own behaviour ----------------------------------------------------------------------------------
+# -- values ---------------------------------------------------------------------------------------------------------
 
 
-LOUDNESS = {"error": 2, "warning": 1, "info": 0}
-
-
-@pytest.mark.parametrize("name", catalog.record_names())
-@examples(8)
-@given(st.data())
-def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
-    option = catalog.find_option(name)
-    assert option is not None
-    value = data.draw(adapter.values(option))
-    fate = adapter.alone(name, value)
-    loudest = max(LOUDNESS[finding.severity] for finding in (*found_for(name, value), Finding("", "", severity="info")))
-    assert loudest >= {adapter.REFUSED: 2, adapter.CHANGED: 1, adapter.TAKEN: 0}[fate], f"{name} = {value!r} is {fate}, and nothing says so"
+def list_documented_values() -> list[tuple[str, Any]]:
+    """Return every choice, bound and example of the catalogue."""
+    found: list[tuple[str, Any]] = []
+    for name in catalog.record_names():
+        option: Any = catalog.find_option(name)
+        example = catalog.find_record_texts("options", name).get("example")
+        given = [*option.choices, option.minimum, option.maximum, example, *((True, False) if option.field == "b" else ())]
+        found += [(name, value) for value in dict.fromkeys(given) if value is not None]
+    return found
 
 
 def found_for(name: str, value: Any) -> list[Finding]:
     return [finding for finding in checks.check_config(options(**{name: value})) if finding.key.split(".")[0].split("[")[0] == name]
 
 
-@pytest.mark.parametrize(("name", "value"), adapter.documented())
+@pytest.mark.parametrize(("name", "value"), list_documented_values())
 def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
     about = [finding for finding in found_for(name, value) if finding.code in ("NP201", "NP202", "NP203", "NP204", "NP205")]
     doubted = catalog.find_option(name).doubtful_values  # type: ignore[union-attr]
     assert [str(finding) for finding in about if finding.code != "NP205" or str(value) not in doubted] == []
-
-
-@given(adapter.combinations())
-def test_what_the_adapter_refuses_together_is_found(chosen: dict[str, Any]) -> None:
-    reason = adapter.together(chosen)
-    assume(reason is not None)
-    assert "error" in [finding.severity for finding in checks.check_config(options(**chosen))], f"{chosen}: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -331,22 +310,13 @@ def test_an_override_that_can_never_match_is_told(match: str, code: str, column:
     assert (finding.code, finding.severity, finding.line, finding.column) == (code, "error", 2, column)
 
 
-@pytest.mark.parametrize(
-    "value", ["9" * 5000, "0x" + "f" * 5000, "-1e400", "nan", "1979-05-27", "[[[1]]]", "{ a = { b = [1] } }", "''", '"\\u0000"']
-)
-@pytest.mark.parametrize(
-    "name", ["deterministic", "precision_mode_v2", "hcom_parallel", "dump_path", "dump_step", "profiling_options", "zzz"]
-)
-def test_no_value_breaks_a_check(name: str, value: str) -> None:
+@pytest.mark.parametrize("value", ["9" * 5000, "0x" + "f" * 5000, "nan", "{ a = { b = [1] } }", '"\\u0000"'])
+def test_no_value_breaks_a_check(value: str) -> None:
     try:
-        found = findings(
-            f"[options]\n{name} = {value}\n[env]\nX = {value}\nHCCL_CONNECT_TIMEOUT = {value}\n[estimator]\ntf_random_seed = {value}\n"
-        )
+        found = findings(f"[options]\nhccl_timeout = {value}\n[env]\nX = {value}\n")
     except NpuprofError as error:
         found = list(error.findings)
-    for finding in found:
-        assert str(finding)
-    assert any(finding.severity == "error" for finding in found)
+    assert "error" in [finding.severity for finding in found if str(finding)]
 
 
 ON_A3 = '\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = '

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog
-from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, guess_plain_value, read_number, read_truth
+from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, read_number, read_truth
 from npuprof.checks.settings import find_setting_faults
 from npuprof.document.keys import format_full_key
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
@@ -26,21 +26,6 @@ WORDS = [
     "none", "2000s", "1h", "1h30m", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
     "maybe", [], [1], {}, {"a": 1},
 ]  # fmt: skip
-
-
-#: Choices that are numbers of things: no word for yes or no is one of them, whatever their order.
-NUMBERED = (
-    "graph_run_mode", "dynamic_node_type", "atomic_clean_policy", "topo_sorting_mode", "env.ASCEND_GLOBAL_LOG_LEVEL",
-    "env.TF_CPP_MIN_LOG_LEVEL", "atc.framework", "atc.mode", "atc.topo_sorting_mode", "atc.atomic_clean_policy",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("key", NUMBERED)
-def test_where_0_is_not_off_no_word_is_taken_for_a_number(key: str) -> None:
-    faults = [fault for value in (True, False, "on", "off", "yes", "no", "none", "disabled") for fault in find_setting_faults(key, value)]
-    assert len(faults) >= 6
-    assert [fault.fix for fault in faults] == [None] * len(faults)
-    assert [fault.hint for fault in faults if re.fullmatch(r"write (\S+ = )?\"?\d+\"?", fault.hint)] == []
 
 
 #: At least how many hints of a section are judged.
@@ -131,10 +116,3 @@ def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[A
 )  # fmt: skip
 def test_what_looks_alike_and_says_the_opposite_is_not_offered(value: str, choices: list[str], near: list[str]) -> None:
     assert find_near_choices(value, choices) == near
-
-
-def test_what_has_no_meaning_as_another_kind_is_not_guessed() -> None:
-    assert guess_plain_value("x", "bool") is UNKNOWN
-    assert guess_plain_value(2.5, "int") is UNKNOWN
-    assert guess_plain_value(float("nan"), "int") is UNKNOWN
-    assert guess_plain_value([], "str") is UNKNOWN

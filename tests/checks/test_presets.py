@@ -80,12 +80,3 @@ def test_a_preset_is_rendered_where_each_of_its_options_has_a_place(target: str)
     for name in placed:
         assert find_codes(name, ("error", "warning"), target) == set()
         assert render_unchecked(STORE.resolve(name, target=target), target)
-
-
-def test_the_shipped_presets_show_what_a_preset_can_say() -> None:
-    tables = [STORE.store.profile(name) for name in NAMES]
-    matched = {key for profile in tables for override in profile.overrides for key in override.match}
-    assert {"product", "cann", "target"} <= matched
-    assert any("owner" in profile.table for profile in tables)
-    assert any(step.key.startswith("estimator.") for profile in tables for step in profile.steps)
-    assert any("@" in reference for profile in tables for reference in profile.extends)

@@ -45,11 +45,6 @@ def test_the_order_of_inputs_counts_where_their_node_type_is_set(scenario: str, 
     assert ("NP383" in {finding.code for finding in npuprof.check(preset)}) is told
 
 
-def test_a_variable_that_an_option_of_the_adapter_replaces_says_whose_that_is() -> None:
-    hints = [finding.hint for finding in findings("export GE_USE_STATIC_MEMORY=1\n", "x.sh")]
-    assert hints == ["use the TensorFlow adapter's option static_memory_policy"]
-
-
 @pytest.mark.parametrize(
     ("option", "value", "meant"),
     [
@@ -121,25 +116,3 @@ def test_none_for_a_mode_that_the_class_stores_is_an_error() -> None:
     text = "from npu_bridge.npu_init import *\nrun = NPURunConfig(dump_config=DumpConfig(enable_dump_debug=True, dump_path='/d', {}))\n"
     for mode, codes in (("dump_debug_mode=None", ["NP202"]), ("dump_step=None", []), ("dump_debug_mode='all'", [])):
         assert [one.code for one in findings(text.format(mode), "x.py") if one.severity == "error"] == codes
-
-
-MATCHING = """[options]
-deterministic = 0
-[[override]]
-match = { product = "atlas-a2" }
-options = { deterministic = 1 }
-[[override]]
-match = { product = "Ascend910B2" }
-options = { op_debug_level = 1 }
-"""
-
-
-@pytest.mark.parametrize(("product", "deterministic", "level"), [
-    ("atlas-a2", 1, None), ("Ascend910B2", 1, 1), ("Ascend910B3", 1, None), ("Ascend910B", 0, None),
-    ("atlas-training", 0, None), (None, 0, None),
-])  # fmt: skip
-def test_a_match_on_a_chip_matches_that_chip_and_one_on_a_family_all_its_chips(
-    product: str | None, deterministic: int, level: int | None
-) -> None:
-    settings = npuprof.loads(MATCHING, product=product).settings
-    assert (settings["deterministic"], settings.get("op_debug_level")) == (deterministic, level)

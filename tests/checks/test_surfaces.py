@@ -9,7 +9,6 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.store import spec
 from support.building import findings
-from support.running import Run, Store
 
 TF2 = "global-options"
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
@@ -67,13 +66,6 @@ def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more:
     assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
-@pytest.mark.parametrize(("release", "code"), [("6.0.RC1", 2), ("6.0.1", 0)])
-def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code: int, store: Store, run: Run) -> None:
-    store({"it": "[options]\natomic_clean_policy = 1\n"})
-    done = run("render", "it", "--to", TF2, "--cann", release)
-    assert (done.code, "NP404" in done.err) == (code, code == 2)
-
-
 @pytest.mark.parametrize(
     ("line", "session", "tf2", "atc"),
     [
@@ -121,24 +113,3 @@ def test_offline_the_products_are_those_of_the_flag(product: str, line: str, cod
 def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
     assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
     assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()
-
-
-@pytest.mark.parametrize(
-    ("cann", "line", "code"),
-    [
-        (">=6.0.RC1,<6.1", "atomic_clean_policy = 1", "NP413"), (">=6.0.RC1,<6.1", "static_memory_policy = 2", "NP413"),
-        (">=6.0.1,<6.3", "op_precision_mode = '/etc/x.ini'", "NP413"), (">=6.0.1,<6.3", "atomic_clean_policy = 1", None),
-        (">=8.0", "atomic_clean_policy = 1", None), ("<8.0", "op_debug_level = 0", None), ("<5.0.2", "op_debug_level = 0", None),
-    ],
-)  # fmt: skip
-def test_a_release_in_which_some_target_would_refuse_an_option_is_told(cann: str, line: str, code: str | None) -> None:
-    text = f'[profile]\ncann = "{cann}"\n[options]\n{line}\n'
-    assert {found for found in told(text) if found in ("NP404", "NP413")} == ({code} if code else set())
-    refused = {found for found in told(text, target=TF2) if found == "NP404"}
-    assert bool(refused) is (bool(code) or cann == "<5.0.2"), "there was no TF 2 adapter before, which a preset need not say"
-
-
-def test_a_target_that_is_spared_an_option_is_left_alone() -> None:
-    text = '[profile]\ncann = ">=6.0.RC1,<6.1"\n[options]\natomic_clean_policy = 1\n'
-    assert told(text + '[[override]]\nmatch = { target = "global-options" }\nunset = ["atomic_clean_policy"]\n') == set()
-    assert told(text + '[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 60 }\n') == {"NP413"}
