@@ -139,11 +139,6 @@ def test_a_wrong_value_is_an_error_that_names_its_effect_and_what_to_write(line:
     assert hint in (finding.hint or "")
 
 
-def test_set_option_takes_numbers_as_text_and_code_has_the_text() -> None:
-    assert list_codes("[torch_npu]", 'ACL_AICORE_NUM = "24"') == []
-    assert render("[torch_npu]", 'ACL_AICORE_NUM = "24"') == ['torch.npu.set_option({"ACL_AICORE_NUM": "24"})']
-
-
 @pytest.mark.parametrize(
     ("section", "line", "hint"),
     [
@@ -245,17 +240,6 @@ def test_explain_names_meaning_counterpart_and_reader(run: Run) -> None:
     assert "  read by      torch_npu since 7.3.0" in text
     fields = json.loads(run("explain", "job.toml", "torch_npu.jit_compile", "--format", "json").out)
     assert (fields["default"], fields["counterparts"]) == (False, ["jit_compile"])
-
-
-def test_diff_has_the_risk_and_the_unit_of_a_setting_and_of_a_table_of_them() -> None:
-    before = load("torch_npu.set_op_timeout_ms = 1000", "torch_npu.matmul.allow_hf32 = true")
-    after = load("torch_npu.set_op_timeout_ms = 2000", "torch_npu.matmul.allow_hf32 = false", "torch_npu.conv.allow_hf32 = true")
-    changes = {change.key: (change.unit, change.risk) for change in npuprof.diff(before, after)}
-    assert changes == {
-        "torch_npu.set_op_timeout_ms": ("ms", ("distributed",)),
-        "torch_npu.matmul.allow_hf32": ("", ("numerics", "performance")),
-        "torch_npu.conv": ("", ("numerics", "performance")),
-    }
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcome
-from support.building import codes, options, render_unchecked, toml
+from support.building import options, render_unchecked, toml
 from support.running import Run, Store
 
 ROLES = [(f"{name}-list", action) for name in ("black", "white", "gray") for action in ("to-add", "to-remove")]
@@ -161,12 +161,6 @@ def test_fusion_switches_are_read_in_both_forms() -> None:
     assert side.parse("# a comment\nA:on") is None
     assert side.faults({"Switch": {"GraphFusion": {"A": "On"}}})
     assert side.faults({"Switch": {"Graph": {}}})
-
-
-def test_a_fault_in_a_file_is_found_by_check() -> None:
-    bad = {"precision_mode_v2": "mixed_float16", "modify_mixlist": {"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}}
-    assert "NP204" in codes(toml({"options": bad}))
-    assert "NP204" in codes(toml({"options": {"aoe_config_file": {"tune_optimization_level": "O3"}}}))
 
 
 def test_code_that_needs_a_file_names_the_option_that_is_the_file(store: Store, run: Run) -> None:

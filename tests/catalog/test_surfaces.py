@@ -31,27 +31,6 @@ def test_an_object_is_taken_where_its_class_says() -> None:
     assert taken == NESTED
 
 
-@pytest.mark.parametrize(
-    ("path", "written", "value"),
-    [
-        ("enable_small_channel", True, 1),
-        ("experimental.multi_branches_config.dynamic_node_type", "0", 0),
-        ("deterministic", True, 1),
-        ("dump_config.enable_dump", 1, True),
-        ("stream_sync_timeout", "600", 600),
-        ("graph_memory_max_size", 17179869184, "17179869184"),
-        ("jit_compile", "auto", "auto"),
-        ("overflow_flag", 1, 1),
-        ("topo_sorting_mode", 1, 1),
-        ("memory_config.static_memory_policy", 1, 1),
-        ("experimental.logical_device_deploy_config.logical_device_cluster_deploy_mode", "LB", "LB"),
-    ],
-)
-def test_an_attribute_stands_for_the_value_of_its_option(path: str, written: object, value: object) -> None:
-    found = surfaces.read_attribute_value(path, written)
-    assert (type(found), found) == (type(value), value)
-
-
 def test_what_is_written_for_an_option_is_taken_and_read_back() -> None:
     judged = 0
     for path, name in catalog.options_by_spelling("global_options").items():

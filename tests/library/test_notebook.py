@@ -75,11 +75,6 @@ def test_what_is_refused_is_blamed_on_the_argument_it_came_by(given: dict[str, A
     assert "--" not in told
 
 
-def test_a_misspelt_key_to_unset_is_refused_of_a_text_too() -> None:
-    with pytest.raises(npuprof.NpuprofError, match=r"unset: error NP924: <text> does not set 'hccl_timeot'.*did you mean 'hccl_timeout'"):
-        npuprof.loads("options.hccl_timeout = 1", unset=["hccl_timeot"])
-
-
 def test_the_origin_of_a_change_is_its_argument() -> None:
     config = npuprof.loads("options.hccl_timeout = 1\noptions.dump_path = '/x'", set={"hccl_timeout": 2}, unset=["dump_path"])
     assert [str(origin) for origin in config.origins("hccl_timeout")] == ["set", "<text>:1"]

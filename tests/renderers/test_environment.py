@@ -291,11 +291,6 @@ def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() ->
     assert "npuprof run" in notes[0]
 
 
-def test_sidecar_files_are_exported_by_their_path() -> None:
-    found, _ = exported('[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n')
-    assert found["NPUPROF_MODIFY_MIXLIST"] == "/cache/ops_info.json"
-
-
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -11,7 +11,7 @@ import pytest
 
 import npuprof
 from npuprof import catalog
-from support.building import apply_unchecked, config, options, render_unchecked
+from support.building import apply_unchecked, options, render_unchecked
 from support.recorders import execute, parameter_map
 
 READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
@@ -63,13 +63,6 @@ def test_an_entry_that_is_there_is_used_again_and_the_rest_of_the_config_kept(
         assert parameter_map(proto) == {"hccl_timeout": ("i", 7), "precision_mode_v2": ("s", b"fp16"), "graph_run_mode": ("i", 1)}
         assert [entry.name for entry in entries] == ["Other", "NpuOptimizer"]
         assert (proto.allow_soft_placement, proto.intra_op_parallelism_threads) == (True, 3)
-
-
-@pytest.mark.parametrize("way", [call_module, apply_unchecked])
-def test_an_empty_preset_still_makes_the_entry(way: Callable[..., Any], build_proto: Callable[..., Any]) -> None:
-    made = way(config(""), build_proto())
-    assert [entry.name for entry in made.graph_options.rewrite_options.custom_optimizers] == ["NpuOptimizer"]
-    assert parameter_map(made) == {}
 
 
 @pytest.mark.parametrize("way", [call_module, apply_unchecked])

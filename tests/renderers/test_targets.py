@@ -18,7 +18,7 @@ from npuprof.catalog import Option
 from npuprof.renderers import encode_field_value
 from npuprof.resolve.config import Config
 from support import recorders
-from support.building import apply_unchecked, config, examples, render_unchecked, toml
+from support.building import apply_unchecked, config, render_unchecked, toml
 from support.recorders import ADAPTERS_OWN, LEAVES, adapter, execute, parameter_map, written
 from support.running import Run, Store
 
@@ -93,24 +93,12 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
         assert formatted(source) == source
 
 
-@examples(20)
-@given(settings)
-def test_any_text_leaves_rendered_code_as_black_writes_it(options: dict[str, Any]) -> None:
-    preset = config(toml({"options": options}))
-    for target in ("session", "keras"):
-        source = render_unchecked(preset, target)
-        assert formatted(source) == source
-        ast.parse(source, feature_version=(3, 7))
-    bare = render_unchecked(preset, "session", inline=True)
-    assert formatted(bare) == bare
-
-
 @given(settings)
 def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(tensorflow: Any, options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))
     with adapter(tensorflow):
         made = [execute(render_unchecked(preset, target))["session_config"]() for target in WHOLE]
-        made.append(run_bare_lines(tensorflow, preset, "session"))
+        made.append(run_bare_lines(tensorflow, preset))
     made.append(apply_unchecked(preset, tensorflow.compat.v1.ConfigProto()))
     for found in made:
         assert parameter_map(found) == expected(preset)
@@ -139,20 +127,14 @@ def test_migrated_targets_hand_their_config_to_the_adapter(tensorflow: Any) -> N
         assert parameter_map(journal.last("init_resource")) == wanted
 
 
-def run_bare_lines(tensorflow: Any, preset: Config, target: str) -> Any:
-    """Run the bare lines of a target where all that they name is there; return the config that they set."""
+def run_bare_lines(tensorflow: Any, preset: Config) -> Any:
+    """Run the bare lines of a session where all that they name is there; return the config that they set."""
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
     bridge, proto = vars(sys.modules["npu_bridge.npu_init"]), tensorflow.compat.v1.ConfigProto()
     names = {**bridge, "tf": sys.modules["tensorflow"], "RewriterConfig": RewriterConfig, "config": proto}
-    execute(render_unchecked(preset, target, inline=True), names=names)
+    execute(render_unchecked(preset, "session", inline=True), names=names)
     return proto
-
-
-def test_bare_lines_of_init_resource_shut_down_although_app_run_exits(tensorflow: Any) -> None:
-    with adapter(tensorflow) as journal, pytest.raises(SystemExit):
-        run_bare_lines(tensorflow, config('options.precision_mode = "allow_mix_precision"\n'), "init-resource")
-    assert journal.names()[-2:] == ["shutdown_resource", "close_session"]
 
 
 def test_the_migrated_estimator_gets_a_run_config(tensorflow: Any) -> None:
@@ -192,12 +174,6 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
         assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
     rendered = renderers.load_target("initialize-system").write(preset, False)
     assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
-
-
-def test_bare_lines_of_initialize_system_initialize_and_shut_down(tensorflow: Any) -> None:
-    with adapter(tensorflow) as journal:
-        run_bare_lines(tensorflow, config("options.use_off_line = true\n"), "initialize-system")
-    assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
 
 
 # -- estimator ---------------------------------------------------------------------------------------------------------
@@ -409,25 +385,6 @@ def test_a_hook_that_the_script_must_add_is_said_in_the_code_and_as_a_finding() 
         assert "NP905" in [finding.code for finding in rendered.findings]
     codes = [finding.code for finding in renderers.load_target("session").write(preset, False).findings]
     assert codes == ["NP905", "NP906"]
-
-
-@pytest.mark.parametrize("target", [*PYTHON, "toml"])
-def test_the_header_names_preset_and_digest(target: str) -> None:
-    preset = config("[options]\ndeterministic = 1\n")
-    head = render_unchecked(preset, target).splitlines()[:8]
-    assert all(line.startswith("# ") for line in head)
-    said = [f"# digest: sha256:{preset.digest} (form 2)", f"# preset digest: sha256:{preset.preset_digest} (form 2)"]
-    assert head[4:7] == ["# context: any", *said]
-    assert f"# target: {target}" in head
-
-
-def test_a_file_that_is_both_stale_and_edited_is_told_to_be_both(store: Store, run: Run) -> None:
-    folder = store({"leaf": "[options]\ndeterministic = 1\n"})
-    assert run("render", "leaf", "-o", "out.py").code == 0
-    Path("out.py").write_text(Path("out.py").read_text().replace("deterministic", "determinist1c"))
-    (folder / "leaf.toml").write_text("[options]\ndeterministic = 0\n")
-    both = run("render", "leaf", "--check", "out.py")
-    assert (both.code, "by hand" in both.err, "out of date" in both.err) == (1, True, True)
 
 
 def test_the_loader_does_not_depend_on_the_preset(store: Store, run: Run, tmp_path: Path) -> None:
