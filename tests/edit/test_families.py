@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import npuprof
-from npuprof.edit.families import plan_renames
-from npuprof.edit.migration_steps import load_migration_steps
-from support.growth import measure_growth
 from support.repositories import Repo
 from support.running import Run, Store
 
@@ -88,22 +83,6 @@ def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, sto
         assert (said.code, "npuprof migrate --all --cann 9.0.0" in said.err, read_texts(folder)) == (2, True, texts)
     assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
     assert NEW in read_texts(folder)["b"]
-
-
-def test_the_plan_for_a_store_grows_no_faster_than_its_presets(tmp_path: Path) -> None:
-    steps = load_migration_steps("9.0.0")
-
-    def plan(size: int) -> Callable[[], object]:
-        folder = tmp_path / str(size)
-        folder.mkdir(exist_ok=True)
-        (folder / "b.toml").write_text(BASE)
-        for number in range(size):
-            (folder / f"h{number}.toml").write_text(HEIR + f'unset = ["{OLD}"]\n')
-        home = npuprof.open_store(folder)
-        configs = [home.resolve(name) for name in home]
-        return lambda: plan_renames(configs, steps, lambda member: True)
-
-    assert measure_growth(plan, 50) < 1.3
 
 
 RULE = "[[rule]]\ncode = 'T-1'\n"

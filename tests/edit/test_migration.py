@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import npuprof
 from npuprof import __main__
 from npuprof.catalog import load_built_part
 from npuprof.edit import PathChange, apply_changes
-from npuprof.edit.migration import migrate_profile
-from support.growth import measure_growth
 from support.importing import write
 from support.running import Run, Store
 
@@ -66,14 +62,6 @@ def test_a_step_that_depends_on_the_scenario_is_made_where_it_is_certain(tmp_pat
     assert inference == (0, 'precision_mode_v2 = "fp16"\n')
     training = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "training"\n')
     assert training == (1, 'precision_mode = "force_fp16"\n')
-
-
-def test_overrides_are_migrated_too(tmp_path: Path) -> None:
-    block = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode = "force_fp32", hccl_timeout = 600 }\n'
-    _, text = migrated(tmp_path, f"use_off_line = true\n\n{block}")
-    assert "precision_mode_v2" in text
-    assert "hccl_timeout = 600" in text
-    assert '"force_fp32"' not in text
 
 
 def test_what_a_parent_sets_is_left_to_the_parent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,16 +131,6 @@ def test_a_key_is_renamed_where_it_stands(before: str, after: str) -> None:
 ])  # fmt: skip
 def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str) -> None:
     assert apply_changes(f"options = {before}\n", [PathChange(("options", "a"), 3, name="z")]) == f"options = {after}\n"
-
-
-def test_the_work_of_a_migration_grows_no_faster_than_the_overrides() -> None:
-    def migrate(size: int) -> Callable[[], object]:
-        block = '[[override]]\nmatch = {{ product = "atlas-a2", cann = ">={}" }}\noptions.precision_mode = "allow_mix_precision"\n\n'
-        text = '[options]\nprecision_mode = "force_fp32"\n\n' + "".join(map(block.format, range(size)))
-        config = npuprof.loads(text)
-        return lambda: migrate_profile(config.lineage[-1], config, "9.0.0")
-
-    assert measure_growth(migrate, 50) < 1.3
 
 
 @pytest.mark.parametrize(("options", "said"), [

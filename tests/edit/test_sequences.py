@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from npuprof.edit import sequences
 from npuprof.edit.sequences import find_differing_runs
-from support.growth import measure_growth
 
 few = st.lists(st.sampled_from("abc"), max_size=30)
 many = st.lists(st.integers(0, 60).map(str), max_size=60)
@@ -41,12 +39,3 @@ def test_a_sequence_differs_only_where_it_does() -> None:
     after = [*before[:100], "new", *before[100:150], *before[151:200], "other", *before[201:]]
     assert find_differing_runs(before, after) == [(100, 100, 100, 101), (150, 151, 151, 151), (200, 201, 200, 201)]
     assert find_differing_runs(before, ["x", *before[1:-1], "y"]) == [(0, 300, 0, 300)]
-
-
-def test_the_work_grows_no_faster_than_the_sequences() -> None:
-    def compare(size: int) -> Callable[[], object]:
-        before = [f"e{place}" for place in range(size)]
-        after = [f"n{place}" if place % 3 == 0 else f"e{place}" for place in range(size)]
-        return lambda: find_differing_runs(before, after)
-
-    assert measure_growth(compare, 1000) < 1.3

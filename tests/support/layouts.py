@@ -1,4 +1,4 @@
-"""Profiles as people write them, made by chance: comments, blank lines, dotted keys, tables in every form."""
+"""TOML as nobody expects it, written down and made by chance: comments, blank lines, dotted keys, tables in every form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from npuprof.document import keys
 
-NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]
 
 
@@ -21,7 +20,6 @@ TEXTS = {
     "tables out of order": "[a.x]\nk = 1\n\n[b]\nk = 1\n\n[a.y]\nk = 2\n[b.z]\nq = 1\n[a]\nt = 1\n",
     "a table after what is deep in it": "[x.y.z.w]\n[x]\nk = 1\n",
     "dotted keys": "a.b.c = 1\na.b.d = 2\na.e = 3\n[t]\nx.y.z = 1\nx.y.w = 2\nx.v = 3\n",
-    "dotted keys by turns": "[t]\na.x = 1\nb.x = 2\na.y = 3\nb.y = 4\n",
     "dotted keys and a sub-table": "[fruit]\napple.color = 'red'\napple.taste.sweet = true\n\n[fruit.apple.texture]\nsmooth = true\n",
     "blanks in keys": "[ a . b ] # c\nx . y  =  1 # d\n\"q r\" . 's' = 2\n",
     "keys in quotes": '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n[a.\'c\']\n"b" = 1\n',
@@ -30,7 +28,6 @@ TEXTS = {
     "an array in another": "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n[[a]]\nn = 2\n[[a.b]]\nx = 3\n",
     "an array with a table between": "[[a]]\nx = 1\n\n[o]\nk = 1\n\n[[a]]\nx = 2\n",
     "an array below a table": "[t]\nk = 1\n[[t.l]]\nx = 1\n\n[[t.l]]\nx = 2\n",
-    "an array below nothing": "[[x.y.z]]\nk = 1\n[x]\nz = 1\n",
     "dotted keys in an array": "[[a]]\nb.c = 1\n[a.b.d]\nx = 1\n[[a]]\nb.c = 2\n",
     "inline tables": "t = { a = 1, b = { c = [1, { d = 2 }] }, 'e f'.g = 3 }\nu = {}\nv = { }\nl = [{ a = 1 }, { b = 2 }, ]\n",
     "lists": "a = []\nb = [ ]\nc = [\n]\nd = [ # c\n  1, # one\n  # two\n  2\n  # end\n]\ne = [1,2\n,3\n]\nf = [[1, 2], [], [[3]]]\n",
@@ -42,15 +39,12 @@ TEXTS = {
     "no last newline": "[a]\nx = 1",
     "a comment without newline": "[a]\nx = 1\n# end",
     "only a header": "[a]",
-    "only comments": "# a\n\n# b\n",
-    "blank lines": "\n\n\n",
     "nothing": "",
     "lines that end in CRLF": '# c\r\n[a]\r\nx = [\r\n  1, # one\r\n  2,\r\n]\r\ns = """a\r\nb"""\r\n\r\n[b]\r\ny = 1\r\n',
     "lines that end in both": "[a]\r\nx = 1\ny = 2\r\n\n[b]\nz = 3\r\n",
     "what other languages end lines with": "# a\x85b\u2028c\n[a] # \u2029\nx = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n",
     "tabs": "\t[a]\t\n\t\tx\t=\t1\t# c\n\t\ty = 2\n",
     "indents": "[a]\n  x = 1\n  [a.b]\n    y = 2\n    # c\n    z = 3\n  [a.c]\n    y = 2\n",
-    "keys above all tables": "x = 1\n\n# about t\n[t]\ny = 1\n",
     "comments behind": "[a]\nx = 1\n# tail of a\n\n# about b\n[b]\ny = 1\n# tail\n",
     "a dotted key that is deep": ".".join(f"k{depth}" for depth in range(120)) + " = 1\n",
     "a list that is deep": "a = " + "[" * 120 + "1" + "]" * 120 + "\nb = 1\n",
@@ -93,40 +87,6 @@ def written(dice: random.Random, value: Any, indent: str = "") -> str:
 def remark(dice: random.Random) -> str:
     """Return a comment that occurs nowhere else."""
     return f"# c{dice.randrange(10**9)} [x] = \"'"
-
-
-def profile(dice: random.Random) -> str:
-    """Return the text of a profile."""
-    text = f"{remark(dice)}\n\n" if dice.random() < 0.3 else ""
-    for section in ("profile", "options", "append.options", "env", "atc"):
-        if dice.random() < 0.3:
-            continue
-        if dice.random() < 0.3:
-            text += f"{remark(dice)}\n"
-        text += f"[{section}]{dice.choice(['', '', '  ' + remark(dice)])}\n"
-        tables = []
-        for name in dice.sample(NAMES, dice.randrange(5)):
-            item = value(dice)
-            if isinstance(item, dict) and item and dice.random() < 0.6:
-                if dice.random() < 0.5:
-                    tables.append((name, item))
-                else:
-                    text += "".join(
-                        f"{keys.format_key_segment(name)}.{keys.format_key_segment(inner)} = {written(dice, below)}\n"
-                        for inner, below in item.items()
-                    )
-                continue
-            text += dice.choice(["", "", "\n", f"{remark(dice)}\n"])
-            text += f"{keys.format_key_segment(name)} = {written(dice, item)}{dice.choice(['', '', '  ' + remark(dice)])}\n"
-        for name, item in tables:
-            pairs = "".join(f"{keys.format_key_segment(inner)} = {written(dice, below)}\n" for inner, below in item.items())
-            text += f"\n[{section}.{keys.format_key_segment(name)}]\n{pairs}"
-        if dice.random() < 0.8:
-            text += "\n"
-    for number in range(dice.randrange(3)):
-        text += f'[[override]]\nmatch = {{ product = "p{number}" }}\n'
-        text += dice.choice(["options = { a = 1 }\n\n", f"[override.options]\na = 2 {remark(dice)}\n"])
-    return text
 
 
 def statements(dice: random.Random) -> str:
