@@ -98,14 +98,3 @@ def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(text: str, 
     if shown:
         assert wrap_lines("\n".join((*given, "  why: it is so")), width).split("\n") == [*shown, "  why: it is so"]
         assert max(map(measure_width, shown)) <= width
-
-
-@pytest.mark.parametrize("width", [20, 40, 80])
-def test_the_caret_stays_below_the_character_that_it_is_below(width: int) -> None:
-    text = ("abcdefg" * 200)[:200]
-    for at in range(0, 200, 7):
-        line, below = fit_excerpt(f"  7 | {text}", f"    | \033[31m{' ' * measure_width(text[:at])}^\033[0m", width)
-        column = measure_width(re.sub(r"\033\[[0-9]*m", "", below)[:-1])
-        found = next(char for place, char in enumerate(line) if measure_width(line[:place]) == column)
-        assert found == text[at]
-        assert measure_width(line) <= max(width, 30)

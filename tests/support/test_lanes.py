@@ -38,10 +38,6 @@ def test_each_nightly_test_names_a_test_of_the_gate() -> None:
     assert all(gate in FUNCTIONS and gate not in NIGHTLY for gate in named), named
 
 
-def test_few_tests_are_nightly() -> None:
-    assert len(NIGHTLY) <= len(FUNCTIONS) / 10
-
-
 def test_most_tests_have_a_duration_and_those_that_have_one_are_there() -> None:
     durations = read_durations()
     assert not durations.keys() - FUNCTIONS.keys()
