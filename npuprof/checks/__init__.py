@@ -14,7 +14,7 @@ from npuprof import catalog
 from npuprof.catalog import condition, targets
 from npuprof.checks import rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Record, renew_hints
+from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, NpuprofError, Record, renew_hints
 from npuprof.report import say_option
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
@@ -40,23 +40,20 @@ class Verdict(Record):
     accepted: list[tuple[Finding, Ignore]]
 
 
-def check_config(config: Config, notes: bool = True, everywhere: bool = True, if_meant: bool = False) -> list[Finding]:
+def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
     """Return every finding of one config that is not accepted; without ``notes``, only errors and warnings.
 
     Values and overrides are checked together: with ``everywhere`` in every context that the preset supports, else only in
-    those that need no further selection. With ``if_meant``, a preset that does not support its context gets only the findings of
-    ``[profile]``.
+    those that need no further selection.
     """
-    return judge_config(config, notes, everywhere, if_meant).findings
+    return judge_config(config, notes, everywhere).findings
 
 
-def judge_config(config: Config, notes: bool = True, everywhere: bool = True, if_meant: bool = False) -> Verdict:
+def judge_config(config: Config, notes: bool = True, everywhere: bool = True) -> Verdict:
     """Return every finding of one config, as ``check_config`` does, and its accepted findings."""
     renew_hints()
     view = View(config)
     claims = [finding for finding, _ in view.sift_findings([(finding, ()) for finding in scope.check_profile_claims(view)])]
-    if if_meant and any(finding.code in scope.MEANT_CODES for finding in claims):
-        return Verdict(claims, view.accepted)
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
@@ -100,6 +97,21 @@ def require_exportable(config: Config) -> list[Finding]:
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
     return findings
+
+
+def find_clean_contexts(config: Config, findings: Iterable[Finding], asked: tuple[Context, ...]) -> tuple[tuple[str, ...] | None, ...]:
+    """Return for each context, none of which names a target: ``()`` if a preset has neither errors nor warnings there.
+
+    If the preset does not support the context, return the codes that report it; if only a check can tell, None. ``findings``
+    are those of the preset in its own context.
+    """
+    view = View(config)
+    if view.asked != Context() or view.find_acceptance() is not None:
+        return (None,) * len(asked)
+    states = scope.compare_contexts(view.scope, tuple(config.list_ranges().items()), config.products, asked)
+    is_clean = all(finding.severity == "info" for finding in findings) and not has_framework_settings(view.names)
+    is_clean &= view.scenario in ("training", "online-inference") and not lineages.has_overrides(config.lineage)
+    return states if is_clean else tuple([state or None for state in states])
 
 
 def check_values(config: Config, notes: bool = True) -> list[Finding]:

@@ -129,6 +129,37 @@ def _check_written_claims(view: View) -> Iterator[Finding]:
                 yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
 
 
+@lru_cache(1024)  # many presets have the same claims
+def compare_contexts(
+    there: Scope, ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], contexts: tuple[Context, ...]
+) -> tuple[tuple[str, ...] | None, ...]:
+    """Return for each context: the codes that report that a preset does not support it; none if its scope contains the context.
+
+    A context that it contains has no fault that the scope does not have: a fault of a scope is one of some release, and of
+    some product in it, and rules only read the newest release that changes a default. Else, return None.
+    """
+    return tuple(
+        tuple(dict.fromkeys(fault.code for _, fault in _find_context_faults(ranges, meant, context)))
+        or (() if _contains_context(there, context) else None)
+        for context in contexts
+    )
+
+
+def _contains_context(there: Scope, context: Context) -> bool:
+    family = products.find_product_family(context.product) if context.product else next(iter(there.families), None)
+    release = context.cann or next(reversed(there.releases), None)
+    if family not in there.families or release not in there.releases:
+        return False
+    return _list_default_changes().isdisjoint(there.releases[there.releases.index(release) + 1 :])
+
+
+@cache
+def _list_default_changes() -> frozenset[str]:
+    """Return the releases that changed the default of an option."""
+    options = filter(None, map(catalog.find_option, catalog.record_names()))
+    return frozenset(release for option in options for release in option.default_since)
+
+
 @lru_cache(1024)
 def _find_barred_families(scenario: str, families: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(family for family in families if scenario not in products.list_scenarios(family))

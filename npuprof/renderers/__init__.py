@@ -93,11 +93,8 @@ class Target(Record):
 
 
 def config_section(config: Config, name: str) -> dict[str, Any]:
-    """Return one section of a config, cached for all targets; not to be modified."""
-    if "sections" not in config.memo:
-        config.memo["sections"] = config.sections()
-    section: dict[str, Any] = config.memo["sections"][name]
-    return section
+    """Return one section of a config, shared by all targets; not to be modified."""
+    return config.shared_sections[name]
 
 
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
@@ -120,8 +117,13 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
 
 def list_fitting_targets(config: Config) -> list[str]:
     """Return the targets that render a part of a config; if it has only variables, those of options."""
+    return list(_list_fitting_targets(tuple(name for name, section in config.shared_sections.items() if section)))
+
+
+@cache
+def _list_fitting_targets(sections: tuple[str, ...]) -> list[str]:
     targets = {name: load_target(name) for name in MODULES}
-    fitting = [name for name, target in targets.items() if any(config_section(config, section) for section in target.list_sections())]
+    fitting = [name for name, target in targets.items() if not set(sections).isdisjoint(target.list_sections())]
     return fitting or [name for name, target in targets.items() if target.takes_options]
 
 

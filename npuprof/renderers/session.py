@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option
 from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
@@ -68,33 +68,35 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     mark = f"parameter map {indent!r}" if names is None else ""
     if mark in config.memo:
         return str(config.memo[mark])
-    options = config_section(config, "options")
+    options, files = config_section(config, "options"), collect_sidecars(config)
     lines: list[str] = []
     lost: dict[str, str] = {}
     for name in options if names is None else names:
         option = catalog.find_option(name)
         if option is None or option.field is None:
             lost[name] = ""
+        elif name in files:
+            lines.append(_format_parameter(name, option.field, f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})", indent))
         else:
-            lines += _format_parameter(config, option, options[name], indent, target)
+            value = encode_fitting_value(config, option, options[name], target)
+            lines.append(_format_plain_parameter(name, option.field, type(value).__name__, value, indent))
     if lost:
         raise build_not_carried_error(config, lost, target)
-    text = "".join([f"{line}\n" for line in lines])
+    text = "".join(lines)
     if mark:
         config.memo[mark] = text
     return text
 
 
-def _format_parameter(config: Config, option: Option, value: Any, indent: str, target: str) -> list[str]:
-    files = collect_sidecars(config)
-    if option.name in files:
-        argument = f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[option.name][0])})"
-    else:
-        argument = format_literal(encode_fitting_value(config, option, value, target))
-    head = f'custom_op.parameter_map["{option.name}"].{option.field} = '
-    if option.field == "s":
-        return format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent)
-    return [f"{indent}{head}{argument}"]
+@lru_cache(4096)  # most presets inherit most values; True and 1 differ by their type only
+def _format_plain_parameter(name: str, field: str, kind: str, value: Any, indent: str) -> str:
+    return _format_parameter(name, field, format_literal(value), indent)
+
+
+def _format_parameter(name: str, field: str, argument: str, indent: str) -> str:
+    head = f'custom_op.parameter_map["{name}"].{field} = '
+    lines = format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent) if field == "s" else [f"{indent}{head}{argument}"]
+    return "".join([f"{line}\n" for line in lines])
 
 
 def format_session_imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:

@@ -42,7 +42,8 @@ def stamp_json(fields: dict[str, Any]) -> str:
     """Return the fields of a JSON answer as text, ending with a hash of the others: JSON has no comments."""
     from npuprof.report.json_text import format_json_answer
 
-    return format_json_answer({**fields, "text": f"sha256:{_hash_body(format_json_answer(fields))}"})
+    body = format_json_answer(fields)
+    return f'{body[:-3]},\n  "text": "sha256:{_hash_body(body)}"\n}}\n'
 
 
 def list_sidecars(sidecars: Mapping[str, str]) -> str:

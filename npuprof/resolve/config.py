@@ -167,6 +167,14 @@ class Config(Mapping[str, Any]):
         """Return the settings of one section by plain name: first those of the catalogue, in its order."""
         return self.sections()[section]
 
+    @property
+    def shared_sections(self) -> dict[str, dict[str, Any]]:
+        """All settings as ``sections`` returns them, computed once; not to be modified."""
+        if "sections" not in self.memo:
+            self.memo["sections"] = self.sections()
+        sections: dict[str, dict[str, Any]] = self.memo["sections"]
+        return sections
+
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return all settings by section and plain name, each section as ``section`` returns it."""
         by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
@@ -203,7 +211,7 @@ class Config(Mapping[str, Any]):
     def _freeze_section(self, section: str) -> Mapping[str, Any]:
         mark = f"frozen {section}"
         if mark not in self.memo:
-            self.memo[mark] = freeze_value(self.section(section))
+            self.memo[mark] = freeze_value(self.shared_sections[section])
         frozen: Mapping[str, Any] = self.memo[mark]
         return frozen
 
@@ -302,7 +310,8 @@ class Config(Mapping[str, Any]):
 
     def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section by section."""
-        return {keys.format_full_key(section, name): value for section, named in self.sections().items() for name, value in named.items()}
+        sections = self.shared_sections.items()
+        return {keys.format_full_key(section, name): value for section, named in sections for name, value in named.items()}
 
     def move_to(self, context: Context) -> Config:
         """Return the same settings, with all cached values, for another context; for presets without overrides."""

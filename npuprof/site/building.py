@@ -111,8 +111,8 @@ class _Building:
 
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name, path = preset.name, self.paths[preset.name]
-        cells = judge_everywhere(preset.config) if preset.config is not None else ()
         details = build_details(preset.config, self.inherited) if preset.config is not None else Details(preset.findings)
+        cells = judge_everywhere(preset.config, details.findings) if preset.config is not None else ()
         preset = Preset(name, preset.profile, preset.config, details.findings)
         around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
         known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -24,7 +25,7 @@ _RELEASES = 8
 _ORDER = ("error", "warning", "quiet", "ok")
 
 
-class Cell(Record):
+class Cell(NamedTuple):
     """One preset on one platform: the numbers of errors and warnings, their codes, and whether the preset supports it."""
 
     errors: int
@@ -83,9 +84,20 @@ def _list_contexts() -> tuple[Context, ...]:
     return (*(Context(cann=release) for release in shown), *(Context(product=name) for name in families))
 
 
-def judge_everywhere(config: Config) -> tuple[Cell | None, ...]:
-    """Return the results of a preset's checks on each release and product; None if it is abstract or cannot be resolved."""
-    return tuple([_judge_there(config, context) for context in _list_contexts()])
+def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell | None, ...]:
+    """Return the results of a preset's checks on each release and product; None if it is abstract or cannot be resolved.
+
+    ``findings`` are those of the preset in its own context.
+    """
+    if config.abstract:
+        return (None,) * len(_list_contexts())
+    known = checks.find_clean_contexts(config, findings, _list_contexts())
+    return tuple(
+        [
+            _judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes)
+            for codes, context in zip(known, _list_contexts(), strict=True)
+        ]
+    )
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
@@ -115,11 +127,11 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, .
 
 
 def _judge_there(config: Config, context: Context) -> Cell | None:
-    """Return the cell of a preset; None if it is abstract or cannot be resolved."""
-    there = contexts.resolve_elsewhere(config, context) if not config.abstract else None
+    """Return the cell of a preset; None if it cannot be resolved."""
+    there = contexts.resolve_elsewhere(config, context)
     if there is None:
         return None
-    findings = checks.check_config(there, notes=False, if_meant=True)
+    findings = checks.check_config(there, notes=False)
     if unmeant := tuple(dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)):
         return Cell(0, 0, unmeant, False)
     errors = [finding for finding in findings if finding.severity == "error"]
@@ -145,11 +157,13 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
 
 def _compare_with_release(now: Config, findings: Iterable[Finding], release: str) -> Effects:
     """Return a preset's errors, changed defaults and deprecations in a release; empty if it cannot be resolved."""
-    then = contexts.resolve_elsewhere(now, Context(cann=release)) if not now.abstract else None
+    there = Context(cann=release)
+    then = contexts.resolve_elsewhere(now, there) if not now.abstract else None
     if then is None:
         return (), (), ()
     before = {checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"}
-    after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
+    is_clean = checks.find_clean_contexts(now, findings, (there,)) == ((),)
+    after = [] if is_clean else [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
     breaks = tuple(f"{new.code} {new.message}" for new in after if new.severity == "error" and (new.code, new.message) not in before)
     stale = tuple(sorted(key for key in then.settings if _is_past(key)))
     return breaks, tuple(change.message for change in check_changed_defaults(now, release)), stale

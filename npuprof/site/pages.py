@@ -59,7 +59,13 @@ def _open_templates() -> Environment:
         raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
     loader = jinja2.PackageLoader("npuprof.site", "templates")
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=show_value, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=show_value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.globals |= {
         "table": _frame_table,

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import checks
-from npuprof.catalog import pages
+import npuprof
+from npuprof import catalog, checks
+from npuprof.catalog import pages, products, releases
 from npuprof.checks import rules
-from npuprof.model import NpuprofError
+from npuprof.document import keys
+from npuprof.model import Context, NpuprofError
+from npuprof.resolve import contexts
 from npuprof.store import spec
 from support.building import build_store, examples, toml
 
@@ -116,3 +119,29 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(tmp_path: Pat
     found = [[one.code for one in checks.check_config(workspace.resolve_spec(name)) if one.code == "NP378"] for name in texts]
     assert found == [["NP378"]] * 4 + [[]] * 4
     assert asked.count("NP378") == 2
+
+
+CONTEXTS = tuple([Context(cann=name) for name in releases.load_releases()] + [Context(product=name) for name in products.load_products()])
+
+
+@pytest.mark.parametrize("claimed", [("<=8.0.0", ["atlas-a2"]), (">=6.0.1,<9.0.0", ["atlas-a2", "atlas-a3"]), (">=8.5", ["atlas-a3"])])
+@pytest.mark.parametrize("scenario", ["training", "online-inference"])
+def test_what_is_clean_for_all_that_a_preset_claims_is_clean_for_each_of_it(scenario: str, claimed: tuple[str, list[str]]) -> None:
+    clean = 0
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
+        assert option is not None
+        example = catalog.find_record_texts("options", name).get("example")
+        for value in (*option.choices, *option.choices_until, option.minimum, option.maximum, option.default, example):
+            if value is None:
+                continue
+            text = f"profile = {{ scenario = '{scenario}', cann = '{claimed[0]}', products = {claimed[1]} }}\noptions.{name} = "
+            config = npuprof.loads(text + keys.format_toml_value(value))
+            known = checks.find_clean_contexts(config, checks.check_config(config), CONTEXTS)
+            for context, codes in zip(CONTEXTS, known, strict=True):
+                if codes is not None:
+                    found = checks.check_config(contexts.resolve_elsewhere(config, context) or config, notes=False)
+                    assert {finding.code for finding in found} >= {*codes}, (config.options, context)
+                    assert codes or not found, (config.options, context)
+                    clean += not codes
+    assert clean > 100, clean
