@@ -98,18 +98,6 @@ def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(scenar
     assert ("NP205" in told(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)) is is_doubtful
 
 
-@pytest.mark.parametrize(
-    ("product", "line", "code"),
-    [
-        ("ascend-950", 'aicore_num = "2|4"', None), ("atlas-200i-500-a2", 'precision_mode_v2 = "mixed_bfloat16"', None),
-        ("atlas-200i-500-a2", "deterministic = 1", "NP409"), ("atlas-inference", 'precision_mode_v2 = "mixed_bfloat16"', "NP409"),
-        ("atlas-200i-500-a2", 'ac_parallel_enable = "1"', "NP409"),
-    ],
-)  # fmt: skip
-def test_offline_the_products_are_those_of_the_flag(product: str, line: str, code: str | None) -> None:
-    assert told(f'{OFFLINE}products = ["{product}"]\n[options]\n{line}\n') == ({code} if code else set())
-
-
 def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
     assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
     assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()

@@ -207,7 +207,6 @@ def store_in_map(**values: str) -> str:
         (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
         (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(deterministic="1", hccl_timeout="1836"), True),
         (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(hccl_timeout="1836"), False),
-        (rule("scenario == 'training'"), store_in_map(hccl_timeout="1836"), False),
         (rule("env.HCCL_WHITELIST_DISABLE == 1"), store_in_map(hccl_timeout="1836"), False),  # set elsewhere, if at all
         (rule("deterministic == 1") + "presets = ['a']\n", store_in_map(deterministic="0"), False),  # of presets by name
     ],
