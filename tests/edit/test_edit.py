@@ -94,13 +94,6 @@ def test_mixed_line_endings_stay_where_they_are() -> None:
     )
 
 
-def test_an_empty_file_becomes_a_profile() -> None:
-    assert (
-        apply_changes("", [change("profile", "extends", to=["a"]), change("env", "A", to=1)])
-        == '[profile]\nextends = ["a"]\n\n[env]\nA = 1\n'
-    )
-
-
 def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("npuprof.edit.draft.rewrite_value", lambda *_: "1837")
     with pytest.raises(NpuprofError, match="NP921"):
@@ -179,16 +172,6 @@ def test_every_place_of_any_valid_toml_can_be_changed(name: str) -> None:
         check_untouched_lines(text, step, check_edit(text, [step]))
 
 
-@pytest.mark.parametrize("seed", range(0, 60, 20))
-def test_every_place_of_any_statements_can_be_changed(seed: int) -> None:
-    for number in range(seed, seed + 20):
-        dice = random.Random(number)
-        text = layouts.statements(dice)
-        steps = possible_changes(tomllib.loads(text))
-        for step in dice.sample(steps, min(len(steps), 20)):
-            check_untouched_lines(text, step, check_edit(text, [step]))
-
-
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of every value that holds no other."""
     inside = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
@@ -241,7 +224,6 @@ MANY: dict[str, tuple[str, str, Callable[[int], list[PathChange]]]] = {
     "each override gets a key": ("", BLOCK, lambda n: [PathChange(("override", i, "options", "b"), 1) for i in range(n)]),
     "keys are renamed": ("[a]\n", "k{0} = 1\n", lambda n: [PathChange(("a", f"k{i}"), 2, name=f"m{i}") for i in range(n)]),
     "a list gets an element": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(n), -1])]),
-    "an inline table": ("[a]\nt = { ", "k{0} = 1, ", lambda n: [change("a", "t", f"k{i}", to=2) for i in range(n)]),
 }  # fmt: skip
 
 
@@ -251,7 +233,7 @@ def test_the_work_of_an_edit_grows_no_faster_than_the_file(name: str) -> None:
 
     def edit(size: int) -> Callable[[], object]:
         text = start + "".join(map(line.format, range(size)))
-        text += "]\n" if text.count("[") > text.count("]") else "last = 1 }\n" if start.endswith("{ ") else ""
+        text += "]\n" if text.count("[") > text.count("]") else ""
         made = changes(size)
         return lambda: apply_changes(text, made)
 

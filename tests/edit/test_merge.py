@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from npuprof.edit.merge import format_conflicts, merge_ordered_lists, merge_texts, merge_unordered_lists, split_conflicts
 from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.edit.statements import collect_comments
-from support import building, layouts
+from support import building
 from support.growth import measure_growth
 
 BASE = """\
@@ -177,33 +176,6 @@ def test_markers_and_sides_are_each_others_inverse() -> None:
     assert split_conflicts("<<<<<<< ours\na\n") is None
 
 
-@pytest.mark.parametrize("seed", range(0, 500, 250))
-def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> None:
-    for number in range(seed, seed + 250):
-        dice = random.Random(number)
-        names = [f"k{place}" for place in range(12)]
-        base = {"options": {name: layouts.value(dice) for name in names[:8]}}
-        dice.shuffle(names)
-        wanted, texts = {"options": dict(base["options"])}, []
-        for mine in (names[:6], names[6:]):
-            side = {"options": dict(base["options"])}
-            for name in mine:
-                act = dice.random()
-                for data in (side, wanted):
-                    if act < 0.3:
-                        data["options"].pop(name, None)
-                    elif act < 0.7:
-                        data["options"][name] = f"{number} {name}"
-            texts.append(side)
-        three = [
-            "[options]\n" + "".join(f"{name} = {layouts.keys.format_toml_value(item)}\n" for name, item in side["options"].items())
-            for side in (base, *texts)
-        ]
-        result = merge_texts(*three)
-        assert not result.conflicts
-        assert is_same_document(tomllib.loads(result.text), wanted), number
-
-
 # -- comments ----------------------------------------------------------------------------------------------------
 
 
@@ -292,10 +264,6 @@ MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
     "keys added by both": lambda n: write_sides("[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
     "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
     "elements of a list": lambda n: write_sides("[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"),
-    "comments of theirs": lambda n: (
-        *write_sides("[env]\n", KEY, range(n), range(n)),
-        *write_sides("[env]\n", KEY.replace("ab", "AB"), range(n)),
-    ),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -41,13 +40,6 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
 )
 def test_what_is_shown_of_a_value_fits_a_cell(value: object, shown: str) -> None:
     assert repr(value()) == shown  # type: ignore[operator]
-
-
-def test_a_store_that_was_looked_for_shows_where_it_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "profiles").mkdir()
-    (tmp_path / "profiles/a.toml").write_text("")
-    monkeypatch.chdir(tmp_path)
-    assert repr(npuprof.open_store()) == "npuprof.open_store('profiles')"
 
 
 #: What is given, the argument that it is blamed on, and what is said.

@@ -137,16 +137,6 @@ def run_bare_lines(tensorflow: Any, preset: Config) -> Any:
     return proto
 
 
-def test_the_migrated_estimator_gets_a_run_config(tensorflow: Any) -> None:
-    text = {"options": {"precision_mode": "allow_mix_precision"}, "estimator": {"model_dir": "/m", "save_checkpoints_steps": 1000}}
-    preset = config(toml(text))
-    with adapter(tensorflow) as journal:
-        run_config = execute(render_unchecked(preset, "estimator-migrated"))["run_config"]()
-        assert "npu_run_config_init" in journal.names()
-    assert parameter_map(run_config.session_config) == expected(preset)
-    assert {name: value for name, value in run_config.given.items() if name != "session_config"} == text["estimator"]
-
-
 def test_the_migrated_estimator_refuses_an_argument_run_config_has_not() -> None:
     preset = config(toml({"estimator": {"horovod_mode": True}}))
     with pytest.raises(npuprof.NpuprofError) as caught:

@@ -9,7 +9,6 @@ import pytest
 
 from npuprof.document.keys import format_toml_value
 from npuprof.report.tables import Table
-from npuprof.report.text import measure_width
 from npuprof.report.wrapping import fit_columns, split_pieces, wrap_cell, wrap_lines
 from support.building import build_store
 from support.captured import capture, strip_colours
@@ -69,13 +68,6 @@ def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
 ])  # fmt: skip
 def test_prose_is_wrapped_at_the_ends_of_words(text: str, width: int, expected: str) -> None:
     assert wrap_lines(text, width) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "width"), [("abc", 3), ("\u4f60\u597d", 4), ("e\u0301", 1), ("\uff21b", 3), ("\u2018x\u2019", 3), ("", 0)]
-)
-def test_characters_take_the_columns_that_they_take(text: str, width: int) -> None:
-    assert measure_width(text) == width
 
 
 def test_wide_characters_line_up_in_a_pipe() -> None:

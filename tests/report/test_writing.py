@@ -252,12 +252,6 @@ def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path:
     assert {path for path in tmp_path.iterdir() if path.name != "home"} == {held, *others, tmp_path / f".npuprof-{'b' * 16}.new"}
 
 
-def test_a_folder_locked_twice_by_one_run_waits_for_nobody(tmp_path: Path) -> None:
-    with locks.lock_folders([str(tmp_path)]), locks.lock_folders([str(tmp_path), str(tmp_path / "home")]):
-        writing.write_files_atomically({str(tmp_path / "a"): "x"})
-    assert (tmp_path / "a").read_text() == "x"
-
-
 def test_a_lock_that_another_run_keeps_is_told_and_waited_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

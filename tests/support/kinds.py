@@ -47,9 +47,6 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         "env.HCCL_RDMA_TC": "<is not a string: Kubernetes rejects it without quotes>"}),
     "what a container says itself beside its ConfigMap": (f"{CONTAINER}    - {{name: HCCL_BUFFSIZE, value: '1'}}\n{MAP}", {
         "env.HCCL_BUFFSIZE": '<containers differ: main says "1", the ConfigMap m says "200">', "env.HCCL_ALGO": "ring"}),
-    "a ConfigMap that one container takes as it is, and another not": ("containers:\n- {name: a, envFrom: [{configMapRef: {name: m}}]}\n"
-        f"- {{name: b, envFrom: [{{configMapRef: {{name: m}}}}], env: [{{name: HCCL_ALGO, value: x}}]}}\n{MAP}", {
-        "env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": '<containers differ: b says "x", the ConfigMap m says "ring">'}),
     "a container that ends before the others": (
         "initContainers:\n- {name: i, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_RDMA_TC, value: '1'}]}\n"
         "- {name: s, restartPolicy: Always, env: [{name: HCCL_BUFFSIZE, value: '2'}]}\n"
@@ -70,9 +67,6 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
     "the tasks of a job of Volcano": (
         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  tasks:\n  - template:\n      spec:\n        containers:\n"
         "        - name: t\n          env:\n          - {name: HCCL_ALGO, value: ring}\n", {"env.HCCL_ALGO": "ring"}),
-    "containers that differ": ("containers:\n- {name: a, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_IF_IP, value: y}]}\n"
-        "- {name: b, env: [{name: HCCL_ALGO, value: z}, {name: HCCL_IF_IP, value: y}]}\n", {
-        "env.HCCL_ALGO": '<containers differ: a says "x", b says "z">', "env.HCCL_IF_IP": "y"}),
     "a list of Compose": (
         "services:\n  a:\n    environment:\n    - HCCL_ALGO=$$a\n    - HCCL_BUFFSIZE\n    - HCCL_IF_IP=${IP:-1}\n    - PATH=/x\n    - {}\n",
         {"env.HCCL_ALGO": "$a", "env.HCCL_BUFFSIZE": "<depends on HCCL_BUFFSIZE>", "env.HCCL_IF_IP": "<depends on ${IP:-1}>"}),

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
-#: The states of the adapter that were read.
-SNAPSHOTS = {"a": "2021-04", "b": "2021-09", "c": "2022-04", "d": "2022-10", "e": "2023-04", "f": "2023-12", "g": "2026-07"}
 #: What the adapter puts in place of an empty profiling_options.
 PROFILING = (
     '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}'
