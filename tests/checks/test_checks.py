@@ -178,7 +178,7 @@ def test_what_does_no_harm_is_no_finding(text: str) -> None:
         ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_TABLE_FILE = "/r.json"\n', "NP378"),
         ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"),
         ("[options]\nstatic_memory_policy = 5\n", "NP203"),
-        ('[env]\nREPEAT_TUNE = "no"\n', "NP203"),
+        ("[env]\nMINE = 1979-05-27\n", "NP202"),
         ('[env]\nENABLE_ACLNN = "1"\n', "NP203"),
     ],
 )
