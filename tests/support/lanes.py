@@ -115,7 +115,7 @@ _clock = [0.0]
 
 
 def take_cpu() -> float:
-    """Return the CPU seconds of this process, and of children that have ended, since the last call."""
+    """Return the CPU seconds of this process, and of children that have ended (no browser that goes on), since the last call."""
     before, _clock[0] = _clock[0], sum(os.times()[:4])
     return _clock[0] - before
 
@@ -146,6 +146,9 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up the CPU of a test. Its end is not counted: the last test of a process would get that of all session fixtures."""
+    if report.when == "teardown":
+        return
     path, _, name = report.nodeid.partition("::")
     _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += getattr(report, "cpu", 0.0)
 
