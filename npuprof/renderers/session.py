@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import Option
 from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
@@ -18,6 +19,7 @@ from npuprof.renderers import (
     config_section,
     encode_fitting_value,
     finish_code,
+    fits_proto_field,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
@@ -76,10 +78,11 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
         if option is None or option.field is None:
             lost[name] = ""
         elif name in files:
-            lines.append(_format_parameter(name, option.field, f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})", indent))
+            lines.append(_format_parameter(option, f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})", indent))
         else:
-            value = encode_fitting_value(config, option, options[name], target)
-            lines.append(_format_plain_parameter(name, option.field, type(value).__name__, value, indent))
+            value = options[name]
+            text = _format_plain_parameter(name, type(value).__name__, value, indent) if type(value) in (str, int, bool) else ""
+            lines.append(text or _format_parameter(option, format_literal(encode_fitting_value(config, option, value, target)), indent))
     if lost:
         raise build_not_carried_error(config, lost, target)
     text = "".join(lines)
@@ -89,13 +92,15 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
 
 
 @lru_cache(4096)  # most presets inherit most values; True and 1 differ by their type only
-def _format_plain_parameter(name: str, field: str, kind: str, value: Any, indent: str) -> str:
-    return _format_parameter(name, field, format_literal(value), indent)
+def _format_plain_parameter(name: str, kind: str, value: Any, indent: str) -> str:
+    """Return the lines of an option, an empty string if the value does not fit its field."""
+    option = catalog.find_option(name)
+    return _format_parameter(option, format_literal(value), indent) if option and fits_proto_field(option, value) else ""
 
 
-def _format_parameter(name: str, field: str, argument: str, indent: str) -> str:
-    head = f'custom_op.parameter_map["{name}"].{field} = '
-    lines = format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent) if field == "s" else [f"{indent}{head}{argument}"]
+def _format_parameter(option: Option, argument: str, indent: str) -> str:
+    head = f'custom_op.parameter_map["{option.name}"].{option.field} = '
+    lines = format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent) if option.field == "s" else [f"{indent}{head}{argument}"]
     return "".join([f"{line}\n" for line in lines])
 
 

@@ -21,7 +21,8 @@ class Wanted(Record):
 
     ``known`` is its content when it was read, None if it did not exist: other content is somebody's change and is not
     overwritten. ``below`` is the folder that the user named, unless he named the file: links may not lead out of it.
-    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are not synced to disk.
+    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are not synced to disk,
+    and read back only after they have replaced the old ones.
     """
 
     path: str
@@ -194,7 +195,7 @@ class _Replacing:
         return self._write_beside(_Prepared(wanted, target, name, temporary, False, 1), wanted.content)
 
     def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:
-        """Write content to a temporary file with the target's mode and owner, and read it back. Raises OSError."""
+        """Write content to a temporary file with the target's mode and owner, and read it back if it is durable. Raises OSError."""
         wanted = prepared.wanted
         try:
             old: os.stat_result | None = os.stat(prepared.target)
@@ -214,7 +215,7 @@ class _Replacing:
                 _copy_attributes(handle, prepared.target, old)
             elif wanted.mode is not None:
                 os.fchmod(handle, wanted.mode)
-            if not _holds_text(self._tree.find_path(prepared.temporary), content):
+            if wanted.durable and not _holds_text(self._tree.find_path(prepared.temporary), content):
                 raise OSError(5, "what was written cannot be read back")
         except BaseException:
             self._tree.remove_file(prepared.temporary)

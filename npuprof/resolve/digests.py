@@ -7,8 +7,9 @@ recomputed in their own form.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from npuprof.catalog import values
@@ -17,12 +18,27 @@ from npuprof.model import Step
 
 #: The number of the current form.
 FORM = 2
+#: Types whose equal values are written alike.
+_PLAIN = frozenset((str, int, bool))
 
 
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
     """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for an unknown form."""
-    canonical = {key: values.build_canonical_value(key, value) for key, value in settings.items()}
-    return _hash_text(_format_canonical_json({1: canonical, 2: {"form": 2, "settings": canonical}}[form]))
+    pairs = [
+        _write_plain_setting(key, type(value).__name__, value) if type(value) in _PLAIN else _write_setting(key, value)
+        for key, value in sorted(settings.items())
+    ]
+    head, tail = {1: ("{", "}"), 2: ('{"form":2,"settings":{', "}}")}[form]
+    return _hash_text(f"{head}{','.join(pairs)}{tail}")
+
+
+def _write_setting(key: str, value: Any) -> str:
+    return f"{_quote_json_string(key)}:{_format_canonical_json(values.build_canonical_value(key, value))}"
+
+
+@lru_cache(4096)  # most presets inherit most values; True and 1 differ by their type only
+def _write_plain_setting(key: str, kind: str, value: Any) -> str:
+    return _write_setting(key, value)
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
@@ -105,9 +121,13 @@ def _quote_json_string(text: str) -> str:
     return encode_basestring_ascii(text)
 
 
-@cache
 def load_sha256() -> Any:
-    """Return the built-in SHA-256 if the interpreter has it: importing ``hashlib`` with OpenSSL takes longer."""
+    """Return SHA-256: that of OpenSSL, several times faster, if ``hashlib`` is loaded, else the one that is quicker to load."""
+    return getattr(sys.modules.get("hashlib"), "sha256", None) or _load_built_in_sha256()
+
+
+@cache
+def _load_built_in_sha256() -> Any:
     for name in ("_sha2", "_sha256"):
         try:
             return __import__(name).sha256

@@ -17,6 +17,7 @@ from npuprof.system import lazy_pattern
 
 #: The number of characters of a value that a search examines and shows.
 _SEARCHED = 200
+_format_json = json.JSONEncoder(separators=(",", ":")).encode
 _FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
 
 
@@ -104,5 +105,5 @@ def _fold(numbers: list[int]) -> list[int]:
 
 
 def _write_call(function: str, *values: Any) -> bytes:
-    written = ",".join(json.dumps(value, ensure_ascii=True, separators=(",", ":")) for value in values)
+    written = ",".join(map(_format_json, values))
     return f"npuprof.{function}({written});\n".encode()

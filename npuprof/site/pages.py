@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
 )
-_MENU = (
-    ("index.html", "Presets"),
-    ("search.html", "Search"),
-    ("family.html", "Graph"),
-    ("compare.html", "Compare"),
-    ("compatibility.html", "Compatibility"),
-    ("catalogue.html", "Catalogue"),
-    ("rules.html", "Rules"),
-    ("docs/index.html", "Docs"),
-)
+_MENU = {
+    "index.html": "Presets",
+    "search.html": "Search",
+    "family.html": "Graph",
+    "compare.html": "Compare",
+    "compatibility.html": "Compatibility",
+    "catalogue.html": "Catalogue",
+    "rules.html": "Rules",
+    "docs/index.html": "Docs",
+}
 #: The maximum number of presets listed below the picture; longer lists get their own page to keep pages small.
 _MOST_BELOW = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
@@ -47,6 +47,13 @@ _DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
 #: Releases that read an option, among the states of all.
 _READ = lazy_pattern(r"[^.]+")
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
+
+
+@cache
+def _format_menu(here: str, up: str) -> Any:
+    """Return the links to the pages of the menu, of which ``here`` may be one."""
+    marks = {here: ' aria-current="page"'}
+    return mark_markup("".join([f' <a href="{up}{path}"{marks.get(path, "")}>{label}</a>' for path, label in _MENU.items()]))
 
 
 @cache
@@ -90,7 +97,7 @@ class Writer:
     """Fills the templates. Raises NpuprofError if a required library is not installed."""
 
     def __init__(self, store: str, paths: Mapping[str, str]) -> None:
-        self.jinja = _open_templates()
+        self.open = cache(_open_templates().get_template)
         self.store = store
         self.paths = paths
         self.shared_link = cache(partial(self._link_preset, "\0"))  # the path to the top differs by page
@@ -99,10 +106,11 @@ class Writer:
         """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
         base = {
-            "policy": POLICY, "title": title, "here": here, "up": up, "menu": _MENU, "store": self.store, "version": __version__,
-            "head": "", "paths": self.paths, "link": partial(self._link_preset, up), "shared_link": self.shared_link,
+            "policy": POLICY, "title": title, "up": up, "menu": _format_menu(here if here in _MENU else "", up), "store": self.store,
+            "version": __version__, "head": "", "paths": self.paths, "link": partial(self._link_preset, up),
+            "shared_link": self.shared_link,
         }  # fmt: skip
-        return self.jinja.get_template(template).render({**base, **values})
+        return self.open(template).render({**base, **values})
 
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
@@ -111,7 +119,7 @@ class Writer:
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages about all presets and the catalogue, given the values of each."""
-        labels = {**dict(_MENU), "family-text.html": "Graph as text"}
+        labels = {**_MENU, "family-text.html": "Graph as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
     def build_documentation(self) -> dict[str, bytes]:
