@@ -10,7 +10,7 @@ import pytest
 
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
-from support.logged import INIT, SESSION, write_block, write_line
+from support.logged import INIT, write_block, write_line
 from support.logged import write_run as write_least
 
 SKIPPED = write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
@@ -96,21 +96,6 @@ def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: 
     (tmp_path / "plog-100_1.log").write_text(text)
     found = read_evidence([str(tmp_path)]).processes
     assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
-
-
-@pytest.mark.parametrize(
-    ("after", "state"),
-    [
-        ("", "changed"),
-        (write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc"), "changed"),  # another graph of the same session
-        (ALREADY + write_block("Session options: ", SESSION, file="session_manager.cc"), "too late"),
-        (write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"), "too late"),
-    ],
-)
-def test_a_value_is_too_late_where_a_session_came_that_did_not_start_the_engine(tmp_path: Path, after: str, state: str) -> None:
-    (tmp_path / "plog-100_1.log").write_text(write_least({"ge.deterministic": "0"}) + after)
-    (process,) = read_evidence([str(tmp_path)]).processes
-    assert judge_process({"deterministic": 1}, process)[0].state == state
 
 
 def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(tmp_path: Path) -> None:

@@ -81,30 +81,6 @@ def test_a_folder_of_logs_is_read_in_the_order_of_its_files(tmp_path: Path) -> N
     }
 
 
-def test_a_block_does_not_go_on_in_the_next_file(tmp_path: Path) -> None:
-    """One between them may be missing, and the rest be of another block."""
-    lines = write_block("Init options: ", {**INIT, "ge.deterministic": "0"}, 5).splitlines(True)
-    cut = next(number for number, line in enumerate(lines) if "ge.deterministic" in line)
-    write(tmp_path / "plog-5_1.log", "".join(lines[:cut]))
-    write(tmp_path / "plog-5_2.log", write_line("ge.deterministic: 1", pid=5))
-    assert judge_all([tmp_path], deterministic=1) in ({}, {"5": {"deterministic": "cannot tell"}})
-
-
-def test_a_line_without_its_end_may_go_on(tmp_path: Path) -> None:
-    text = write_run({"ge.deterministic": "1"})
-    for cut in range(len(text) - 1):
-        path = write(tmp_path / "a.log", text[:cut])
-        for process in read_evidence([str(path)]).processes:
-            states = [verdict.state for verdict in judge_process({"deterministic": 11, "hccl_timeout": 5}, process)]
-            assert "in force" not in states
-            assert judge_process({"deterministic": 1}, process)[0].state in ("in force", "cannot tell")
-
-
-def test_logs_of_programs_that_have_nothing_to_do_with_it_are_no_evidence(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.log", "[INFO] HCCL(5,python3.7):2026-03-04-05:06:07.008.009 [a.cc:1]5 Init options: \noption\nGePlugin\n")
-    assert judge_all([path], deterministic=1) == {}
-
-
 @pytest.mark.parametrize("name", ["missing.log", "empty"])
 def test_what_cannot_be_read_is_said(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -174,10 +174,3 @@ def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, chan
     spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
     assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
     assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"
-
-
-def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path) -> None:
-    lines = TF2.splitlines(keepends=True)
-    moved = next(line for line in lines if "ge.graphRunMode" in line)
-    text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
-    assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]

@@ -92,19 +92,10 @@ def test_a_record_says_what_was_asked_given_and_done(record: Record, tmp_path: P
     assert found["start"] <= found["end"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "environ", "name"),
-    [
-        ("base/training", {}, "base-training.0.run.json"),
-        ("bert", {"RANK_ID": "7"}, "bert.7.run.json"),
-        ("bert", {"SLURM_PROCID": "2"}, "bert.2.run.json"),
-        ("bert", {"OMPI_COMM_WORLD_RANK": "4", "SLURM_PROCID": "0"}, "bert.4.run.json"),
-        ("base/training+bert", {}, "base-training-bert.0.run.json"),
-    ],
-)
-def test_a_record_is_called_by_preset_and_rank(spec: str, environ: dict[str, str], name: str, record: Record, tmp_path: Path) -> None:
-    assert record({"base/training": BASE, "bert": HEIR}, "true", spec=spec, environ=environ).returncode == 0
-    assert os.listdir(tmp_path / "out") == [name]
+def test_a_record_is_called_by_presets_and_rank(record: Record, tmp_path: Path) -> None:
+    environ = {"OMPI_COMM_WORLD_RANK": "4", "SLURM_PROCID": "0"}
+    assert record({"base/training": BASE, "bert": HEIR}, "true", spec="base/training+bert", environ=environ).returncode == 0
+    assert os.listdir(tmp_path / "out") == ["base-training-bert.4.run.json"]
 
 
 def test_names_that_are_taken_get_numbers_and_many_ranks_can_start_at_once(record: Record, tmp_path: Path) -> None:
@@ -169,14 +160,6 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
 )
 def test_of_arguments_what_has_the_name_of_a_secret_is_redacted_and_the_rest_kept(words: list[str], kept: list[str]) -> None:
     assert hide_arguments(words) == kept
-
-
-@pytest.mark.parametrize("part", ["a-", "token ", "'a", "echo a|"])
-def test_long_words_of_a_command_line_are_looked_through_once(part: str) -> None:
-    """Where each place of a word began a name anew, a word of this length took hours."""
-    word = part * 4_000
-    kept = "***" if "token " in part else word
-    assert hide_arguments(["sh", "-c", word, "password=k3y"])[1:] == ["-c", kept, "password=***"]
 
 
 OLD_COMMAND = ["sh", "-c", "mysql -p***"]

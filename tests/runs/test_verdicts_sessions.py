@@ -41,14 +41,6 @@ def test_a_session_without_a_line_that_others_have_is_no_proof_of_it(tmp_path: P
     assert judge(tmp_path, text, "variable_memory_max_size", "9") == [state]
 
 
-def test_a_line_that_is_lost_in_one_session_leaves_open_what_that_one_got(tmp_path: Path) -> None:
-    text = write_old({"ge.hcomParallel": "0"}, {"ge.hcomParallel": "0"})
-    lines = text.splitlines(keepends=True)
-    last = max(number for number, line in enumerate(lines) if "ge.hcomParallel" in line)
-    assert judge(tmp_path, text, "hcom_parallel", False) == ["in force"]
-    assert judge(tmp_path, "".join(lines[:last] + lines[last + 1 :]), "hcom_parallel", False) == ["cannot tell"]
-
-
 def write_start(thread: str, switch: str) -> str:
     text = write_block("Init options: ", INIT, thread=thread)
     lines = write_block("Session options: ", {**SESSION, "ge.hcomParallel": switch}, file="session_manager.cc", thread=thread)

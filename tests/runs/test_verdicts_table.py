@@ -1,7 +1,7 @@
 """Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with it: what is said is what is so."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,25 +120,8 @@ def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
         process, _ = _write(tmp_path / option.name, play("g", sessions, modules))
         (said,) = judge_process({option.name: values[0]}, process)
         found[how.proves] += said.state == "in force"
-        if said.state != "changed":  # of one that the adapter hands on to nobody
+        if said.state == "changed":
+            assert said.note == "this adapter never passes it on"
+        else:
             assert said.state == "in force" or said.tell == (tells[how.proves] or DUMP * bool(option.attributes)), (option.name, said)
     assert +found == proven
-
-
-def judge_one(folder: Path, snapshot: str, sessions: list[Mapping[str, wire.Entry]], **asked: Any) -> Any:
-    process, _ = _write(folder / "run", play(snapshot, sessions))
-    return judge_process(asked, process)[0]
-
-
-def test_an_adapter_without_blocks_is_told_by_a_dump_alone(tmp_path: Path) -> None:
-    assert judge_one(tmp_path, "a", [{}], dump_step="1").tell == DUMP
-
-
-def test_what_has_no_line_unless_set_is_too_late_where_another_session_came_first(tmp_path: Path) -> None:
-    sessions: list[Mapping[str, wire.Entry]] = [{}, {"precision_mode": ("s", "force_fp32")}]
-    assert judge_one(tmp_path, "g", sessions, precision_mode="force_fp32").state == "too late"
-
-
-def test_what_the_adapter_hands_on_to_nobody_is_neither_late_nor_misspelt(tmp_path: Path) -> None:
-    said = judge_one(tmp_path, "g", [{}, {"auto_tune_mode": ("s", "RL,GA")}], auto_tune_mode="RL,GA")
-    assert (said.state, said.note) == ("changed", "this adapter never passes it on")
