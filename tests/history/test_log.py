@@ -63,16 +63,6 @@ def test_log_and_blame_refuse_what_has_no_history(words: str, said: str, repo: R
     assert expect(run(*words.split()), 2, said).startswith("error NP")
 
 
-def test_the_released_versions_are_listed(repo: Repo, run: Run) -> None:
-    first = repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)})
-    expect(run("list", "--versions"), 0, "nothing in profiles has been released yet")
-    for version in ("1.10.0", "1.2.0"):
-        repo.release("base", version)
-    repo.git("tag", "leaf/v1.0.0")
-    assert run("list", "--versions").out == f"base  1.2.0   {first[:7]}  2026-01-02  -\nbase  1.10.0  {first[:7]}  2026-01-02  -\n"
-    assert json.loads(run("list", "--versions", "--format", "json").out)["versions"][0]["tag"] == "base/v1.2.0"
-
-
 def test_explain_tells_the_last_change_where_there_is_a_history(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)}, "start")
     second = repo.commit({"base": BASE.format(2)}, "slower")

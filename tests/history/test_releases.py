@@ -12,7 +12,7 @@ import pytest
 
 import npuprof
 from npuprof.catalog import targets
-from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_request, parse_version_text
+from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_text
 from support.repositories import Repo
 from support.running import Run, expect
 from support.templates import copy_built
@@ -396,13 +396,6 @@ def test_numbers_are_read_and_sorted_as_semantic_versioning_has_it() -> None:
     behind = ["-alpha", "-alpha.1", "-alpha.beta", "-beta", "-beta.2", "-beta.11", "-rc.1", ""]
     texts = [*(f"1.0.0{text}" for text in behind), "1.0.1-0"]
     assert sorted([*texts[4:], *texts[:4]], key=lambda text: parse_version_text(text).order) == texts
-
-
-def test_what_stands_behind_the_at_is_a_range_a_version_or_neither() -> None:
-    asked = {text: parse_version_request(text) for text in ("1", "v1.2", "1.2.3", "1.2.3-rc.1", "1.2-rc", "main", "1.", "")}
-    assert {text: request and request.is_range for text, request in asked.items()} == {
-        "1": True, "v1.2": True, "1.2.3": False, "1.2.3-rc.1": False, "1.2-rc": None, "main": None, "1.": None, "": None,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("reference", ['base@"fix more"', "a/b@:/say 100% \n", "base@ä"])

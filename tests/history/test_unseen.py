@@ -40,11 +40,6 @@ def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(words: st
     assert (result.code, "major" in result.out + result.err) == (0, False), result.err
 
 
-def test_a_number_that_is_given_needs_no_proposal(moved_on: Repo, run: Run) -> None:
-    assert run("release", "job", "3.0.0").code == 0
-    assert "job/v3.0.0" in moved_on.git("tag")
-
-
 @pytest.mark.parametrize("words", ["show job@HEAD~1", "diff job@job/v1.0.0 job", "check job@1.0.0"])
 def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(words: str, moved_on: Repo, run: Run) -> None:
     result = run(*words.split())
