@@ -142,16 +142,6 @@ def test_nothing_is_written_where_the_store_cannot_be(here: Path, run: Run, monk
     assert (read_tree(here), list((here / "profiles").iterdir())) == (before, [])
 
 
-def test_an_answer_for_programs_lists_everything(here: Path, run: Run) -> None:
-    done = run("adopt", "src", "--format", "json", "--strict")
-    told = json.loads(done.out)
-    assert (done.code, told["schema"]) == (1, "npuprof.adopt/1")
-    scripts = {tuple(preset["scripts"]) for preset in told["presets"] if preset["scripts"]}
-    assert ("src/resnet/eval.py", "src/resnet/train.py") in scripts
-    assert [one["file"] for one in told["kept"]] == ["src/stuck.py"]
-    assert {one["file"] for one in told["adopted"]} == {"src/bert/train.py", "src/resnet/train.py", "src/resnet/eval.py", "src/run.sh"}
-
-
 def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(here: Path, run: Run) -> None:
     path = here / "src/bert/train.py"
     path.write_text(f'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n{path.read_text()}')

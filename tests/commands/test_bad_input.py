@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from npuprof.commands.framework import Parameter, list_verbs
-from support.building import REPOSITORY, build_store, toml
+from support.building import REPOSITORY, toml
 from support.running import Run, Store
 
 GOOD = "[options]\nhcom_parallel = true\n"
@@ -148,19 +148,6 @@ def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters
     assert judged
 
 
-def test_a_command_may_be_given_empty_words(store: Store, run: Run) -> None:
-    store({"good": GOOD})
-    assert "is empty" not in run("run", "good", "--", "/nonexistent", "").err
-
-
-def test_without_a_store_the_way_to_one_is_told(run: Run) -> None:
-    result = run("list")
-    assert (result.code, result.out) == (2, "")
-    assert "NP010" in result.err
-    assert "builtin:" in result.err
-    assert run("list", "--store", "builtin:").code == 0
-
-
 def test_the_mark_of_an_encoding_moves_no_column(store: Store, run: Run) -> None:
     store({"a": b"\xef\xbb\xbfoptions.hcom_paralel = true\r\n"})
     assert run("check").out.startswith("profiles/a.toml:1:9: error NP201")
@@ -222,20 +209,6 @@ def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: St
         assert result.code == 0
         lines = result.out.replace("\r", "\n").split("\n")
         assert "import os" not in lines
-
-
-# -- many ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_chain_of_a_thousand_is_no_burden(tmp_path: Path, run: Run) -> None:
-    presets = {"p0": GOOD} | {f"p{n}": f'profile.extends = ["p{n - 1}"]\n' for n in range(1, 1001)}
-    build_store(tmp_path / "profiles", presets)
-    assert run("render", "p1000").code == 0
-    (tmp_path / "profiles/p0.toml").write_text("[options]\nhcom_paralel = true\n")
-    result = run("check")
-    assert result.code == 1
-    assert result.out.count("NP201") == 1
-    assert "993 more" in result.out
 
 
 # -- the edges of the process -------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -205,10 +204,3 @@ def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
     )
     assert said.out.startswith("--- /dev/null\n+++ b/profiles/team/deep/leaf.toml\n")
     assert "1904" in run("show", "team/deep/leaf").out
-
-
-def test_only_an_edit_inside_a_list_or_a_table_imports_tomlkit(folder: Path) -> None:
-    code = "import sys; from npuprof.__main__ import main; assert main(sys.argv[1:]) == 0; print('tomlkit' in sys.modules)"
-    for given, wanted in (("hccl_timeout=600", b"False\n"), ("modify_mixlist.black-list.to-add=['MatMul', 'Cast']", b"True\n")):
-        command = [sys.executable, "-c", code, "set", "base", given, "--store", str(folder)]
-        assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(wanted)

@@ -153,16 +153,6 @@ def test_a_path_that_leads_to_nothing_is_no_bad_name(words: str, name: str, logs
     assert (shown.code, f"NP003: there is no {name}\n" in shown.err + shown.out) == (2, True), shown
 
 
-def test_what_is_no_path_of_a_run_is_a_name(logs: Path, run: Run) -> None:
-    assert "NP008" in run("show", "brt").err
-    assert "NP003: there is no ../none" in run("diff", "bert", "../none").err
-    assert "NP004" in run("show", "/etc/passwd").err
-    assert 'write "bert"' in run("show", "./bert").err
-    assert "NP008" in run("show", "a/none.json").err
-    build_store(logs / "profiles", {"a.log": "[options]\ndeterministic = 1\n"})
-    assert run("show", "a.log").code == 0
-
-
 IMPORTED = """\
 [profile]
 description = "what was in force by good.log"

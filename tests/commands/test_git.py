@@ -134,20 +134,6 @@ def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Re
     assert now(repo) == changed
 
 
-def test_only_a_header_stands_above_a_hunk(repo: Repo) -> None:
-    headers = {
-        "  [options.deep] # why": "[options.deep]",
-        "[[override]]": "[[override]]",
-        '    ["a", "b"],': "[[override]]",
-        "# [no]": "[[override]]",
-    }
-    lines = [line for header in headers for line in (header, *(f"# {number}" for number in range(9)), "x = 1")]
-    repo.commit({"base": "\n".join([*lines, ""])}, "one")
-    repo.write({"base": "\n".join([*lines, ""]).replace("x = 1", "x = 2")})
-    hunks = [said.rpartition("@@")[2].strip() for said in git(repo, "diff").stdout.splitlines() if said.startswith("@@")]
-    assert hunks == list(headers.values())
-
-
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
 def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str) -> None:
     repo.git("config", "--unset", "merge.npuprof.driver")
@@ -425,17 +411,6 @@ def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypat
     assert Path("ours").read_text() == f"\ufeff{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
 
 
-def test_what_is_no_toml_is_merged_as_text_with_the_marks_and_the_code_of_git(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("base", "ours", "theirs"):
-        Path(name).write_text(f"not toml of {name}\n")
-    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
-    assert (done.code, "p.toml is merged as text" in done.err) == (1, True)
-    assert "<<<<<<< ours\nnot toml of ours\n=======\nnot toml of theirs\n>>>>>>>" in Path("ours").read_text()
-
-
 def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
     branches(
         repo,
@@ -445,23 +420,6 @@ def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
     said = git(repo, "merge", "-q", "side")
     assert said.returncode == 0
     assert "together, both sides bring the warning NP3" in said.stderr
-
-
-def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:
-    mine, other = (BASE.replace("1836", number) for number in ("1904", "1972"))
-    branches(repo, mine, other)
-    first, second = repo.git("rev-parse", "main"), repo.git("rev-parse", "side")
-    git(repo, "merge", "-q", second)
-    repo.commit({"base": mine}, "main takes its own")
-    repo.git("checkout", "-q", "side")
-    git(repo, "merge", "-q", first)
-    repo.commit({"base": other.replace("A = 1", "A = 2")}, "side takes its own")
-    repo.git("checkout", "-q", "main")
-    assert len(repo.git("merge-base", "--all", "main", "side").splitlines()) == 2
-    assert git(repo, "merge", "-q", "side").returncode == 1
-    picked = split_conflicts(now(repo))
-    assert picked is not None
-    assert [tomllib.loads(side) for side in picked] == [tomllib.loads(text.replace("A = 1", "A = 2")) for text in (mine, other)]
 
 
 def test_nothing_in_a_path_is_run(talking: Repo) -> None:

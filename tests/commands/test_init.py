@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,31 +152,12 @@ def test_the_record_of_an_installation_tells_what_others_can_install(record: Any
     assert installed.read_direct_url(json.dumps(record)) == (f"npuprof @ {address}" if address else "")
 
 
-def install(tmp_path: Path, record: Any) -> dict[str, str]:
-    """Lay this package out as pip would have installed it; return the environment that finds it there."""
-    site = tmp_path / "site"
-    (site / "npuprof-0.1.0.dist-info").mkdir(parents=True)
-    for name in ("npuprof", "profiles"):
-        (site / name).symlink_to(REPOSITORY / name)
-    (site / "npuprof-0.1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: npuprof\nVersion: 0.1.0\n")
-    if record is not None:
-        (site / "npuprof-0.1.0.dist-info/direct_url.json").write_text(json.dumps(record))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])}
-
-
-@pytest.mark.parametrize(
-    ("record", "code"),
-    [({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT}, 0), (None, 2)],
-    ids=["from git", "from an index"],
-)
-def test_ci_installs_npuprof_as_this_one_was(tmp_path: Path, record: Any, code: int) -> None:
-    environ = install(tmp_path, record)
-    words = [sys.executable, "-m", "npuprof", "init", "made", "--ci", "gitlab"]
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    if not code:
-        text = (tmp_path / "made/.gitlab/presets.yml").read_text()
-        assert f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text
-        assert "hunter2" not in text
-        plain = subprocess.run([*words[:-3], "plain"], env=environ, capture_output=True, text=True, check=False)
-        assert ".github/workflows/presets.yml" in plain.stdout.replace("plain/", "").splitlines(), "and plain init writes CI then"
+def test_ci_installs_npuprof_as_this_one_was(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = json.dumps({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT})
+    for held, place, code in ((record, REPOSITORY, 0), (None, REPOSITORY, 2), (record, tmp_path, 2)):
+        found = SimpleNamespace(locate_file=place.joinpath, read_text={"direct_url.json": held}.get)
+        monkeypatch.setattr("importlib.metadata.distribution", {"npuprof": found}.__getitem__)
+        assert run("init", f"made{code}", "--ci", "gitlab").code == code
+        assert (".github/workflows/presets.yml" in run("init", f"plain{place == tmp_path}{code}").out) == (not code)
+    text = (tmp_path / "made0/.gitlab/presets.yml").read_text()
+    assert (f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text, "hunter2" in text) == (True, False)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import npuprof
 from npuprof.catalog.schema import build_profile_schema
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import NpuprofError
@@ -171,13 +170,3 @@ def test_the_line_leads_to_the_same_file_from_wherever_a_preset_goes(run: Run) -
 ])  # fmt: skip
 def test_only_a_path_that_editors_read_is_changed(text: str, moved: str) -> None:
     assert move_schema_line(text, "p/x.toml", "q/r/x.toml") == moved
-
-
-LINE = "#:schema ./.schema.json\n"
-OPTIONS = "[options]\nhccl_timeout = 600\n"
-
-
-def test_the_line_is_no_part_of_a_digest() -> None:
-    with_line, without = npuprof.loads(LINE + OPTIONS), npuprof.loads(OPTIONS)
-    assert (with_line.digest, with_line.preset_digest) == (without.digest, without.preset_digest)
-    assert with_line == without

@@ -80,15 +80,6 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
     ]
 
 
-@pytest.mark.parametrize(("goal", "timeout"), [("min:loss", 600), ("max:loss", 900), ("loss", 900), ("min:it", 600)])
-def test_the_best_is_a_preset(run: Run, base: None, store: Store, tmp_path: Path, goal: str, timeout: int) -> None:
-    words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
-    result = run("sweep", "base", "--best", goal, *words, "--", "sh", "-c", SAY)
-    (tmp_path / "profiles" / "best.toml").write_text(result.out)
-    assert json.loads(run("show", "best", "--format", "json").out)["options"]["hccl_timeout"] == timeout
-    assert f"hccl_timeout={timeout}: " in result.err
-
-
 def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, base: None) -> None:
     script = "echo v=$NPUPROF_HCCL_TIMEOUT; case $NPUPROF_HCCL_TIMEOUT in 601) exit 3 ;; 602) kill -SEGV $$ ;; 603) sleep 60 ;; esac"
     words = ["--vary", "hccl_timeout=600,601,602,603", "--metric", "v=v=(.*)", "--timeout", "0.5", "-j", "4", "--", "sh", "-c", script]
@@ -190,21 +181,6 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     assert "contains no new results of this sweep" in run("sweep", "base", *words).err
 
 
-def test_logs_of_pods_are_read_with_their_prefixes_and_without_ends_of_lines(run: Run, base: None, tmp_path: Path) -> None:
-    words = ["--vary", "hccl_timeout=600,900", "--metric", "it", "--metric", r"v=^v=(\d+)$"]
-    command = ["--", "sh", "-c", 'echo "v=$NPUPROF_HCCL_TIMEOUT"; printf \'{"it": %d}\' "$NPUPROF_HCCL_TIMEOUT"']
-    written = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
-    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(written))["data"]["run.sh"])
-    logs = []
-    for index in "01":
-        environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": index}
-        done = subprocess.run(["sh", "pod.sh"], env=environment, capture_output=True, text=True, check=True)
-        logs.append([f"[pod/sweep-base-{index}-x7k2p/trial] {line}" for line in done.stdout.splitlines()])
-    (tmp_path / "logs").write_text("\n".join(line for pair in zip(*logs, strict=True) for line in pair))
-    found = ask(run, "--logs", "logs", *words, *command)["combinations"]
-    assert [one["run"]["metrics"] for one in found] == [{"it": 600, "v": 600}, {"it": 900, "v": 900}]
-
-
 def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base: None, tmp_path: Path) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
     command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 1000"]
@@ -218,13 +194,6 @@ def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base
     assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
     shown = [line.split()[1] for line in run("sweep", "base", "--results", *words, *command).out.splitlines()[1:]]
     assert shown == ["0", "hang"]
-
-    pod = run("sweep", "base", "--fresh", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
-    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(pod))["data"]["run.sh"])
-    environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}
-    done = subprocess.run(["sh", "pod.sh"], env=environment, check=False, capture_output=True, text=True)
-    (tmp_path / "logs").write_text(done.stdout)
-    assert ask(run, "--logs", "logs", *words, *command)["combinations"][1]["run"]["hung"]
 
 
 def test_an_array_beyond_the_default_of_slurm_says_how_to_submit_it_in_parts(run: Run, base: None, tmp_path: Path) -> None:

@@ -209,6 +209,22 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
         thread.join()
 
 
+def describe_gitlab_job(service: GitLab, base: str, head: str) -> dict[str, str]:
+    """Return what the environment of a job of GitLab says, for the merge request of a fork."""
+    return {
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": "merge_request_event",
+        "CI_API_V4_URL": f"{service.url}/api/v4",
+        "CI_PROJECT_ID": "77",
+        "CI_PROJECT_URL": "https://gitlab.example.org/ada/presets",
+        "CI_COMMIT_SHA": head,
+        "CI_MERGE_REQUEST_IID": "5",
+        "CI_MERGE_REQUEST_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/presets",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+    }
+
+
 def describe_github_job(service: GitHub, folder: Path) -> dict[str, str]:
     """Return what the environment of a job of GitHub says, for a pull request that is told in a folder."""
     return {
