@@ -10,15 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.edit.dependents import find_dependents
 from npuprof.model import did_you_mean, renew_hints
-from npuprof.scripts.lint import check_script
-from npuprof.scripts.reading import import_script
-from npuprof.store import Folder
-from npuprof.store.spec import Workspace
 from support.building import build_store
-from support.growth import count_calls, measure_growth, measure_time_growth
-from support.repositories import Repo
+from support.growth import measure_growth, measure_time_growth
 from support.running import Run, Store
 
 HEAD = '[profile]\nscenario = "training"\n'
@@ -97,60 +91,6 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ru
     assert measure_growth(build_command, 50) < 1.15
 
 
-def test_dependents_take_the_time_of_the_presets_of_their_store(tmp_path: Path) -> None:
-    def build_search(size: int) -> Callable[[], object]:
-        heirs = {f"h{i}": 'profile.extends = ["base"]\n' for i in range(size)}
-        others = {f"o{i}": 'profile.extends = ["root"]\n' for i in range(size)}
-        home = Folder(str(build_store(tmp_path / str(size), {"base": HEAD, "root": HEAD, **heirs, **others})))
-        home.read_ahead = {name: text.encode() for name, text in (heirs | others).items()}
-        return lambda: find_dependents(home, "base")
-
-    assert len(build_search(3)()) == 3  # type: ignore[arg-type]
-    assert measure_time_growth(build_search, 500) < 2
-
-
-def test_a_fault_that_many_inherit_costs_what_as_many_without_it_cost(tmp_path: Path, run: Run) -> None:
-    costs = []
-    for fault in ("hccl_timeout = 600", "no_such_option = 1"):
-        store = build_store(tmp_path / fault, chain(100, {"p0": f"{HEAD}[options]\n{fault}\n"}))
-        costs.append(count_calls(lambda store=store: run("check", "--store", store)))  # type: ignore[misc]
-    assert costs[1] < 2 * costs[0]
-
-
-@pytest.mark.parametrize("part", ["x", "./f.toml", "x@HEAD", "x@1+.f", "No Name"])
-def test_specs_that_are_joined_cost_what_their_number_costs(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_store(tmp_path / "profiles", {"x": HEAD})
-    monkeypatch.chdir(tmp_path)
-    Path("f.toml").write_text(HEAD)
-    Repo(tmp_path).commit()
-    workspace = Workspace()
-    assert measure_growth(lambda size: lambda: workspace.split_spec("+".join([part] * size)), 50) < 1.5
-
-
-@pytest.mark.parametrize("verb", ["scan", "import"])
-def test_optimizer_blocks_cost_what_their_number_costs(verb: str, tmp_path: Path, run: Run) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        path = tmp_path / f"a{size}.py"
-        path.write_text("c = tf.ConfigProto()\n" + BLOCK * size)
-        return lambda: run(verb, path)
-
-    assert measure_growth(build_command, 40) < 1.3
-
-
-@pytest.mark.parametrize("distinct", [1, 3])
-def test_a_family_costs_what_its_scripts_cost(distinct: int, tmp_path: Path, run: Run) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        folder = tmp_path / str(size)
-        for number in range(size):
-            path = folder / "zoo" / f"model{number}" / "train.py"
-            path.parent.mkdir(parents=True)
-            line = f'op.parameter_map["hccl_timeout"].i = {number // distinct}\n'
-            path.write_text(f"import npu\nc = tf.ConfigProto()\n{BLOCK}{line}tf.Session(config=c)\n")
-        return lambda: run("import", folder / "zoo", "--base", "auto", "-o", folder / "out", "--force")
-
-    assert measure_growth(build_command, 15) < 1.6
-
-
 MAP = 'op.parameter_map["precision_mode"].s = '
 BASE = f"import npu\nc = tf.ConfigProto()\n{BLOCK}"
 #: What is asked of a script of a size.
@@ -176,14 +116,6 @@ def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ru
 
     limit = {"branches in branches": 1.9, "conversions": 1.45}.get(name, 1.12)
     assert measure_growth(build_command, 100) < limit
-
-
-def test_configurations_of_one_script_take_time_by_their_number() -> None:
-    def build_check(size: int) -> Callable[[], object]:
-        read = import_script("a.py", (BASE * size).encode())
-        return lambda: check_script(read)
-
-    assert measure_time_growth(build_check, 300) < 2.5, "to go through all earlier ones takes the square"
 
 
 #: Words of a length, to copy which for each character, or to look through which for each call, takes the square.
@@ -214,20 +146,6 @@ def test_what_is_too_much_of_a_script_is_told(tmp_path: Path, run: Run) -> None:
     assert (done.code, "warning NP801: more than 200 nested branches" in done.out) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("begin", "blank", "end"),
-    [("", " ", ""), ("except ", " ", "x"), ("", "\n", "")],
-)
-def test_long_blanks_in_python_2_take_the_time_of_their_length(begin: str, blank: str, end: str, tmp_path: Path, run: Run) -> None:
-    def build_scan(size: int) -> Callable[[], object]:
-        path = tmp_path / str(size) / "a.py"
-        path.parent.mkdir()
-        path.write_text(f'print "x"\n{begin}{blank * size}{end}\nop.parameter_map["precision_mode"].s = "x"\n')
-        return lambda: run("scan", path)
-
-    assert measure_time_growth(build_scan, 10_000) < 2.5
-
-
 def test_a_preset_builds_on_a_bounded_number_of_others(store: Store, run: Run) -> None:
     store({"p0": HEAD, **{f"p{number}": f'profile.extends = ["p{number - 1}"]\n' for number in range(1, 2003)}})
     assert run("show", "p2000").code == 0
@@ -244,10 +162,3 @@ def test_hints_have_a_budget_that_each_piece_of_work_has_anew() -> None:
     assert told[-1] == "none"
     renew_hints()
     assert did_you_mean("nam1", names, "none") == told[0]
-
-
-def test_a_preset_named_twice_has_one_row_in_a_matrix(store: Store, run: Run) -> None:
-    store({"x": HEAD})
-    result = run("check", "x", "x", "--product", "atlas-a2", "--product", "atlas-a3")
-    assert result.code == 0
-    assert sum(line.startswith("x") for line in result.out.splitlines()) == 1
