@@ -93,6 +93,12 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
         assert formatted(source) == source
 
 
+def test_long_values_are_broken_where_black_breaks_them() -> None:
+    for length in range(60, 90):
+        source = render_unchecked(config(toml({"options": {"dump_path": "x" * length}})), "global-options")
+        assert formatted(source) == source, length
+
+
 @given(settings)
 def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(tensorflow: Any, options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))
