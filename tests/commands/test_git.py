@@ -176,7 +176,7 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
 
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
     run("git", "install", "--hook")
-    repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
+    repo.commit({"old": "[env]\nA = [1\n", "lost": '[profile]\nextends = ["nothing"]\n'}, "errors of before")
     branches(repo, *NEAR)
     said = git(repo, "merge", "-q", "side")
     assert (said.returncode, said.stderr) == (0, "")
@@ -366,18 +366,16 @@ def test_one_key_with_two_values_is_a_conflict_for_git_too(repo: Repo, how: tupl
 def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     branches(
         repo,
-        BASE.replace("deterministic = 0", 'deterministic = 0\nprecision_mode = "allow_mix_precision"'),
-        BASE.replace("A = 1", "A = 3").replace("# seconds", '# seconds\nprecision_mode_v2 = "mixed_float16"'),
+        BASE.replace("deterministic = 0", "deterministic = 0\nstatic_memory_policy = 2"),
+        BASE.replace("A = 1", "A = 3\nGE_USE_STATIC_MEMORY = 2\nB = 2"),
     )
     said = git(repo, "merge", "-q", "side")
     assert said.returncode == 1
     assert "together, both sides break" in said.stderr
     picked = split_conflicts(now(repo))
     assert picked is not None
-    ours, theirs = (tomllib.loads(side) for side in picked)
-    assert "precision_mode_v2" not in ours["options"]
-    assert theirs["options"]["precision_mode_v2"] == "mixed_float16"
-    assert ours["env"] == theirs["env"] == {"A": 3}
+    ours, theirs = (tomllib.loads(side)["env"] for side in picked)
+    assert (ours, theirs) == ({"A": 3, "B": 2}, {"A": 3, "GE_USE_STATIC_MEMORY": 2, "B": 2})
 
 
 @pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into what is no preset"), ("y = 1", 0, "is merged as text")])

@@ -111,6 +111,7 @@ def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(ranged: 
 def test_a_released_version_stays_whatever_happens_to_the_tags_of_its_parents(ranged: Repo, run: Run, tamper: str) -> None:
     config = npuprof.open_store().resolve("heir@1.0.0")
     rendered = run("render", "heir@1.0.0").out
+    assert f"\n# version: {ranged.git('rev-parse', 'heir/v1.0.0^{}')}\n" in rendered
     ranged.commit({"on": HEIR.format("heir@1.0.0", 1)}, "an heir of it")
     if tamper == "released later":
         ranged.git("checkout", "-q", "heir/v1.0.0")

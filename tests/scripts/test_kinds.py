@@ -29,6 +29,7 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, wanted = KUBERNETES[case]
     assert settings(text, "a.yaml") == wanted
+    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").others), "a file name is no variable"
 
 
 @pytest.mark.parametrize("case", CONFIGS)

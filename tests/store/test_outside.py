@@ -102,6 +102,8 @@ def test_its_path_means_it_from_any_folder(team: Repo, run: Run, monkeypatch: py
     monkeypatch.chdir(team.folder / "jobs/x")
     assert run("show", "preset.toml", "--origin").out.count("preset.toml:4") == 1
     expect(run("set", "preset.toml", "hccl_timeout=9"), 0)
+    write(team.folder, {"jobs/x/other.toml": BASE})
+    expect(run("check", "other.toml"), 0, "1 preset checked")  # no glob names it: a file of its own
     assert "9 s" in run("diff", "jobs/x/preset").out
 
 

@@ -248,6 +248,7 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
     forget()
     for words in (("log", "job"), ("log", "job", "hccl_timeout"), ("blame", "job"), ("log", "team:base")):
         expect(run(*words), 2, "NP043", "npuprof source sync")
+    assert run("log", "job").out.count("unknown here") == 1
     for rev in spans:
         done = run("diff", "--rev", rev)
         assert (done.code, "cannot compare job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done

@@ -101,6 +101,7 @@ def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied:
     expect(run("source", "update", "--yes"), 0, "written anew")
     assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
     assert "hccl_timeout = 7\n" in run("show", "pinned").out
+    assert run("source", "sync", "--history").code == 0, "an older lock without seals names nothing"
 
 
 def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, run: Run, tmp_path: Path) -> None:
