@@ -138,11 +138,8 @@ def compare_contexts(
     A context that it contains has no fault that the scope does not have: a fault of a scope is one of some release, and of
     some product in it, and rules only read the newest release that changes a default. Else, return None.
     """
-    return tuple(
-        tuple(dict.fromkeys(fault.code for _, fault in _find_context_faults(ranges, meant, context)))
-        or (() if _contains_context(there, context) else None)
-        for context in contexts
-    )
+    unmeant = [tuple(dict.fromkeys(fault.code for _, fault in _find_context_faults(ranges, meant, context))) for context in contexts]
+    return tuple(codes or (() if _contains_context(there, context) else None) for codes, context in zip(unmeant, contexts, strict=True))
 
 
 def _contains_context(there: Scope, context: Context) -> bool:

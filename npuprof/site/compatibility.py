@@ -10,7 +10,7 @@ from npuprof import catalog, checks
 from npuprof.catalog import products, releases
 from npuprof.checks.scope import MEANT_CODES
 from npuprof.edit.migration import check_changed_defaults
-from npuprof.model import Context, Finding, Record
+from npuprof.model import SEVERITIES, Context, Finding, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 from npuprof.resolve import contexts
@@ -91,13 +91,8 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell 
     """
     if config.abstract:
         return (None,) * len(_list_contexts())
-    known = checks.find_clean_contexts(config, findings, _list_contexts())
-    return tuple(
-        [
-            _judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes)
-            for codes, context in zip(known, _list_contexts(), strict=True)
-        ]
-    )
+    known = zip(checks.find_clean_contexts(config, findings, _list_contexts()), _list_contexts(), strict=True)
+    return tuple([_judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes) for codes, context in known])
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
@@ -134,8 +129,7 @@ def _judge_there(config: Config, context: Context) -> Cell | None:
     findings = checks.check_config(there, notes=False)
     if unmeant := tuple(dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)):
         return Cell(0, 0, unmeant, False)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    warnings = [finding for finding in findings if finding.severity == "warning"]
+    errors, warnings = ([finding for finding in findings if finding.severity == severity] for severity in SEVERITIES[:2])
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
     return Cell(len(errors), len(warnings), codes)
 
@@ -165,10 +159,6 @@ def _compare_with_release(now: Config, findings: Iterable[Finding], release: str
     is_clean = checks.find_clean_contexts(now, findings, (there,)) == ((),)
     after = [] if is_clean else [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
     breaks = tuple(f"{new.code} {new.message}" for new in after if new.severity == "error" and (new.code, new.message) not in before)
-    stale = tuple(sorted(key for key in then.settings if _is_past(key)))
+    records = [(key, record) for key in sorted(then.settings) if (record := catalog.find_option(key))]
+    stale = tuple(key for key, record in records if record.deprecated or record.no_effect)
     return breaks, tuple(change.message for change in check_changed_defaults(now, release)), stale
-
-
-def _is_past(key: str) -> bool:
-    record = catalog.find_option(key)
-    return record is not None and (record.deprecated or record.no_effect)

@@ -61,7 +61,8 @@ def build_index(paths: Mapping[str, str]) -> bytes:
 
 def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
     """Return the data of the search page: presets, values by preset, the catalogue, the codes."""
-    place = {preset.name: number for number, preset in enumerate(presets)}
+    described = {preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets}
+    place = {name: number for number, name in enumerate(described)}
     presets_by_value: dict[str, dict[str, list[int]]] = {}
     for name, rows in settings.items():
         for key, value in rows:
@@ -69,14 +70,7 @@ def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: 
             presets_by_value.setdefault(key, {}).setdefault(shown, []).append(place[name])
     return _write_call(
         "all",
-        [
-            [
-                preset.name,
-                "" if paths[preset.name] == f"presets/{preset.name}.html" else paths[preset.name],
-                escape_controls(preset.head["description"])[:_SEARCHED],
-            ]
-            for preset in presets
-        ],
+        [[name, "" if paths[name] == f"presets/{name}.html" else paths[name], text] for name, text in described.items()],
         {key: [[value, _fold(numbers)] for value, numbers in rows_of.items()] for key, rows_of in sorted(presets_by_value.items())},
         [[row.key, row.summary] for row in list_catalogue_rows()],
         [[row.code, row.title] for row in load_pages().values()],

@@ -16,7 +16,7 @@ from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.catalogue import KINDS, list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
-from npuprof.site.markup import escape_text, format_author, format_path, format_risks, format_setting_rows, mark_markup, show_value
+from npuprof.site.markup import escape_text, format_author, format_path, format_setting_rows, mark_markup, show_value
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.settings import format_value
@@ -43,6 +43,8 @@ _MENU = {
 #: The maximum number of presets listed below the picture; longer lists get their own page to keep pages small.
 _MOST_BELOW = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
+#: The columns of the list of presets, each with the values that it shows.
+_COLUMNS = {"for": ("scenario", "framework"), "products": ("product",), "owner": ("owner",), "found": ("found",)}
 _DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
 #: Releases that read an option, among the states of all.
 _READ = lazy_pattern(r"[^.]+")
@@ -76,7 +78,6 @@ def _open_templates() -> Environment:
     )
     environment.globals |= {
         "table": _frame_table,
-        "show_risks": _as_markup(format_risks),
         "author": _as_markup(format_author),
         "setting_rows": _as_markup(format_setting_rows),
     }
@@ -161,10 +162,7 @@ def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any
 
 def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
     """Return one preset's row in the list of all."""
-    found = [
-        *(["broken"] if preset.config is None else []),
-        *(word for word, number in zip(SEVERITIES[:2], preset.counts, strict=False) if number),
-    ]
+    found = [word for word, number in zip(("broken", *SEVERITIES[:2]), (preset.config is None, *preset.counts), strict=False) if number]
     return {
         "name": preset.name, "about": preset.head, "owners": list_owners(preset, past), "found": found, "counts": preset.counts,
         "is_broken": preset.config is None, "kind": _find_kind(preset),
@@ -189,13 +187,7 @@ def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "owner": {name for row in rows for name in row["owners"]},
         "found": {word for row in rows for word in row["found"]},
     }
-    filled = {
-        "for": values["scenario"] | values["framework"],
-        "products": values["product"],
-        "owner": values["owner"],
-        "found": values["found"],
-    }
-    columns = ["preset", *(name for name, texts in filled.items() if any(texts))]
+    columns = ["preset", *(name for name, kinds in _COLUMNS.items() if any(text for kind in kinds for text in values[kind]))]
     return {
         "kinds": {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS},
         "columns": columns, "widths": [0 if name == "preset" else 1 if name in ("owner", "found") else 2 for name in columns],
@@ -252,12 +244,7 @@ def _fold_spans(states: str) -> str:
 
 
 def _summarise(presets: Sequence[Preset]) -> str:
-    broken = sum(preset.config is None for preset in presets)
-    wrong = sum(preset.worst == "error" for preset in presets if preset.config is not None)
-    doubtful = sum(preset.worst == "warning" for preset in presets)
-    counts = [
-        f"{broken} cannot be resolved" if broken else "",
-        f"{wrong} with errors" if wrong else "",
-        f"{doubtful} with warnings" if doubtful else "",
-    ]
-    return f"{format_count(len(presets), 'preset')}: {', '.join(filter(None, counts)) or 'no errors, no warnings'}."
+    worst = ["broken" if preset.config is None else preset.worst for preset in presets]
+    words = {"broken": "cannot be resolved", "error": "with errors", "warning": "with warnings"}
+    shown = ", ".join(f"{worst.count(mark)} {what}" for mark, what in words.items() if mark in worst)
+    return f"{format_count(len(presets), 'preset')}: {shown or 'no errors, no warnings'}."

@@ -148,14 +148,12 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
             target = renderers.load_target(name)
             target.refuse_offline(there)
             rendered = target.write(there, False)
-        except renderers.NotCarriedError as error:
-            yield RenderedText(name, "", f"cannot carry {', '.join(error.names)}")
-            continue
         except NpuprofError as error:
-            yield RenderedText(name, "", _join_messages(error.findings))
-            continue
-        sidecars |= rendered.sidecars
-        yield RenderedText(name, rendered.text)
+            names = error.names if isinstance(error, renderers.NotCarriedError) else ()
+            yield RenderedText(name, "", f"cannot carry {', '.join(names)}" if names else _join_messages(error.findings))
+        else:
+            sidecars |= rendered.sidecars
+            yield RenderedText(name, rendered.text)
     for name, text in sidecars.items():
         yield RenderedText(f"{name}, a sidecar file", text)
     there, reason = resolve_for("env")
@@ -182,9 +180,8 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
         return
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():
-        refused = [f"{variable}: {why}" for variable, text in variables.items() if (why := shell.refuses(text))]
-        shells.setdefault(("", "; ".join(refused)) if refused else (format_clear_and_export_lines(config, name, variables), ""), []).append(
-            name
-        )
+        refused = "; ".join([f"{variable}: {why}" for variable, text in variables.items() if (why := shell.refuses(text))])
+        lines = format_clear_and_export_lines(config, name, variables) if not refused else ""
+        shells.setdefault((lines, refused), []).append(name)
     for (text, reason), names in shells.items():
         yield RenderedText(f"exports for {', '.join(names)}", text, reason)
