@@ -45,9 +45,7 @@ def _find_name_faults(value: Any) -> list[Fault]:
         prefix, colons, kind = name.partition("::")
         if colons and prefix == "OpType" and not re.fullmatch(r"[A-Z][a-zA-Z0-9]*", kind):
             right = kind[:1].upper() + kind[1:]
-            faults.append(
-                ((index,), f"{kind!r} is no type of an operator", f"write OpType::{right}" if right.isalnum() else "write a type")
-            )
+            faults.append(((index,), f"{kind!r} is not an operator type", f"write OpType::{right}" if right.isalnum() else "write a type"))
         elif name.startswith("#"):
             faults.append(((index,), f"{name!r} is read as the name of an operator", "remove the line: the file takes no comments"))
     return faults
@@ -116,7 +114,7 @@ def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
     ]
     mode = fields.get("aipp_mode")
     if mode not in _MODES:
-        what = "no aipp_mode" if mode is None else f"{mode!r} is no mode"
+        what = "no aipp_mode" if mode is None else f"{mode!r} is not a mode"
         faults.append(((*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"))
     if mode == "dynamic" and "max_src_image_size" not in fields:
         faults.append(
@@ -124,7 +122,7 @@ def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
         )
     form = fields.get("input_format", "")
     if form and form not in _FORMATS and (hint := did_you_mean(form, _FORMATS, "")):
-        faults.append(((*path, "input_format"), f"{form!r} is no format of an image", hint))
+        faults.append(((*path, "input_format"), f"{form!r} is not an image format", hint))
     for name, (low, high, also) in _RANGES.items():
         number = fields.get(name, str(low))
         if re.fullmatch(r"-?\d{1,18}", number, re.ASCII) and not low <= int(number) <= high and int(number) != also:

@@ -58,7 +58,7 @@ def find_dropped_modes(text: str) -> list[Dropped]:
             dropped.append(
                 (
                     number,
-                    f"{_shorten(name)} is no line of the form Name=mode",
+                    f"{_shorten(name)} is not a line Name=mode",
                     f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision",
                 )
             )
@@ -93,7 +93,7 @@ def find_dropped_debug_lines(text: str) -> list[Dropped]:
             continue
         if not _DEBUG_KEY.search(line):
             dropped.append(
-                (number, f"{_shorten(line)} is no line of the form op_debug_config=... or op_debug_list=...", "correct it, or leave it out")
+                (number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or leave it out")
             )
             continue
         name = line.partition("=")[0].strip()

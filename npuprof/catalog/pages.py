@@ -11,7 +11,7 @@ from npuprof.model import Record
 #: Findings that can never be accepted.
 _NEVER = {
     "NP105": "whoever locked the value relies on it",
-    "NP413": "a target refuses it",
+    "NP413": "a target rejects it",
     "NP607": "npuprof itself reads it",
 }
 
@@ -63,9 +63,9 @@ def find_acceptance_fault(code: str) -> str:
     if code in _NEVER:
         return f"it cannot be accepted: {_NEVER[code]}"
     if not code.startswith("NP"):
-        return "" if code.isprintable() and code else "it is no code"
+        return "" if code.isprintable() and code else "it is not a code"
     if code not in load_built_part("severities"):
         return "there is no such code"
     if code[2:] < "2" and len(code) == 5:
         return "it cannot be accepted: what cannot be read or resolved has no values"
-    return "it cannot be accepted: a target or a command refuses it" if code.startswith("NP9") else ""
+    return "it cannot be accepted: a target or a command rejects it" if code.startswith("NP9") else ""

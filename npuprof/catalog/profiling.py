@@ -45,7 +45,7 @@ def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
     if name == "storage_limit":
         match = re.fullmatch(r"([0-9]{1,9})MB", str(item), re.ASCII)
         good = match is not None and _LIMIT[0] <= int(match[1]) <= _LIMIT[1]
-        return None if good else (f"{item!r} is no limit", f'write a text like "{_LIMIT[0]}MB", at most {_LIMIT[1]}MB')
+        return None if good else (f"{item!r} is not a limit", f'write a text like "{_LIMIT[0]}MB", at most {_LIMIT[1]}MB')
     takes = _MEMBERS[name]
     if not takes:
         return None if isinstance(item, str) else (f"{item!r} is no text", "write a text")

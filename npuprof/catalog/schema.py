@@ -41,8 +41,8 @@ def build_profile_schema() -> Schema:
     sections = {
         "options": _build_section("options", "Session options of the Ascend TensorFlow adapter."),
         "env": _build_env_schema(),
-        "estimator": _build_section("estimator", "Arguments of NPURunConfig that are no session option."),
-        "atc": _build_section("atc", "Flags of the ATC compiler that are no session option, without dashes."),
+        "estimator": _build_section("estimator", "Arguments of NPURunConfig that are not session options."),
+        "atc": _build_section("atc", "Flags of the ATC compiler that are not session options, without dashes."),
         **{section: _build_settings_schema(section) for section in FRAMEWORK_SECTIONS},
     }
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}

@@ -86,7 +86,7 @@ def check_before_export(config: Config) -> list[Finding]:
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "An abstract preset exists only to be extended, and may be incomplete."
-        hint = f"extend it, or lay it over another with {say_option('with', in_python=config.resolver.in_python)}"
+        hint = f"extend it, or compose it with another preset: {say_option('with', in_python=config.resolver.in_python)}"
         findings.insert(0, Finding("NP107", f"{config.name} is abstract", why, hint, origin, "profile.abstract", (config.name,)))
     return findings
 

@@ -154,7 +154,7 @@ def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str,
         return
     stops = record.stops and back is not None and back.stops
     what = f"--{record.name}{f'={own}' if own else ''} and {excluded} exclude each other"
-    fault = Fault("NP912", what, "ATC stops." if stops else "One overrules the other.", f"unset {key} or {excluded_key}")
+    fault = Fault("NP912", what, "ATC stops." if stops else "One overrides the other.", f"unset {key} or {excluded_key}")
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
 
@@ -167,7 +167,7 @@ def _check_chip(view: View, about: About | None) -> Iterator[Finding]:
     others = [name for name in view.named if name != family]
     if others:
         what = f"{key} = {format_short_value(view.settings[key])} is a chip of {family}, not of {', '.join(others)}"
-        hint = f"write a chip of {' or '.join(others)}, in an [[override]] where there are several products, or correct the products"
+        hint = f"write a chip of {' or '.join(others)}, in an [[override]] if there are several products, or correct the products"
         yield view.build_finding(Fault("NP407", what, "A conversion is for one chip.", hint), key)
 
 

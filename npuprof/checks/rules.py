@@ -190,7 +190,7 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
     loop = view.settings.get("iterations_per_loop")
     steps = view.settings.get("estimator.save_checkpoints_steps")
     if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
-        what = f"save_checkpoints_steps = {steps} is no multiple of iterations_per_loop = {loop}"
+        what = f"save_checkpoints_steps = {steps} is not a multiple of iterations_per_loop = {loop}"
         why = "A checkpoint can only be written between two loops, so it comes later than asked for."
         yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")
 

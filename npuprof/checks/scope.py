@@ -202,7 +202,7 @@ def _find_product_fault(name: str, why: str) -> Fault | None:
 def _find_range_fault(spec: str, why: str, axis: str) -> Fault | None:
     if releases.find_releases_in_range(spec, axis) is not None or not releases.load_releases(axis):
         return None
-    return Fault("NP402", f"{axis} = {format_short_value(spec)} is no range of releases", why, releases.suggest_range(spec, axis))
+    return Fault("NP402", f"{axis} = {format_short_value(spec)} is not a range of releases", why, releases.suggest_range(spec, axis))
 
 
 def _find_target_fault(name: str, why: str) -> Fault | None:
@@ -229,7 +229,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it silently."
         if scope.surface in option.surface_states:
-            why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error where it is set."
+            why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error if it is set."
         span = f"it is read in {releases.format_release_span(readers)}" if readers else "no release reads it"
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
@@ -239,7 +239,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         what = f"it is not known whether CANN {releases.format_release_span(unknown)} reads {option.name}"
-        yield Fault("NP405", what, why, "narrow cann to where it is certain, or try it there")
+        yield Fault("NP405", what, why, "narrow cann to releases that certainly read it, or test it")
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
         early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(since)]

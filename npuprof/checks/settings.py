@@ -36,14 +36,14 @@ from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path,
 _INT64 = 2**63
 _BAD_VALUE = {
     "aborts": "The adapter aborts the whole process when it reads such a value.",
-    "fails": "The adapter refuses it: the first session run fails.",
+    "fails": "The adapter rejects it: the first session run fails.",
     "clamped": "The adapter bends such a value into range without an error.",
     "ignored": "The adapter ignores such a value without an error.",
 }
 #: What the adapter does with a value in the wrong protobuf field, by ``Option.on_wrong_field``.
 WRONG_FIELD = {
     "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
-    "fails": "Stored in another protobuf field it is refused at the first session run.",
+    "fails": "Stored in another protobuf field, it is rejected at the first session run.",
     "ignored": "Stored in another protobuf field it is ignored without a message.",
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
 }
@@ -134,7 +134,7 @@ def _build_unknown_option_fault(name: str) -> Fault:
     elif name in SECTIONS:
         hint = f"write [{name}] as a table of its own, behind those of [options]"
     if hint:
-        return Fault("NP201", f"{name!r} is no session option", why, hint)
+        return Fault("NP201", f"{name!r} is not a session option", why, hint)
     hint, fix = suggest_name(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
     return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 

@@ -86,7 +86,7 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
         return None
     span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
     what = f"{option.name} cannot be written for the target {target} in CANN {span}"
-    why = f"The adapter of that release has no {option.spelling[surface]}, and raises an error where it is set."
+    why = f"The adapter of that release has no {option.spelling[surface]}, and raises an error if it is set."
     hint = f'narrow cann, or unset it in an [[override]] with match = {{ target = "{target}" }}'
     return Fault("NP413", what, why, hint)
 
@@ -103,7 +103,7 @@ def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fau
 def build_conversion_finding(refused: Finding) -> Finding:
     """Return the finding for what ATC rejects, if ATC was not requested."""
     what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
-    hint = f"name a scenario in [profile] where it is not for ATC; else {refused.hint}"
+    hint = f"set a scenario in [profile] unless it is for ATC; else {refused.hint}"
     return build_finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
 
 

@@ -398,7 +398,9 @@ def _combine_contexts(canns: Sequence[str], products: Sequence[str], frameworks:
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:
     what = f"there is no preset in {home.label}, so nothing was checked"
-    return Finding("NP010", what, "", "npuprof init lays out a store with some, npuprof new NAME makes one; or name another with --store")
+    return Finding(
+        "NP010", what, "", "npuprof init creates a store with samples, npuprof new NAME a preset; or name another store with --store"
+    )
 
 
 def _is_whole(error: NpuprofError) -> bool:

@@ -83,7 +83,7 @@ class Diff(Verb):
         if self.rev is not None or not self.specs:
             if self.link is not None and not _is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
-                raise NpuprofError([Finding("NP902", f"--link {self.link!r} is no address", "", hint)])
+                raise NpuprofError([Finding("NP902", f"--link {self.link!r} is not a URL", "", hint)])
             return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)

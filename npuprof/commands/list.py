@@ -98,7 +98,7 @@ class List(Verb):
 def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     if filtered and store.names():
         return "no preset meets the condition"
-    return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
+    return f"there is no preset in {store.label}: npuprof init creates a store with samples, npuprof new NAME a preset"
 
 
 def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:

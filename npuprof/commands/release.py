@@ -253,7 +253,7 @@ def _require_free_number(repository: Repository, name: str, number: VersionText,
     if any(version.text == number for version in repository.load_versions(name)):
         what, why = f"{name} {number} is released already: the tag {tag} exists already", "A released version never changes."
     elif any(ref.text == number for ref in repository.list_tag_refs(name)):
-        what, why = f"the tag {tag} exists already, and is no release", "A release is an annotated tag, and this one is not."
+        what, why = f"the tag {tag} exists already and is not a release", "A release is an annotated tag, and this one is not."
         hint = f"delete it with git tag -d {tag}, or give another number"
     elif below and number.order <= below.text.order:
         what, why = f"{number} would go back: {name} is at {below.number_text}", "Version numbers only rise."

@@ -117,7 +117,9 @@ def _find_folder(home: Folder, then: Revision, name: str) -> str:
         return home.root
     if not home.is_outside(name):
         what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
-        raise NpuprofError([Finding("NP027", what, "What it does not name is no preset.", "add its path to presets in npuprof.toml first")])
+        raise NpuprofError(
+            [Finding("NP027", what, "Only the files it lists are presets.", "add its path to presets in npuprof.toml first")]
+        )
     return home.folder_of(name)
 
 

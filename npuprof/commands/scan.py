@@ -126,7 +126,7 @@ class Scan(JudgingVerb):
 
 
 def _build_preset_finding(path: str) -> Finding:
-    what = f"{path} is no script, and was not looked at"
+    what = f"{path} is not a script and was skipped"
     return build_finding("NP801", what, "scan reads scripts.", f"for a preset: npuprof check {path}", where=Place(path))
 
 

@@ -32,7 +32,7 @@ class Schema(Verb):
     With --check, exits with 1 if the schemas in the store are not up to date.
     """
 
-    usage_hint = "npuprof schema; npuprof schema --update writes those of a store anew, for editors, after npuprof was."
+    usage_hint = "npuprof schema; npuprof schema --update rewrites those of a store for editors."
     group = "reference"
 
     of: str = option(

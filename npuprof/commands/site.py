@@ -46,7 +46,7 @@ class Site(Verb):
         workspace = open_workspace(self.store)
         store = workspace.listed_store
         if not store.names():
-            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
+            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init creates a store with samples")])
         faults: list[Finding] = []
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
         written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults))

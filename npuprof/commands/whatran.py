@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = (
     "the store was changed and not committed when it ran: the record of the run has all values (npuprof show, npuprof diff)",
-    "something was laid over the preset: --set, --with, a personal layer",
+    "the preset was changed by --set, --with, or a personal layer",
     "it is of another repository, of a branch that is not here (git fetch --all), or of a commit that was amended or thrown away since",
     "it was made of a source that is not on this machine: npuprof source sync --history",
 )

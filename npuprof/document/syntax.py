@@ -209,7 +209,7 @@ def _describe_bare_value(text: str, line: int, column: int) -> Fault:
     """Return the fault for an invalid bare value, with the value to write."""
     rest = text[column - 1 :]
     if not rest.split("#")[0].strip():
-        return Fault("a key without a value", line, column, 'write one behind the =: a number, true, false, or "text" in quotes')
+        return Fault("a key without a value", line, column, 'write one after the =: a number, true, false, or "text" in quotes')
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0] or rest[0]
     what = f"{format_short_value(word)} is no value"
     if word.lower() in _WORDS:

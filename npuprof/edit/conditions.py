@@ -57,4 +57,4 @@ def _build_unknown_name_finding(key: str, set_keys: Collection[str]) -> Finding:
     elsewhere = catalog.find_key_elsewhere(key, set_keys)
     otherwise = "npuprof options lists all; variables are env.NAME"
     hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
-    return Finding("NP201", f"--where asks for {key!r}, which is no setting", "", hint)
+    return Finding("NP201", f"--where asks for {key!r}, which is not a setting", "", hint)

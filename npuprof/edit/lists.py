@@ -165,5 +165,5 @@ def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange
 
 
 def _build_no_list_error(key: str, value: Any) -> NpuprofError:
-    what = f"{key} is {keys.format_short_value(value)}, which is no list" if value is not MISSING else f"{key} takes no list"
+    what = f"{key} is {keys.format_short_value(value)}, which is not a list" if value is not MISSING else f"{key} takes no list"
     return NpuprofError([Finding("NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE")])

@@ -54,5 +54,5 @@ def _answer_personal_edit(
         with lock_folders([os.path.dirname(path)]):
             writing.write_wanted_files([Wanted(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    notes = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *remarks)
+    notes = (f"{done} {path}, which show, explain, env and run apply over {shared.name}", *remarks)
     return Answer(format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), notes)

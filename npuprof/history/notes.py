@@ -90,7 +90,7 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
         if later := sorted({now[version.tag_name] for version in versions if version.name == name and version.tag_name in now}):
             out.append(f"\nGoes on as {_format_names(later)}.\n")
         elif name and name not in names:
-            out.append("\nThere is no such preset any more.\n")
+            out.append("\nThe preset no longer exists.\n")
         for version in listed:
             former = f", as {span(version.name)}" if version.name != name else ""
             out.append(f"\n### {version.number_text} ({version.date[:10]}){former}\n")

@@ -68,7 +68,7 @@ class Verifier:
                 yield VerifiedVersion(ref.name, number, tag, "", (absent._replace(message=f"the tag {tag}: {absent.message}"),))
             elif tag_object.type != "tag":
                 if wanted or self._concerns_store(ref, ref.oid):
-                    what, why = f"{tag} is a lightweight tag", "It records nothing, so it is no release."
+                    what, why = f"{tag} is a lightweight tag", "It has no record, so it is not a release."
                     hint = f"remove it (git tag -d {tag}), and release: npuprof release {ref.name}"
                     yield VerifiedVersion(ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),))
             else:

@@ -208,7 +208,7 @@ def _explain_taken_name(output: str, folder: str) -> Finding:
     if taken is None:
         return _explain_refusal(output, folder)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
-    return Finding("NP026", f"the tag {taken[1] or taken[2]} exists already", why, "release again: the plan is made anew")
+    return Finding("NP026", f"the tag {taken[1] or taken[2]} exists already", why, "run npuprof release again, which recomputes the plan")
 
 
 def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:

@@ -136,5 +136,5 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
 def require_list(reply: Reply, name: str) -> list[dict[str, Any]]:
     """Return the objects in a service's list. Raises ServiceError for anything else."""
     if not isinstance(reply.data, list) or not all(isinstance(row, dict) for row in reply.data):
-        raise ServiceError(f"{name} answers with something that is no list")
+        raise ServiceError(f"{name} answers with something other than a list")
     return reply.data

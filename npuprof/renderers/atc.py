@@ -58,7 +58,7 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
         if "$" in word or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be passed in a variable"
             why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
-            raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject anew")])
+            raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject again")])
     return finish_code(config, "atc", "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), *findings)
 
 

@@ -125,7 +125,7 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
     for name, text in variables.items():
         if what := _explain_unfit_variable(name, text):
-            key, hint = find_variable_key(config, name), "keep long values, and those that are no text, in a file and pass its path"
+            key, hint = find_variable_key(config, name), "store long and binary values in a file and pass its path"
             problems.append(build_unstartable_finding(config, key, f"{ascii(name)[1:-1]} {what}", hint))
     if problems:
         raise NpuprofError(problems)
@@ -133,7 +133,7 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
 
 def _explain_unfit_variable(name: str, text: str) -> str:
     if not (name.isascii() and name.isidentifier()):
-        return "is no name of a variable: letters, digits and '_'"
+        return "is not a variable name: use letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"
     return f"is longer than {LONGEST_WORD} bytes" if len(f"{name}={text}".encode()) > LONGEST_WORD else ""

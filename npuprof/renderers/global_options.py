@@ -97,7 +97,7 @@ def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Fin
     known = option.engine_choices.get("global_options", (value,))
     if value in known:
         return []
-    what = f"{option.name} = {format_literal(value)} passes the class, and GE refuses it when the NPU is opened"
+    what = f"{option.name} = {format_literal(value)} passes the class, but GE rejects it when the NPU is opened"
     why, hint = f"GE knows {' and '.join(known)} only.", f"write {' or '.join(map(format_literal, known))}"
     return [build_render_finding(config, "NP910", option.name, what, why, hint)]
 

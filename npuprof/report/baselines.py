@@ -51,8 +51,8 @@ def read_baseline(file: str) -> Baseline:
         if any(type(count) is not int or count < 1 for _, count in rows):
             raise ValueError
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        what, why = f"{file} is no baseline", "What cannot be read would hide nothing, or everything."
-        raise NpuprofError([Finding("NP015", what, why, "restore it, or remove it and write it anew", where=Place(file))]) from None
+        what, why = f"{file} is not a baseline", "What cannot be read would hide nothing, or everything."
+        raise NpuprofError([Finding("NP015", what, why, "restore it, or remove and recreate it", where=Place(file))]) from None
     known: Counter[Mark] = Counter()
     for mark, count in rows:
         known[mark] += count

@@ -91,7 +91,7 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
     sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, second))
     nothing = _NOTHING_LEFT.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
     what = f"{profile.name} would be for {nothing}: it is {sides}"
-    why = "What is laid over a preset narrows what it is for, and never replaces it."
+    why = "A mix-in or overlay narrows the scenario, releases and products of a preset and never replaces them."
     hint = f"take one of them out, or let one of them say nothing of {name}; a preset of its own that extends both can say what it is for"
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 

@@ -69,7 +69,7 @@ def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
         "NP109",
         f"{profile.name} builds on more than {most} presets",
         "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
-        "lay what they have in common into fewer presets",
+        "move their common settings into fewer presets",
         profile.origin("profile", "extends"),
         "profile.extends",
         (profile.name,),

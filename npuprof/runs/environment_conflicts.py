@@ -85,7 +85,7 @@ def _find_rivals(config: Config, others: Mapping[str, str]) -> Iterator[Finding]
         if name in others:
             order = str(catalog.find_record_texts("env", name).get("precedence", ""))
             what = f"{name}={others[name]!r} says something else than {option} = {keys.format_short_value(config.options[option])}"
-            why = "Where the script sets the option it wins; where it does not, the variable is in force." + (
+            why = "Where the script sets the option it wins; where it does not, the variable is effective." + (
                 f" ({order})" if order else ""
             )
             hint = f"unset {name}, or start the run with npuprof run, which sets it to {text!r}"

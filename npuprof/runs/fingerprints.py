@@ -91,7 +91,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     if match := _DIGEST.fullmatch(argument.lower()):
         return [Clue("", digest=match[1])]
     find_kind(path)  # raises for a missing path that looks like a log or record
-    what = f"{argument!r} is no file, and no digest"
+    what = f"{argument!r} is neither a file nor a digest"
     hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
     raise NpuprofError([Finding("NP962", what, "", hint)])
 

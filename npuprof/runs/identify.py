@@ -108,7 +108,7 @@ class Identifier:
 
     def _list_doubts(self, has_matches: bool) -> Iterable[str]:
         if self._repository is None:
-            yield "there is no git repository around the store: only the presets as they are now were looked at"
+            yield "the store is not in a git repository: only the current presets were searched"
         elif self._repository.is_shallow() and not has_matches:
             yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
         if self._index is not None and self._index.untold and not has_matches:

@@ -250,7 +250,7 @@ def name_signal(number: int) -> str | None:
 def require_folder(path: str) -> None:
     """Raise NpuprofError if the path for records exists and is not a folder."""
     if os.path.lexists(path) and not os.path.isdir(path):
-        what = f"cannot write records to {path}: it is no folder"
+        what = f"cannot write records to {path}: it is not a folder"
         raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])
 
 

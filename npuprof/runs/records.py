@@ -109,7 +109,7 @@ def decode_value(value: Any) -> Any:
     if isinstance(value, list):
         return [decode_value(item) for item in value]
     if value is None:
-        raise ValueError("null is no value")
+        raise ValueError("null is not a value")
     return value
 
 
@@ -151,13 +151,13 @@ def parse_record(path: str, raw: bytes) -> dict[str, Any]:
     where = Place(path)
     try:
         fields = json.loads(raw.decode())
-        fault = "its top is no object" if not isinstance(fields, dict) else _find_fault(fields)
+        fault = "its top level is not an object" if not isinstance(fields, dict) else _find_fault(fields)
     except json.JSONDecodeError as error:
         fields, fault, where = {}, f"{error.msg[:1].lower()}{error.msg[1:]}", Place(path, error.lineno, error.colno)
     except (ValueError, RecursionError):
-        fields, fault = {}, "it is no UTF-8, or nested too deeply"
+        fields, fault = {}, "it is not UTF-8, or nested too deeply"
     if fault:
-        what = f"{path} is no record of a run: {fault}"
+        what = f"{path} is not a run record: {fault}"
         raise NpuprofError([Finding("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)])
     record: dict[str, Any] = fields
     if list_texts(record.get("command")):
@@ -226,7 +226,7 @@ def _find_fault(fields: dict[str, Any]) -> str:
     if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
         return "it does not say which preset"
     if not isinstance(fields.get("settings"), list):
-        return "its settings are no list"
+        return "its settings are not a list"
     for number, setting in enumerate(fields["settings"], 1):
         if not _is_setting(setting):
             return f"setting {number} has no key of a section, no value that can be read, or no list of origins"

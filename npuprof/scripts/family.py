@@ -250,7 +250,7 @@ def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, li
     listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
     count = Counter(note.condition for note in switch.notes)
     more = f" and {len(count) - 1} more" if len(count) > 1 else ""
-    description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: laid over a preset with --with"
+    description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: composed over a preset with --with"
     return description, ["", "Switched on in:", *listed]
 
 

@@ -22,7 +22,7 @@ from npuprof.scripts.python.config_classes import list_class_arguments
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
 
-_MIXIN = "a mix-in preset, laid over this one with --with"
+_MIXIN = "a mix-in preset, composed over this one with --with"
 
 
 def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), take_defaults: bool = False) -> list[Draft]:
@@ -147,7 +147,7 @@ def _absorb_session(home: Draft, session: Draft) -> None:
     """Merge the session config passed to an NPURunConfig; the adapter prefers the argument of the NPURunConfig."""
     for key, origin in session.origins.items():
         if key in home.settings and not is_same_typed_value(home.settings[key], session.settings[key]):
-            why = f"the argument of NPURunConfig in line {home.origins[key].line} overrules it"
+            why = f"the argument of NPURunConfig in line {home.origins[key].line} overrides it"
             home.notes.append(Note(origin, why, "leave one of the two"))
     _absorb_draft(home, session)
 
@@ -188,7 +188,7 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     if section == "env":
         return _find_variable_obstacle(name)
     if item.key in catalog.load_attributes()["choices"]:
-        return "an attribute of global_options() that is no option", ""
+        return "an attribute of global_options() that is not an option", ""
     if section not in SECTIONS:
         return _find_foreign_obstacle(item)
     if section == "options" and catalog.find_option(item.key) is None:
@@ -223,7 +223,7 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute without an option, cannot be in a preset."""
     if item.made and item.name in list_class_arguments(item.made):
-        return f"an argument of {item.made} that is no option", ""
+        return f"an argument of {item.made} that is not an option", ""
     return f"{item.made or 'global_options()'} does not take it", "see npuprof scan"
 
 

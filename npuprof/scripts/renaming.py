@@ -50,7 +50,7 @@ def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Wor
     if not outdated:
         return ()
     counted = "1 block in a script is" if len(outdated) == 1 else f"{len(outdated)} blocks in scripts are"
-    return (f"{counted} out of date by that: {count_rest(outdated, _SHOWN)}; npuprof inject {place} --all writes anew",)
+    return (f"{counted} out of date by that: {count_rest(outdated, _SHOWN)}; npuprof inject {place} --all refreshes",)
 
 
 def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes, list[Block]]]:

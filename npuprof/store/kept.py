@@ -38,7 +38,7 @@ FOLDER = ".released"
 RECORD = ".release"
 
 #: The hint that repairs a folder of vendored releases.
-ADVICE = "keep it anew in a clone that has the release: npuprof source vendor ."
+ADVICE = "recreate it in a clone that has the release: npuprof source vendor ."
 
 _RECORD = r"(\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})\nPreset-Digest: ([0-9a-f]{64})\nDigest-Form: ([1-9]\d{0,5})\n*"
 

@@ -138,7 +138,7 @@ def find_glob_fault(glob: str) -> str:
     if not glob.endswith(".toml"):
         return "must end in .toml"
     if not all(parts) or ".." in parts or not glob.isprintable():
-        return "is no path below the folder of npuprof.toml"
+        return "is not a path below the folder of npuprof.toml"
     if odd := next((char for char in "?[]{}!\\" if char in glob), ""):
         return f"contains {odd!r}: only * (in one segment) and ** (any number of folders) are wildcards"
     if any("**" in part and part != "**" for part in parts):

@@ -173,7 +173,7 @@ def _find_yank(pin: Pin, revision: str) -> Yank | None:
         return None
     newest = tags.find_newest_kept(pin.name if pin.version else "")
     newest = f"v{newest}" if newest and not pin.version else newest
-    hint = f'write "{pin.name}@{newest}" in its place' if newest else f'release {pin.name} anew, or write "{pin.name}" without a version'
+    hint = f'write "{pin.name}@{newest}" in its place' if newest else f'release {pin.name} again, or write "{pin.name}" without a version'
     return Yank(reason, hint)
 
 

@@ -93,7 +93,7 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
 def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(asked, "profiles").removeprefix("./")
-    what = f"{asked!r} is no store of presets: those are in {inner}"
+    what = f"{asked!r} is not a store of presets: the store is in {inner}"
     return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if is_option else f"set NPUPROF_STORE={inner}")
 
 

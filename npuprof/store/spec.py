@@ -259,9 +259,9 @@ class Workspace:
             return
         from npuprof.store.one_time import place_argument, suggest_key, suggest_unknown_key
 
-        what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would stay in force unseen."
+        what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would silently stay effective."
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
-        where, lists_all = place_argument("unset", self.resolver.in_python), f"npuprof show {name} lists what is in force"
+        where, lists_all = place_argument("unset", self.resolver.in_python), f"npuprof show {name} lists the effective values"
         problems = [
             Finding("NP924", what.format(key), why, suggest_key(key, settings, suggest_unknown_key(key, lists_all)), where=where)
             for key in strange
@@ -406,7 +406,7 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
     what = (
         f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} contains blanks"
     )
-    why = "A + joins two specs: the second is laid over the first. A revision with a + is written in quotes."
+    why = "A + composes two specs; the second wins. Quote a revision that contains a +."
     return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
 
 

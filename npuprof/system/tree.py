@@ -147,7 +147,7 @@ class Tree:
         handle = self.open_file(name, os.O_RDONLY)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise OSError(errno.EINVAL, "it is no file", self.find_path(name))
+            raise OSError(errno.EINVAL, "it is not a file", self.find_path(name))
         return open(handle, "rb")
 
     def list_names(self, name: str) -> list[str]:

@@ -130,7 +130,7 @@ class Journal:
         for number, row in enumerate(rows, 2):
             result = _read_result(row)
             if result is None:
-                raise self._build_content_error(number, "is no result of a trial")
+                raise self._build_content_error(number, "is not the result of a trial")
             self.results.setdefault(result.digest, []).append(result)
         return handle
 

@@ -115,7 +115,7 @@ def parse_tolerance(text: str, of: float) -> float:
         if not 0 <= share < math.inf:
             raise ValueError
     except ValueError:
-        raise NpuprofError([Finding("NP902", f"--tolerance {text!r} is no tolerance", "", "write 1%, or a number like 0.05")]) from None
+        raise NpuprofError([Finding("NP902", f"--tolerance {text!r} is not a tolerance", "", "write 1%, or a number like 0.05")]) from None
     return abs(of) * share / 100 if text.endswith("%") and math.isfinite(of) else 0.0 if text.endswith("%") else share
 
 
@@ -125,7 +125,7 @@ def compile_pattern(text: str) -> str:
         re.compile(text)
     except re.error as error:
         hint = "write it as in 'loss=([0-9.]+)'; the first group is the number"
-        raise NpuprofError([Finding("NP902", f"{text!r} is no pattern: {error}", "", hint)]) from None
+        raise NpuprofError([Finding("NP902", f"{text!r} is not a pattern: {error}", "", hint)]) from None
     return text
 
 

@@ -204,7 +204,7 @@ def parse_seconds(text: str | None, name: str) -> float | None:
         if not 0 < seconds < 1e9:
             raise ValueError
     except ValueError:
-        raise NpuprofError([Finding("NP902", f"{name} {text!r} is no time", "", "write it as in 90, 15m or 2h")]) from None
+        raise NpuprofError([Finding("NP902", f"{name} {text!r} is not a time", "", "write it as in 90, 15m or 2h")]) from None
     return seconds
 
 

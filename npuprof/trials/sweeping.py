@@ -203,7 +203,7 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
     if way not in ("min", "max") or name not in (*names, TIME):
         known = ", ".join((*names, TIME))
         raise NpuprofError(
-            [Finding("NP902", f"{text!r} is no metric of this sweep", f"There are {known}.", "write it as in min:loss, or speed")]
+            [Finding("NP902", f"{text!r} is not a metric of this sweep", f"There are {known}.", "write it as in min:loss, or speed")]
         )
     return Goal(name, way == "max")
 

@@ -329,9 +329,9 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
 
 @pytest.mark.parametrize(("words", "said"), [
     (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"), (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
-    (["good", "nosuch", "--", "true"], "no preset 'nosuch'"), (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
-    (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
-    (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"), (["good", "bad", "--to", "sesion", "--", "true"], "session"),
+    (["good", "nosuch", "--", "true"], "no preset 'nosuch'"), (["good", "bad", "--metric", "(", "--", "true"], "is not a pattern"),
+    (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is not a tolerance"),
+    (["good", "bad", "--timeout", "soon", "--", "true"], "is not a time"), (["good", "bad", "--to", "sesion", "--", "true"], "session"),
     (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
 ])  # fmt: skip
 def test_what_cannot_be_understood_is_said_before_anything_runs(run: Run, ends: Path, words: list[str], said: str) -> None:

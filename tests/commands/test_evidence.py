@@ -113,7 +113,7 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
     (logs / "runs/torn.0.run.json").write_text("{")
     torn = run("whatran", "runs")
-    assert (torn.code, "bert.0.run.json: " in torn.out, "torn.0.run.json is no record of a run" in torn.err) == (2, True, True)
+    assert (torn.code, "bert.0.run.json: " in torn.out, "torn.0.run.json is not a run record" in torn.err) == (2, True, True)
 
 
 @pytest.mark.parametrize(("words", "code", "said"), [

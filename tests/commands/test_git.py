@@ -378,7 +378,7 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     assert (ours, theirs) == ({"A": 3, "B": 2}, {"A": 3, "GE_USE_STATIC_MEMORY": 2, "B": 2})
 
 
-@pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into what is no preset"), ("y = 1", 0, "is merged as text")])
+@pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into an invalid preset"), ("y = 1", 0, "is merged as text")])
 def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_preset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, theirs: str, code: int, said: str
 ) -> None:

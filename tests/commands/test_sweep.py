@@ -103,7 +103,7 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
     (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
     (["--vary", "hccl_timeout=1", "--metric", r"loss: (\d+)", "--", "true"], "'loss=loss: ([0-9.]+)'"),
-    (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
+    (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is not a metric of this sweep"),
     (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),
     (["--vary", "hccl_timeout=x", "--", "true"], "no combination is left to run"), (["--with", "fast,", "--", "true"], "without a name"),
     ([*(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")), "--", "true"], "are more than 100,000"),

@@ -117,7 +117,7 @@ def test_only_an_address_is_linked(address: str, repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(1, "fp16")})
     done = run("diff", "--rev", "HEAD", "--format", "markdown", "--link", address)
     assert done.code == 2
-    assert "is no address" in done.err
+    assert "is not a URL" in done.err
 
 
 @pytest.mark.parametrize(

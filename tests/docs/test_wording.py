@@ -28,8 +28,8 @@ CALLS: list[tuple[Callable[[], Any], str, tuple[str, ...], str]] = [
     (lambda: npuprof.open_store("."), "write path='profiles'", ("list", "--store", "."), "write --store profiles"),
     (lambda: npuprof.open_store("ssh://host/x.git"), "then path='NAME:'", ("list", "--store", "ssh://host/x.git"), "then --store NAME:"),
     (
-        lambda: npuprof.render(npuprof.open_store().resolve("abstract"), "session"), "lay it over another with mixins",
-        ("render", "abstract", "--to", "session"), "lay it over another with --with",
+        lambda: npuprof.render(npuprof.open_store().resolve("abstract"), "session"), "compose it with another preset: mixins",
+        ("render", "abstract", "--to", "session"), "compose it with another preset: --with",
     ),
     (
         lambda: npuprof.env(npuprof.open_store().resolve("power")), "or trust=True for this once",

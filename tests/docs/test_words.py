@@ -36,7 +36,7 @@ def test_a_preset_is_found_by_the_last_part_of_its_name(folder: Path, run: Run) 
 def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: Run, text: str) -> None:
     Path("base.json").write_text(text)
     result = run("check", "--baseline", "base.json")
-    assert (result.code, "base.json is no baseline\n" in result.err) == (2, True), result.err
+    assert (result.code, "base.json is not a baseline\n" in result.err) == (2, True), result.err
 
 
 #: The same beside a source, ``team``, that has a preset ``bert``.
@@ -133,7 +133,7 @@ def test_why_a_script_cannot_be_read_is_one_message(folder: Path, run: Run, path
 def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(folder: Path, repo: Repo, run: Run, words: list[str]) -> None:
     repo.git("tag", "x/v1.0.0")
     result = run("release", *words)
-    assert (result.code, "the tag x/v1.0.0 exists already, and is no release\n" in result.err) == (2, True), result.err
+    assert (result.code, "the tag x/v1.0.0 exists already and is not a release\n" in result.err) == (2, True), result.err
     assert "delete it with git tag -d x/v1.0.0, or give another number" in result.err
 
 

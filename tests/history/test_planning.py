@@ -263,8 +263,8 @@ def test_a_changelog_goes_on_under_a_new_name_and_says_what_is_gone(repo: Repo, 
     ]
     assert found == ["### 1.0.1 , as `q55`", "### 1.0.0 , as `p55`"]
     assert (sections["`p55`"], sections["`q55`"]) == ("`p55`\n\nGoes on as `r55`.\n", "`q55`\n\nGoes on as `r55`.\n")
-    assert "\nThere is no such preset any more.\n\n### 1.0.0 (" in sections["`short`"]
-    assert "no such preset" not in sections["`base`"] + sections["The whole store"]
+    assert "\nThe preset no longer exists.\n\n### 1.0.0 (" in sections["`short`"]
+    assert "no longer exists" not in sections["`base`"] + sections["The whole store"]
     repo.commit({"p55": "[options]\nhccl_timeout = 8\n"})
     assert run("release", "p55", "3.0.0").code == 0
     text = run("list", "--versions", "--format", "markdown").out
@@ -379,7 +379,7 @@ def test_who_loses_against_another_release_is_told_in_words_and_has_no_tag(repo:
         2,
         "the tag base/v1.0.0 exists already",
         "made it meanwhile; this one has made no tag.",
-        "release again: the plan is made anew",
+        "run npuprof release again, which recomputes the plan",
     )
     assert "lock" not in done.err
     assert repo.git("tag") == "base/v1.0.0"

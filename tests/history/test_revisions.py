@@ -50,7 +50,7 @@ UNKNOWN = {
     "leaf@-n1": ("unknown revision '-n1'", "A revision cannot start with '-'.", SHOWS),
     "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
     "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
-    "leaf@": ("the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),
+    "leaf@": ("the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),
     "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
     "leaf@3": ("leaf has no released version 3", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
     "base@v1": (

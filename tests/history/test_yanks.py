@@ -58,7 +58,7 @@ def test_a_range_takes_no_yanked_version_unless_there_is_no_other(repo: Repo, ru
     ("yanked", "told"),
     [
         (["base@1.1.0"], {"exact": 'write "base@1.0.0" in its place'}), (["base@1.0.0"], {}),
-        (["base@1.0.0", "base@1.1.0"], dict.fromkeys(("exact", "range"), 'release base anew, or write "base" without a version')),
+        (["base@1.0.0", "base@1.1.0"], dict.fromkeys(("exact", "range"), 'release base again, or write "base" without a version')),
         (["@5.0.0"], {"store": 'write "base@v5.1.0" in its place'}),
     ],
 )  # fmt: skip

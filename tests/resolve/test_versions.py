@@ -55,8 +55,8 @@ def test_a_range_holds_the_releases_between_its_ends(axis: str, text: str, first
 @pytest.mark.parametrize(
     ("head", "code", "said"),
     [
-        ('versions.torch_npu = ">=3.0"', "NP402", ("no range of releases", "26.1.0", "2.12.0")),
-        ('versions.torch_npu = "7.x"', "NP402", ("no range of releases", '">=7,<8"')),
+        ('versions.torch_npu = ">=3.0"', "NP402", ("not a range of releases", "26.1.0", "2.12.0")),
+        ('versions.torch_npu = "7.x"', "NP402", ("not a range of releases", '">=7,<8"')),
         ('versions.torch_npu = "7.4"', "NP402", ("contains no known release", "26.1.0", "2.12.0")),
         ('versions.torchnpu = ">=7.1"', "NP006", ("unknown key 'torchnpu' in versions", "write torch_npu")),
         ("versions.torch_npu = 7.1", "NP007", ("'torch_npu' in versions must be text", '">=7.1"')),

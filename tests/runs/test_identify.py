@@ -106,7 +106,7 @@ def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Store
     store({"base": BASE.format(600)})
     digest, _ = digests_of(run, "base")
     done = run("whatran", digest)
-    assert (done.code, "no git repository" in done.err) == (0, True)
+    assert (done.code, "not in a git repository" in done.err) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
     [
         ((), "nothing to look at"),
         (("abcdef0", "--pid", "1"), "takes one thing to look at"),
-        (("zzz",), "'zzz' is no file, and no digest"),
+        (("zzz",), "'zzz' is neither a file nor a digest"),
         (("short",), "says no digest"),
         (("environ",), "no NPUPROF_DIGEST"),
     ],

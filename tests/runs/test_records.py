@@ -197,7 +197,7 @@ def test_a_record_that_cannot_be_written_stops_nothing_but_what_can_be_mended_fi
     done = record({"bert": BASE}, "touch", str(tmp_path / "ran"))
     assert done.returncode == 2
     assert not (tmp_path / "ran").exists()
-    assert b"it is no folder" in done.stderr
+    assert b"it is not a folder" in done.stderr
 
 
 def test_that_a_record_cannot_say_more_is_told_once(
@@ -293,17 +293,17 @@ def test_verbs_that_do_something_take_no_record_and_say_so(words: str, spec: str
 
 
 BAD = {
-    "": "no record",
-    "{": "no record",
-    "[]": "its top is no object",
+    "": "not a run record",
+    "{": "not a run record",
+    "[]": "its top level is not an object",
     "{}": "it has no schema",
     '{"schema": "npuprof.run/3"}': "this npuprof reads npuprof.run/2",
     '{"schema": "npuprof.run/1"}': "which preset",
-    '{"schema": "npuprof.run/1", "preset": {"name": "a"}}': "settings are no list",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}}': "settings are not a list",
     '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "x.y", "value": 1}]}': "setting 1 has",
     '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a", "value": {"$toml": "x"}}]}': "setting 1 has",
     "[" * 100_000: "nested too deeply",
-    "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"): "no record",
+    "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"): "not a run record",
 }
 
 

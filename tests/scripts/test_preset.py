@@ -103,21 +103,21 @@ def test_the_description_says_which_configuration_of_a_script_it_is(name: str) -
 
 def test_what_an_argument_overrules_is_left_out_with_its_place() -> None:
     (draft,) = build_drafts(imported("from npu_bridge.npu_init import *\n" + DRAFTS["an argument that overrules its session config"][0]))
-    assert [(note.found.line, note.why) for note in draft.notes] == [(6, "the argument of NPURunConfig in line 7 overrules it")]
+    assert [(note.found.line, note.why) for note in draft.notes] == [(6, "the argument of NPURunConfig in line 7 overrides it")]
 
 
 MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optimize_config"
 #: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
 FOREIGN = {
     "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig does not take it",
-    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is no option",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is not an option",
     "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig does not take it",
     "npu.global_options().experimental.nosuch.deeper = 3": "global_options() does not take it",
 }
 #: What a script writes, and what a preset holds of it or why it holds nothing.
 WRITTEN: dict[str, object] = {
-    "{1: 2}": "a dict is no value of an option",
-    "1j": "a complex is no value of an option",
+    "{1: 2}": "a dict is not a value of an option",
+    "1j": "a complex is not a value of an option",
     "1 << 20000": "the value is too large",
 }
 

@@ -144,10 +144,10 @@ BLOCK = "aipp_op {\n  aipp_mode: static # why\n  input_format: RGB888_U8\n  src_
     ("flag", "text", "message", "line"),
     [
         ("keep_dtype", "model/softmax\n\nOpType::LayerNorm\n", None, 0),
-        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is no type of an operator", 2),
+        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is not an operator type", 2),
         ("insert_op_conf", BLOCK, None, 0),
         ("insert_op_conf", BLOCK + BLOCK.replace("static", "dynamic\n  max_src_image_size: 752640"), None, 0),
-        ("insert_op_conf", BLOCK.replace("static", "statc"), "'statc' is no mode", 2),
+        ("insert_op_conf", BLOCK.replace("static", "statc"), "'statc' is not a mode", 2),
         ("insert_op_conf", BLOCK.replace("224", "5000"), "src_image_size_w is out of range", 4),
         ("insert_op_conf", BLOCK.replace("src_image_size_w", "src_image_sise_w"), "unknown field 'src_image_sise_w'", 4),
         ("raw_ge_options", '{"compile options": {"session": {"ge.jit_compile": "2"}}}', None, 0),

@@ -37,7 +37,7 @@ def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, st
     family = made_of({"train.py": text})
     assert {name: switch.notes[0].condition for name, switch in family.switches.items()} == mixins
     for name, condition in mixins.items():
-        assert f" if {condition}: laid over a preset with --with" in family.files[name]
+        assert f" if {condition}: composed over a preset with --with" in family.files[name]
         assert "abstract = true" in family.files[name]
         if "train" in family.files:
             assert f"if {condition}: --with {name}" in family.files["train"]

@@ -88,7 +88,7 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
     }  # fmt: skip
     assert [(note.found.name, note.found.line, note.why) for note in draft.notes] == [
         ("model", 1, "depends on $MODEL"), ("api-key", 1, "is a secret"), ("port", 2, "depends on $PORT"),
-        ("-x", 2, "is no argument by its full name"),
+        ("-x", 2, "is not the full name of an argument"),
     ]  # fmt: skip
 
 

@@ -163,7 +163,7 @@ def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Ru
     path = find_layer()
     done = run("set", "--personal", "leaf", "hccl_timeout=600", "--dry-run")
     assert (done.code, f"+++ b{path}\n" in done.out, path.exists()) == (0, True, False)
-    expect(run("set", "--personal", "leaf", "hccl_timeout=600"), 0, f"wrote {path}, which show, explain, env and run lay over leaf")
+    expect(run("set", "--personal", "leaf", "hccl_timeout=600"), 0, f"wrote {path}, which show, explain, env and run apply over leaf")
     assert path.read_text() == "[options]\nhccl_timeout = 600\n"
     for words in (("hccl_timeout=abc",), ("graph_run_mode=0",), ("hccl_timeoot=1",)):
         expect(run("set", "--personal", "leaf", *words), 2, "nothing written")

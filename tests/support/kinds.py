@@ -35,7 +35,7 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
         "enable_dump": True, "hccl_timeout": 1800, "dump_path": "<depends on $X>"}),
     "options that a script gives to its children": ("x.py",
         "import os\nos.environ['NPUPROF_HCCL_TIMEOUT'] = '1800'\nos.environ['NPUPROF_ENABLE_DUMP'] = 'x'\n", {"hccl_timeout": 1800,
-        "enable_dump": "<'x' is no switch: write 1 or 0>"}),
+        "enable_dump": "<'x' is not a switch: write 1 or 0>"}),
     "the variable that stands for an option beside it": ("x.sh",
         "export NPUPROF_HCCL_TIMEOUT=1800 HCCL_EXEC_TIMEOUT=1800\nexport NPUPROF_AOE_MODE=2 AOE_MODE=1\n", {"hccl_timeout": 1800,
         "aoe_mode": "2", "env.AOE_MODE": "1"}),

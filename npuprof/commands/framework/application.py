@@ -99,7 +99,7 @@ def run_words(words: list[str], runner: Runner) -> int:
     except Exception as error:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
             what = "the shell asks for a completion, and does not say of what"
-            hint = "unset _NPUPROF_COMPLETE, or install the completion anew"
+            hint = "unset _NPUPROF_COMPLETE, or reinstall the completion"
             raise NpuprofError([Finding("NP902", what, "", hint)]) from None
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:

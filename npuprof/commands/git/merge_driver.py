@@ -49,7 +49,7 @@ class MergeDriver(Verb):
                 if by_line.raw is not None:
                     writing.write_files_atomically({self.ours: by_line.raw})
                 return Answer(None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0)
-            remarks = [f"conflict: its lines merge into what is no preset: {reason}"]
+            remarks = [f"conflict: its lines merge into an invalid preset: {reason}"]
             result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(remarks))
         bom = _BOM if raws[1].startswith(_BOM) else b""
         writing.write_files_atomically({self.ours: bom + result.text.encode()})

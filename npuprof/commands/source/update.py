@@ -114,7 +114,7 @@ class Update(Verb):
         folders = _find_copy_folders(place, step.copies)  # checked before anything is written
         if not step.is_new:
             mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
-            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
+            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied again: {mended}' if mended else ''}"))
         written = place.write(None, step.sources)
         written += _copy_anew(place, step.locked, step.copies, folders)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
@@ -164,7 +164,7 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
         assert there is not None, "one of them is there"
         return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
     if (before.commit, before.url) == (after.commit, after.url):
-        return f"{name}: still at {after.shown} ({after.commit[:7]}), its entry in npuprof.lock is written anew"
+        return f"{name}: still at {after.shown} ({after.commit[:7]}), its entry in npuprof.lock is rewritten"
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
 
 

@@ -64,7 +64,7 @@ class Vendor(Verb):
         refuse_own_files(top, home.root, releases.files, read_manifest(top))
         if releases.files or os.path.isdir(top):
             write_copy(top, {**releases.files, MANIFEST: format_manifest(releases.files)})
-        remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in releases.passed_over]
+        remarks = [f"{reference} is not a released version and was not vendored: it may change" for reference in releases.passed_over]
         shown = ", ".join(
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
             for reference, version in releases.references.items()

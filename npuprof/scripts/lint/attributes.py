@@ -63,6 +63,6 @@ def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:
     known = option.engine_choices.get("global_options", ()) if option else ()
     if not known or setting.value in known:
         return []
-    what = f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the class, and the engine refuses it"
+    what = f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the class, but the engine rejects it"
     hint = f"write {' or '.join(map(format_literal, known))}"
     return [Fault("NP203", what, f"The engine knows {' and '.join(known)} only.", hint, severity="warning")]

@@ -89,10 +89,10 @@ def read_variable_text(key: str, text: str) -> tuple[Any, str]:
     field = option.field if option else None
     if field == "b":
         known = {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
-        return known, "" if known is not None else f"{text!r} is no switch: write 1 or 0"
+        return known, "" if known is not None else f"{text!r} is not a switch: write 1 or 0"
     if field == "i":
         number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else None
-        return number, "" if number is not None else f"{text!r} is no whole number"
+        return number, "" if number is not None else f"{text!r} is not an integer"
     return text, ""
 
 

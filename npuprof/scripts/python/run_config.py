@@ -109,7 +109,7 @@ def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     record = catalog.find_option(option) if option else None
     value = value.decode(errors="replace") if isinstance(value, bytes) else value
     if not isinstance(value, (str, int, float)):
-        return None, f"a {type(value).__name__} is no value of an option"
+        return None, f"a {type(value).__name__} is not a value of an option"
     field = (record.field or record.kind) if record is not None else ""
     if field == "i" and isinstance(value, bool):
         value = int(value)

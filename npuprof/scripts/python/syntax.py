@@ -109,7 +109,7 @@ class Script:
             return False
         self.is_python2 = is_python2
         what = "the file is Python 2" if is_python2 else "the file mixes tabs and blanks"
-        why = "Python 3 refuses it; it was read as far as its shape allows."
+        why = "Python 3 rejects it; it was read as far as its shape allows."
         self.add_script_problem(what, why, "port it, or leave it out", severity="info")
         return True
 

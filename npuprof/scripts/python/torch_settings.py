@@ -210,7 +210,7 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope) -> None:
     name, reason, _ = visitor.evaluate_expression(key, scope)
     if reason or not isinstance(name, str):
-        _report(visitor, key, "", ScriptValue(reason=reason or "its name is no text"), scope, _SET_OPTION)
+        _report(visitor, key, "", ScriptValue(reason=reason or "its name is not a string"), scope, _SET_OPTION)
         return
     record = catalog.find_setting(_SECTION, name)
     known = record is not None and not record.call

@@ -25,7 +25,7 @@ def _read_table(visitor: Visitor, node: ast.expr, scope: Scope, around: tuple[st
     parts = list_table_parts(table)
     if parts is None:
         if not (isinstance(table, ast.Constant) and table.value is None):
-            reason = visitor.evaluate_expression(node, scope)[1] or "is no table"
+            reason = visitor.evaluate_expression(node, scope)[1] or "is not a table"
             visitor.add_setting(node, "vllm", "", _WORD, reason=reason, scope=owner)
         return
     for key, value in parts:
@@ -33,7 +33,7 @@ def _read_table(visitor: Visitor, node: ast.expr, scope: Scope, around: tuple[st
         names = (*around, str(name))
         is_group = catalog.find_setting("vllm_ascend", ".".join(names)) is None and list_table_parts(follow_name(value, where)[0])
         if reason or not isinstance(name, str):
-            visitor.add_setting(key or value, "vllm", "", _WORD, reason=reason or "its name is no text", scope=owner)
+            visitor.add_setting(key or value, "vllm", "", _WORD, reason=reason or "its name is not a string", scope=owner)
         elif is_group:
             _read_table(visitor, value, where, names, owner)
         else:

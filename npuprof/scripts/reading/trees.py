@@ -77,7 +77,7 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     except ValueError as error:  # also for a number with too many digits, which has no place
         reason, place = getattr(error, "msg", str(error)), (getattr(error, "lineno", 0), getattr(error, "colno", 0))
         what = f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
-        problems.append(_build_unread(path, what, "fix it, or write it anew", place))
+        problems.append(_build_unread(path, what, "fix it, or rewrite it", place))
     else:
         return _build_json_tree(text)
     return None

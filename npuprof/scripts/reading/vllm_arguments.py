@@ -16,7 +16,7 @@ from npuprof.scripts.shell_lexer import Word
 
 ADDITIONAL = "additional-config"
 #: The start of a reason for a text that is not a table of keys.
-NO_TABLE = "is no JSON object"
+NO_TABLE = "is not a JSON object"
 #: Names of vLLM, or of its arguments, in a file.
 MENTION = re.compile(rb"\bvllm\b|additional[-_]config")
 #: Arguments unique to vLLM, which identify a file of ``--config``.
@@ -68,7 +68,13 @@ def _build_argument(path: str, word: Word, name: str, values: list[Word], scope:
     """Return an argument as a setting; a flag alone is true."""
     open_part = next((value.open_part for value in (*values, *([] if name else [word])) if value.open_part), "")
     reason = (
-        f"depends on {open_part}" if open_part else "is a secret" if name in _SECRET else "" if name else "is no argument by its full name"
+        f"depends on {open_part}"
+        if open_part
+        else "is a secret"
+        if name in _SECRET
+        else ""
+        if name
+        else "is not the full name of an argument"
     )
     texts = [_read_text(value.text) for value in values]
     value = None if reason else texts if len(texts) > 1 else texts[0] if texts else True

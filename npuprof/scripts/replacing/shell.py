@@ -63,7 +63,7 @@ def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[by
     what = f"the line that sets {min(names)} cannot be taken out"
     match = _EXPORT.fullmatch(lines.lines[line - 1].decode(errors="surrogateescape"))
     if match is None or (line > 1 and _CONTINUED.search(lines.lines[line - 2])):
-        raise build_refusal(path, what, "It is no plain export: it does more, shares its line, or goes on in the next.", line)
+        raise build_refusal(path, what, "It is not a plain export: it does more, shares its line, or continues on the next line.", line)
     if others := set(_NAME.findall(match[1])) - names:
         raise build_refusal(path, what, f"It sets {min(others)} too, which is not in the preset.", line)
     return [match[2].encode(errors="surrogateescape")] if match[2] else []

@@ -234,7 +234,7 @@ class Git:
 
     def _build_silence(self, error: SilentError) -> Finding:
         """Return the finding for a hanging git."""
-        why = "What git waits for is no plain file, lies on a disk that does not answer, or is locked."
+        why = "git waits for something other than a plain file, for an unresponsive disk, or for a lock."
         return Finding(
             "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "run git status there to see whether it hangs"
         )

@@ -162,7 +162,7 @@ def advise_refetch(version: Version) -> str:
     """Return how to refetch a release tag in its original form."""
     tag = f"{version.name}/v{version.number_text}"
     commit = shorten_commit(version.commit)
-    return f"fetch the tag anew: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
+    return f"fetch the tag again: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
 
 
 def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:

@@ -69,5 +69,5 @@ def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
         return build_foreign_error(mirror).findings[0]
     if _UNUSABLE.search(output) or re.search("permission denied", output, re.IGNORECASE):
         return build_cache_error(mirror, _quote_git(output)).findings[0]
-    hint = f"move it away, then fetch it anew: mv {quote(mirror)} {quote(f'{mirror}.damaged')} && npuprof source sync"
+    hint = f"move it away, then fetch it again: mv {quote(mirror)} {quote(f'{mirror}.damaged')} && npuprof source sync"
     return Finding("NP054", f"the mirror of {label} is damaged: {mirror}", _quote_git(output), hint)

@@ -120,14 +120,14 @@ def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
     tag, (before, now) = moved[0], shorten_ids(*moved[1:])
     what = f"a tag of {hide_credentials(url)} moved: {tag} was {before}, and is {now} now"
     if before == now:
-        what = f"a tag of {hide_credentials(url)} was made anew: {tag} is at {now}, as before, and may record another release"
+        what = f"a tag of {hide_credentials(url)} was recreated: {tag} is at {now}, as before, and may record another release"
     hint = "ask its owners whether that was meant; to take it as it is now say --moved"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", hint)
 
 
 def _require_url(url: str) -> None:
     if fault := find_url_fault(url):
-        what = f"{hide_credentials(url)!r} is no source: {fault}"
+        what = f"{hide_credentials(url)!r} is not a source: {fault}"
         raise NpuprofError([Finding("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")])
 
 
@@ -218,7 +218,7 @@ def read_timeout(label: str) -> float:
     with suppress(ValueError):
         if 0 < (seconds := float(text or TIMEOUT)) < 1e6:
             return seconds
-    raise build_fetch_error(label, f"NPUPROF_TIMEOUT={text} is no number of seconds.", "write one above 0, or unset it")
+    raise build_fetch_error(label, f"NPUPROF_TIMEOUT={text} is not a number of seconds.", "write one above 0, or unset it")
 
 
 def _write_address(url: str) -> str:

@@ -64,7 +64,7 @@ def build_unfetched_finding(name: str, what: str) -> Finding:
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
     """Return the finding for a preset version that is not in the history of a source's locked commit."""
-    what = f"{source}:{reference} is no version that the locked commit has: {version} was released later, or elsewhere"
+    what = f"{source}:{reference} is not a version in the history of the locked commit: {version} was released later, or elsewhere"
     why = "A source is seen as it was at its locked commit."
     return Finding("NP047", what, why, f"lock a newer one: npuprof source update {source.partition('/')[0]}", asked)
 

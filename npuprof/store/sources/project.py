@@ -174,7 +174,7 @@ def is_store_path(path: str) -> bool:
 def find_copy_fault(folder: str) -> str:
     """Return why a folder cannot contain a vendored copy, an empty string if it can."""
     if folder == "." or not is_store_path(folder):
-        return "it is no folder below that of npuprof.toml"
+        return "it is not a folder below that of npuprof.toml"
     return "it is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
@@ -188,14 +188,14 @@ def _find_globs_fault(patterns: list[str]) -> str:
 
 
 _KEYS: Keys = {
-    "requires": ("a text", 'requires = ">=0.3"', lambda text: "" if parse_version_range(text) else "it is no range of versions"),
+    "requires": ("a text", 'requires = ">=0.3"', lambda text: "" if parse_version_range(text) else "it is not a version range"),
     "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', _find_globs_fault),
     "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
 }  # fmt: skip
 _SOURCE_KEYS: Keys = {
     "url": ("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
-    "path": ("a text", 'path = "profiles"', lambda path: "" if is_store_path(path) else "it is no folder below the top of a repository"),
-    "rev": ("a text", 'rev = "^2.1"', lambda rev: "" if _is_revision(rev) else "it is no range of versions and no revision"),
+    "path": ("a text", 'path = "profiles"', lambda path: "" if is_store_path(path) else "it is not a folder inside a repository"),
+    "rev": ("a text", 'rev = "^2.1"', lambda rev: "" if _is_revision(rev) else "it is neither a version range nor a revision"),
     "rules": ("true or false", "rules = true"), "vendor": ("a text", 'vendor = "vendor/team"', find_copy_fault),
 }  # fmt: skip
 

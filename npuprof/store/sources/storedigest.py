@@ -61,7 +61,7 @@ def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     above = name.rpartition("/")[0]
     lock = f"the lock of {above}" if above else "npuprof.lock"
     what = f"the store of the source {name!r} at {locked.commit[:7]} is not what {lock} says: its digest is another"
-    hint = f"restore the lock, or lock it anew: npuprof source update {name.partition('/')[0]}"
+    hint = f"restore the lock, or lock it again: npuprof source update {name.partition('/')[0]}"
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
 
 

@@ -313,9 +313,7 @@ class SourceStore(ReadOnceStore):
         with suppress(NpuprofError):  # a vendored copy without its mirror
             newest = find_newest_kept(load_released_tags(self.locked, lambda: self.revision.repository), name)
         return (
-            f'write "{source}:{name}@{newest}" in its place, then {update}'
-            if newest
-            else f"put another version behind the @, then {update}"
+            f'write "{source}:{name}@{newest}" in its place, then {update}' if newest else f"put another version after the @, then {update}"
         )
 
 

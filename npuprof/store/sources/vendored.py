@@ -111,7 +111,7 @@ def digest_manifest(lines: bytes) -> str:
 
 def advise_copy(name: str) -> str:
     """Return the hint for a changed copy; ``name`` is that of the source, or of one of its own sources."""
-    return f"copy it anew: npuprof source vendor {name.partition('/')[0]}"
+    return f"copy it again: npuprof source vendor {name.partition('/')[0]}"
 
 
 class VendoredCopy:

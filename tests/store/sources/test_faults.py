@@ -130,7 +130,7 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
         assert "NP053" in done.err, done.err
         mirror.unlink()
     elif done.code:
-        (words,) = [line.partition("anew: ")[2] for line in done.err.splitlines() if "mv " in line]
+        (words,) = [line.partition("again: ")[2] for line in done.err.splitlines() if "mv " in line]
         subprocess.run(words.partition(" && ")[0].split(), check=True)
     assert run("source", "sync").code == 0
     offline(team)

@@ -98,7 +98,7 @@ def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied:
         assert "npuprof source update team" in said, (words, said)
     assert run("check", "own").code == 0, "it reads no source"
     assert run("source", "update", "--frozen").code == 1
-    expect(run("source", "update", "--yes"), 0, "written anew")
+    expect(run("source", "update", "--yes"), 0, "is rewritten")
     assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
     assert "hccl_timeout = 7\n" in run("show", "pinned").out
     assert run("source", "sync", "--history").code == 0, "an older lock without seals names nothing"

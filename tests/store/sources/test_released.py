@@ -68,10 +68,12 @@ REFERENCES = [
     ("1.1.0", "hccl_timeout = 7"), ("1.0.0", "hccl_timeout = 600"), ("v1.1.0", "hccl_timeout = 7"), ("base/v1.1.0", "hccl_timeout = 7"),
     ("1", "hccl_timeout = 7"), ("1.2", "hccl_timeout = 8"), ("HEAD", "hccl_timeout = 8"), ("HEAD~1", "hccl_timeout = 7"),
     ("{v1.0.0}", "hccl_timeout = 600"), ("{v1.0.0:.9}", "hccl_timeout = 600"),
-    ("1.1.5", "team:base@1.1.5 is no version and no commit that the lock of team knows"),
-    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"), ("9", "team:base@9 is no version and no commit"),
-    ("{late}", "is no version and no commit that the lock of team knows"), ("main", "team:base@main is no version and no commit"),
-    ("nope", "team:base@nope is no version and no commit"), ("HEAD~90", "team:base@HEAD~90 is no version and no commit"),
+    ("1.1.5", "team:base@1.1.5 is neither a version nor a commit that the lock of team knows"),
+    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
+    ("9", "team:base@9 is neither a version nor a commit"),
+    ("{late}", "is neither a version nor a commit that the lock of team knows"),
+    ("main", "team:base@main is neither a version nor a commit"),
+    ("nope", "team:base@nope is neither a version nor a commit"), ("HEAD~90", "team:base@HEAD~90 is neither a version nor a commit"),
 ]  # fmt: skip
 
 

@@ -56,16 +56,16 @@ def test_what_is_no_range_is_a_revision(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("requires = 3\n", "'requires' must be a text"), ('requires = "soon"\n', "is no range of versions"),
-        ('presets = ["../x.toml"]\n', "is no path below"), ('presets = ["x"]\n', "must end in .toml"),
+        ("requires = 3\n", "'requires' must be a text"), ('requires = "soon"\n', "is not a version range"),
+        ('presets = ["../x.toml"]\n', "is not a path below"), ('presets = ["x"]\n', "must end in .toml"),
         ("requirs = 1\n", "did you mean 'requires'"), ("sources = 1\n", "'sources' must be a table"),
         ("[sources]\nteam = 1\n", "the source 'team' must be a table"), ("[sources.team]\n", "'url' is missing in [sources.team]"),
         ('[sources.team]\nurl = "ext::sh -c id"\n', "ext::"), ('[sources.team]\nurl = "http://host/x.git"\n', "http"),
         ('[sources.team]\nurl = "../x"\n', "relative path"), ('[sources.team]\nurl = "https://me:secret@host/x.git"\n', "credentials"),
-        ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is no folder below the top"),
-        ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is no range of versions and no revision"),
+        ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is not a folder inside"),
+        ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is neither a version range nor a revision"),
         ('[sources.team]\nurl = "file:///x"\nrules = 1\n', "'rules' in [sources.team] must be true or false"),
-        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below that of npuprof.toml"),
+        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is not a folder below that of npuprof.toml"),
         ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
         ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
         ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "is there already"), ("[sources\n", "NP001"),
@@ -151,7 +151,7 @@ def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
     assert lock.read_text() == good
     assert run("show", "job").code == 0
     lock.write_text(good + "[[[\n")
-    expect(run("show", "job"), 2, "NP001", "try: restore it (git checkout npuprof.lock), or write it anew: npuprof source update")
+    expect(run("show", "job"), 2, "NP001", "try: restore it (git checkout npuprof.lock), or recreate it: npuprof source update")
 
 
 @pytest.mark.parametrize("words", ["show job", "source sync", "source update --yes", "source update --yes team", "source add b /b"])
@@ -243,10 +243,11 @@ def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
         (("team", "{url}"), "there is a source 'team' already"), (("TEAM", "{url}"), "there is a source 'team' already"),
         (("a b", "{url}"), "cannot be the name of a source"), (("x", "ext::sh -c 'touch pwned'"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
-        (("x", "https://sekret@host/x"), "'https://***@host/x' is no source: its user may be a token"),
+        (("x", "https://sekret@host/x"), "'https://***@host/x' is not a source: its user may be a token"),
         (("x", "{url}", "--rev", "^9"), "nothing in the source"), (("x", "{url}", "--rev", "nope"), "nothing in the source"),
-        (("x", "{url}", "--rev", "a:b"), "it is no range of versions and no revision"), (("x", "file://{empty}"), "none has a name there"),
-        (("x", "{url}", "--path", "nope"), "has no store in 'nope'"), (("x", "{url}", "--path", "../.."), "is no folder below"),
+        (("x", "{url}", "--rev", "a:b"), "it is neither a version range nor a revision"),
+        (("x", "file://{empty}"), "none has a name there"),
+        (("x", "{url}", "--path", "nope"), "has no store in 'nope'"), (("x", "{url}", "--path", "../.."), "is not a folder inside"),
         (("x", "file:///nowhere.git"), "NP045"),
     ],
 )  # fmt: skip
@@ -266,7 +267,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
     ("asked", "told"),
     [
         ("nope:base", "there is no source 'nope'"), ("taem:base", "did you mean 'team'"), ("team:nope", "team:nope"),
-        ("team:bsae", "did you mean 'team:base'"), ("team:", "cannot be the name|team:"), ("team:base@9", "no version and no commit"),
+        ("team:bsae", "did you mean 'team:base'"), ("team:", "cannot be the name|team:"), ("team:base@9", "neither a version nor a commit"),
         ("team:../x", "no preset"), ("a/b/c:d", "there is no source 'a'"),
     ],
 )  # fmt: skip
@@ -372,7 +373,7 @@ def test_who_uses_a_yanked_version_or_a_deprecated_preset_of_a_source_is_told_wh
     assert found[pinned][1] == 'write "team:base@1.1.0" in its place, then npuprof source update team'
     assert run("source", "vendor", "team").code == 0
     shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    assert read_told()[pinned][1] == "put another version behind the @, then npuprof source update team"
+    assert read_told()[pinned][1] == "put another version after the @, then npuprof source update team"
     app.write({"pinned": 'profile.extends = ["team:base@1.1.0"]\n'})
     assert run("source", "update", "--yes").code == 0
     assert pinned not in read_told()
