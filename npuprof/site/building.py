@@ -57,7 +57,7 @@ class _Building:
         self.presets: list[Preset] = []
         self.children: dict[str, list[str]] = {}
         self.settings: dict[str, list[tuple[str, str]]] = {}
-        self.inherited: dict[int, Setting] = {}
+        self.inherited: dict[Any, Setting] = {}
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:

@@ -112,7 +112,7 @@ def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) 
     return Preset(name, profile, None, tuple(problems))
 
 
-def build_details(config: Config, inherited: dict[int, Setting]) -> Details:
+def build_details(config: Config, inherited: dict[Any, Setting]) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.lineage[-1].document.find_positions()  # a page shows all of them
     verdict = checks.judge_config(config, notes=True)

@@ -59,14 +59,19 @@ class Setting:
         return [*map(build_fields, self.compared)]
 
 
-def build_settings(config: Config, inherited: dict[int, Setting]) -> tuple[Setting, ...]:
-    """Return all settings of a preset in catalogue order; inherited ones are shared in ``inherited``, by id of their history."""
-    settings = []
+def build_settings(config: Config, inherited: dict[Any, Setting]) -> tuple[Setting, ...]:
+    """Return all settings of a preset in catalogue order; inherited ones are shared in ``inherited``.
+
+    They are listed by ancestors and key, since presets with the same ancestors inherit the same, and by id of their history.
+    """
+    own, above, settings = config.lineage[-1], (config.scenario, *[profile.key for profile in config.lineage[:-1]]), []
     for key in config.ordered_settings():
-        history = config.history(key)
-        setting = inherited.get(id(history)) or Setting(config, key)
-        if history and config.lineage and history[-1].origin.document is not config.lineage[-1].document:
-            inherited[id(history)] = setting  # keeping the history keeps its id unique
+        setting = inherited.get((above, key)) if not own.touches(key) else None
+        if setting is None:
+            history = config.history(key)
+            setting = inherited.get(id(history)) or Setting(config, key)
+            if history and history[-1].origin.document is not own.document:
+                inherited[id(history)] = inherited[above, key] = setting  # keeping the history keeps its id unique
         settings.append(setting)
     return tuple(settings)
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,8 +92,8 @@ def site(repo: Repo, run: Run) -> Path:
 
 def test_settings_are_the_same_whether_another_preset_that_inherits_them_was_there_before_or_not() -> None:
     workspace = spec.Workspace(str(REPOSITORY / "profiles"))
-    inherited: dict[int, Setting] = {}
-    kept: list[int] = []
+    inherited: dict[Any, Setting] = {}
+    kept: list[Any] = []
     for config in map(workspace.resolve_spec, workspace.listed_store.names()):
         first, again = build_settings(config, inherited), build_settings(config, {})
         assert [(one.rows, one.fields) for one in first] == [(one.rows, one.fields) for one in again]
