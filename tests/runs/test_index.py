@@ -61,3 +61,8 @@ def test_commits_from_before_a_store_was_moved_are_looked_at_if_a_later_one_tell
     assert load(repo, "store").states == []
     repo.git("commit", "-qm", "move the store")
     assert sum(len(state.commits) for state in load(repo, "store").states) == 3
+    for value in (1, 2):  # a preset that npuprof.toml names is outside the store
+        (repo.folder / "npuprof.toml").write_text('presets = ["job.toml"]\n')
+        (repo.folder / "job.toml").write_text(PRESET.format(value))
+        repo.commit(message="change it")
+    assert [state.commits for state in load(repo, "store").states][-2:] == [[repo.git("rev-parse", rev)] for rev in ("HEAD~1", "HEAD")]
