@@ -161,7 +161,7 @@ def rename_here_and_extend_there(repo: Repo) -> None:
 
 @pytest.mark.parametrize(
     ("how", "done"),
-    [(("merge", "-q", "side"), "merge"), (("rebase", "-q", "side"), "rebase")],
+    [(("merge", "-q", "side"), "merge"), (("merge", "--squash", "side"), "merge"), (("rebase", "-q", "side"), "rebase")],
 )
 def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run: Run, how: tuple[str, ...], done: str) -> None:
     assert run("git", "install", "--hook").code == 0
@@ -170,8 +170,11 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
     said = git(repo, *how)
     assert said.returncode == 0
     assert f"the {done} is made, and breaks what neither side had broken: 1 error" in said.stderr
+    assert "undo the merge: git reset --keep ORIG_HEAD" in said.stderr
     assert "heir extends 'base'" in said.stderr
     assert "old.toml" not in said.stderr
+    if done == "merge":
+        assert "npuprof" not in git(repo, "commit", "-q", "--amend", "-m", "another message").stderr
 
 
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:

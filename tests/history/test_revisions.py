@@ -82,6 +82,8 @@ def test_a_shallow_clone_says_what_it_lacks(two: Repo, tmp_path: Path, monkeypat
     with pytest.raises(NpuprofError) as error:
         repository.find_merge_base(repository.resolve_commit("HEAD"), two.git("rev-parse", "HEAD~1"))
     assert error.value.findings[0].hint == "this clone is shallow: git fetch --unshallow"
+    two.git("-C", str(tmp_path / "shallow"), "fetch", "-q", "--depth", "1", "--tags")
+    assert refuse("leaf@1")[0][4] == "this clone is shallow and may not reach back to the version: git fetch --unshallow"
 
 
 #: What a spec names, as it is shown; SHA is the last commit's short id.

@@ -196,7 +196,7 @@ NOTHING: dict[str, tuple[str, str]] = {
     "if.py": (
         HEAD + 'if FLAGS.a:\n    custom_op.parameter_map["hccl_timeout"].i = 3\ncustom_op.parameter_map["use_off_line"].b = FLAGS.b\n',
         "2 settings: only if FLAGS.a; depends on the command line or its parameters (FLAGS.b)"),
-    "dead.py": (HEAD + 'def f():\n    if not (1 or A) or not 1:\n        custom_op.parameter_map["job"].s = "x"\n', "1 setting: never runs"),
+    "dead.py": (HEAD + 'def f():\n    if not (1 or A)or not 1:\n        custom_op.parameter_map["job"].s = "x"\n', "1 setting: never runs"),
     "old.py": (HEAD + '# custom_op.parameter_map["hccl_timeout"].i = 3\n', "1 setting, commented out"),
     "bare.py": (HEAD, "an optimizer entry without a setting"),
     "job.sh": ("export RANK_SIZE=8\nexport JOB_ID=1\n", "2 settings: a fact of one process or job, not of a preset"),

@@ -83,7 +83,8 @@ def test_a_shallow_clone_says_that_it_is_shallow(two: Repo, run: Run, tmp_path: 
     done = run("show", "leaf@HEAD~2")
     assert (done.code, done.out) == (2, "")
     assert "git fetch --unshallow" in done.err
-    assert "shallow" in run("log", "leaf").err
+    assert "this clone is shallow, so its oldest commit seems to have made everything" in run("log", "leaf").err
+    assert "this clone is shallow, older commits were not looked at: git fetch --unshallow" in run("whatran", "0" * 16).err
 
 
 def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
