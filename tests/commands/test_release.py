@@ -73,6 +73,11 @@ def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run: Run) -> No
     assert run("commit", "leaf", "-m", "Say more\nEvil: trailer").code == 0
     assert repo.git("show", "--name-only", "--format=").split() == ["profiles/leaf.toml"]
     assert run("commit", "nope").code == 2
+    for head, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
+        (repo.folder / ".git" / head).write_text(f"{repo.head}\n")
+        done = run("commit", "--dry-run")
+        assert (done.code, f"{deed} is under way, and git then commits everything or nothing" in done.err) == (2, True), done.err
+        (repo.folder / ".git" / head).unlink()
 
 
 def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
