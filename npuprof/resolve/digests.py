@@ -28,8 +28,7 @@ def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
         _write_plain_setting(key, type(value).__name__, value) if type(value) in _PLAIN else _write_setting(key, value)
         for key, value in sorted(settings.items())
     ]
-    head, tail = {1: ("{", "}"), 2: ('{"form":2,"settings":{', "}}")}[form]
-    return _hash_text(f"{head}{','.join(pairs)}{tail}")
+    return _hash_text({1: "{%s}", 2: '{"form":2,"settings":{%s}}'}[form] % ",".join(pairs))
 
 
 def _write_setting(key: str, value: Any) -> str:
