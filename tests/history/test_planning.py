@@ -96,6 +96,8 @@ def test_all_presets_and_the_store_are_released_together(repo: Repo, run: Run) -
     assert "nothing has changed" in run("release", "--all", "--yes").err
     commit = repo.head
     assert f"Parent: base@1 1.0.0 {commit}" in repo.git("tag", "-l", "--format=%(contents)", "ranged/v1.0.0"), "a version of the same plan"
+    repo.git("tag", "-d", "alone/v1.0.0")
+    expect(run("release", "--all", "--dry-run"), 0, "only versions of presets are new")
 
 
 def test_heirs_follow_what_changes_a_range_too(repo: Repo, run: Run) -> None:

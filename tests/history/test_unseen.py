@@ -54,5 +54,6 @@ def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(word
 def test_what_a_history_lacks_is_had_by_its_hint(moved_on: Repo, run: Run) -> None:
     result = run("log", "job")
     assert "npuprof source sync --history" in result.out + result.err
+    assert "a source is not on this machine: npuprof source sync --history" in run("whatran", "0" * 16).err
     assert run("source", "sync", "--history").code == 0
     assert "NP043" not in (again := run("log", "job")).out + again.err

@@ -221,6 +221,9 @@ def test_a_merge_of_it_is_judged_with_its_store(team: Repo) -> None:
     sides = [LEAF, LEAF + "hccl_timeout = 3000\n", "# x\n" + LEAF + "stream_sync_timeout = 2000000\n"]
     unfit = find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml")
     assert any("NP378" in remark for remark in unfit.remarks), unfit
+    bad, lost = LEAF + "static_memory_policy = 2\n[env]\nGE_USE_STATIC_MEMORY = 2\n", LEAF.replace("base", "gone")
+    for sides in ([LEAF, bad, "# x\n" + LEAF], [lost, bad.replace("base", "gone"), LEAF]):  # the error is there, or may be, on one side
+        assert find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml") == ([], [])
 
 
 def test_a_fault_of_the_file_is_told_where_presets_are_looked_for(team: Repo, run: Run) -> None:

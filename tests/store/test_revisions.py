@@ -85,6 +85,7 @@ def test_a_shallow_clone_says_that_it_is_shallow(two: Repo, run: Run, tmp_path: 
     assert "git fetch --unshallow" in done.err
     assert "this clone is shallow, so its oldest commit seems to have made everything" in run("log", "leaf").err
     assert "this clone is shallow, older commits were not looked at: git fetch --unshallow" in run("whatran", "0" * 16).err
+    assert "shallow" not in run("whatran", npuprof.open_store().resolve("leaf").digest).err
 
 
 def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
