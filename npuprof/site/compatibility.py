@@ -85,7 +85,7 @@ def _list_contexts() -> tuple[Context, ...]:
 
 
 def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell | None, ...]:
-    """Return the results of a preset's checks on each release and product; None if it is abstract or cannot be resolved.
+    """Return the results of a preset's checks on each release and product; None if it is abstract.
 
     ``findings`` are those of the preset in its own context.
     """
@@ -121,11 +121,11 @@ def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, .
     return tuple(sorted(rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)))
 
 
-def _judge_there(config: Config, context: Context) -> Cell | None:
-    """Return the cell of a preset; None if it cannot be resolved."""
+def _judge_there(config: Config, context: Context) -> Cell:
+    """Return the cell of a preset; one error if it cannot be resolved there."""
     there = contexts.resolve_elsewhere(config, context)
     if there is None:
-        return None
+        return Cell(1, 0, ())
     findings = checks.check_config(there, notes=False)
     if unmeant := tuple(dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)):
         return Cell(0, 0, unmeant, False)

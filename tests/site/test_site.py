@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from npuprof.site import pages
+from npuprof.site.compatibility import build_matrices, judge_everywhere
 from npuprof.site.family import draw_family
 from npuprof.site.settings import Setting, build_settings
 from npuprof.store import spec
@@ -207,6 +208,14 @@ def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run:
     text = Page(tmp_path / "public/presets/job.html").text
     for said in told:
         assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
+
+
+def test_a_platform_on_which_a_preset_cannot_be_resolved_is_an_error_in_its_own_column(store: Callable[..., Path]) -> None:
+    append = '[[override]]\nmatch = { product = "atlas-a3" }\nappend = { options = { hccl_timeout = [1] } }\n'
+    home = spec.Workspace(str(store({"job": f'profile.scenario = "training"\noptions.hccl_timeout = 1904\n{append}'})))
+    matrix = build_matrices({"job": judge_everywhere(home.resolve_spec("job"), ())})[1]
+    (row,) = matrix.rows
+    assert [column for column, cell in zip(matrix.columns, row.cells, strict=True) if cell.errors and not cell.codes] == ["atlas-a3"]
 
 
 def test_a_folder_may_be_reached_through_a_link(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
