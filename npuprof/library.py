@@ -136,7 +136,7 @@ def loads(
     (600, {'hccl_timeout': 600}, {})
     """
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
-    _require(store is None or isinstance(store, Library), "store must be what open_store returns")
+    _require(store is None or isinstance(store, Library), "store must be the result of open_store")
     home = store.store if store else None
     _require(is_utf8(text), "text must be valid Unicode: it contains a lone surrogate")
     workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)

@@ -52,7 +52,9 @@ def find_dropped_modes(text: str) -> list[Dropped]:
         if not equals and name in _TAGS:
             section = name
         elif not equals and name.startswith("["):
-            dropped.append((number, f"unknown tag {_shorten(name)}: what follows counts for {section}", f"write {' or '.join(_TAGS)}"))
+            dropped.append(
+                (number, f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}", f"write {' or '.join(_TAGS)}")
+            )
         elif not equals:
             left, colon, right = (part.strip() for part in name.partition(":"))
             dropped.append(
@@ -63,7 +65,7 @@ def find_dropped_modes(text: str) -> list[Dropped]:
                 )
             )
         elif not name or not mode:
-            dropped.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or leave it out"))
+            dropped.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or omit it"))
         elif (section, name) in named:
             dropped.append((number, f"{_shorten(name)} is set twice in {section}: the first line counts", "write it once"))
         else:
@@ -92,9 +94,7 @@ def find_dropped_debug_lines(text: str) -> list[Dropped]:
         if not line or line.startswith("#"):
             continue
         if not _DEBUG_KEY.search(line):
-            dropped.append(
-                (number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or leave it out")
-            )
+            dropped.append((number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or omit it"))
             continue
         name = line.partition("=")[0].strip()
         if name in last:

@@ -67,5 +67,5 @@ def find_acceptance_fault(code: str) -> str:
     if code not in load_built_part("severities"):
         return "there is no such code"
     if code[2:] < "2" and len(code) == 5:
-        return "it cannot be accepted: what cannot be read or resolved has no values"
+        return "it cannot be accepted: a preset that cannot be read or resolved has no values"
     return "it cannot be accepted: a target or a command rejects it" if code.startswith("NP9") else ""

@@ -62,7 +62,7 @@ def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
 def find_profiling_doubts(value: dict[str, Any]) -> list[Fault]:
     """Return the undocumented members."""
     return [
-        ((name,), f"no manual knows {name!r}", did_you_mean(name, list(_MEMBERS), "npuprof option profiling_options lists what there is"))
+        ((name,), f"no manual knows {name!r}", did_you_mean(name, list(_MEMBERS), "npuprof option profiling_options lists the keys"))
         for name in value
         if name not in _MEMBERS
     ]

@@ -131,7 +131,7 @@ def _build_append_schema() -> Schema:
     listed = {name: schema for name, schema in known.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {"options": table_schema(listed), **dict.fromkeys(SECTIONS[1:], none)}
-    return {**table_schema(sections), "description": "What is added to inherited lists instead of replacing them."}
+    return {**table_schema(sections), "description": "Values to append to inherited lists instead of replacing them."}
 
 
 def _build_override_schema(refs: Schema) -> Schema:

@@ -146,7 +146,7 @@ def _find_modes_faults(value: Any) -> list[Fault]:
     faults = find_schema_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         faults += [
-            ((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends")
+            ((section, name), f"{name!r} cannot be written as a name", "omit '=', '#' and blanks at the ends")
             for name in (entries if isinstance(entries, dict) else ())
             if not name or name[0] in "#[" or name != name.strip() or not _NO_NAME.isdisjoint(name)
         ]

@@ -137,7 +137,7 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
         for ignore in (*own.ignores, *(config.policy.ignores if config.policy else ())):
             if _mark(ignore) not in used and not find_acceptance_fault(ignore.code):
                 what = f"{ignore.code} is accepted here ({ignore.reason}), and does not occur"
-                why = "What is accepted for nothing hides the next one of its kind."
+                why = "An unused entry hides the next finding of its kind."
                 hint, key = "take it out", ".".join(str(part) for part in ignore.origin.path if isinstance(part, str))
                 findings[_mark(ignore)] = catalog.build_finding(
                     "NP705", what, why, hint, ignore.origin, key, (own.name,) if not ignore.presets else ()

@@ -178,5 +178,5 @@ def _build_dead_finding(view: View, override: Override, origin: Origin) -> Findi
     claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products), **config.versions}
     meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
     why = f"{config.name} is meant for {meant or 'the releases that npuprof knows'}: the override never applies."
-    hint = "correct the match, remove the override, or name in [profile] what it is for"
+    hint = "correct the match, remove the override, or set its scope in [profile]"
     return view.build_finding(Fault("NP711", f"no context of {config.name} matches {match}", why, hint), "override.match", origin)

@@ -115,7 +115,7 @@ def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[
         if (about is None or about(reads)) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
             wanted = " or ".join(map(str, terms))
             why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
-            fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or leave out --{flag.name}")
+            fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or omit --{flag.name}")
             yield view.build_finding(fault._replace(severity="error") if flag.stops_without else fault, key)
 
 

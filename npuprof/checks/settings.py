@@ -220,7 +220,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
         hint = renamed
     if fix is not None and str(fix.value) in option.doubtful_values:
         hint, fix = f"write one of {format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
-    why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
+    why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; the behavior of the engine is not documented.")
     return [build_choice_fault(option.name, value, option, (hint, fix), why)]
 
 
@@ -299,7 +299,7 @@ def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
     if not faults and not form.is_exact and values.format_structured_value(form, value) is None:
         empty = next((path for path in _list_empty_lists(value, ())), None)
         what = "is empty, and there is no way to write that" if empty is not None else "cannot be written so that it is read back the same"
-        faults = [_build_structure_fault(option, (empty or (), what, "name what belongs into it, or leave it out"))]
+        faults = [_build_structure_fault(option, (empty or (), what, "list its elements, or omit it"))]
     return faults or _find_undocumented_form_faults(option, value)
 
 

@@ -52,11 +52,11 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
         if is_own_variable(name) and not is_filled_in(name):
             return build_own_variable_fault(key)
         if executes := find_execution(name) if isinstance(value, dict) else find_value_execution(name, str(value)):
-            what = f"{key} affects what is executed: {executes}"
-            why = "Whoever may change the preset decides what everybody's jobs run; exports reject it until the store is trusted."
+            what = f"{key} affects code execution: {executes}"
+            why = "Anyone who can change the preset controls the code that all jobs run; exports reject it until the store is trusted."
             return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
         if is_unknown_variable(name) and not is_misspelt(name):
-            why = "It is unknown what programs do with it; exports reject it until the store is trusted with its name."
+            why = "Its effect on programs is unknown; exports reject it until the store is trusted with its name."
             return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
@@ -173,7 +173,7 @@ def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int
             reason = reasons.get(name)
             if reason and name == parent:
                 what = f"{own.name} extends {reference}, which is deprecated: {reason}"
-                yield index, Fault("NP703", what, _DEPRECATED, "extend what they name in its place")
+                yield index, Fault("NP703", what, _DEPRECATED, "extend the replacements they name")
             elif reason:
                 what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {reason}"
                 source = reference.partition(":")[0]
@@ -211,12 +211,12 @@ def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
     for index, reference in enumerate(parents):
         if copied := own.outdated.get(reference):
             what = f"{own.name} extends {reference}, of which the store keeps {copied} in .released"
-            why = "Those files are what it means where no history is at hand: in a wheel, an image, an export."
-            yield index, Fault("NP710", what, why, "keep what is pinned now: npuprof source vendor .")
+            why = "Without the history, as in a wheel, an image or an export, these files replace it."
+            yield index, Fault("NP710", what, why, "vendor the pinned versions: npuprof source vendor .")
         plain = reference.partition("@")[0]
         if is_outside is not None and lies_inside and is_outside(plain):
             what = f"{own.name} extends {reference}, which lies outside the store"
-            why = "Who uses the store as a source has only what lies in it: there the parent is missing."
+            why = "A project that uses the store as a source gets only its files: there the parent is missing."
             yield index, Fault("NP708", what, why, f"move {plain}.toml into the store, or its values into {own.name}")
 
 

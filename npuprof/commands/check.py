@@ -168,7 +168,7 @@ class Check(JudgingVerb):
 
     specs: list[str] = SPECS
     rev: str | None = option("--rev", metavar="REV", text="Check the presets at this revision [default: the work tree]")
-    staged: bool = flag("--staged", text="Check what is staged for the next commit, as in a pre-commit hook")
+    staged: bool = flag("--staged", text="Check the staged changes, as in a pre-commit hook")
     canns: list[str] = many(
         "--cann", metavar="RELEASE", text="Check for this CANN release; repeat for a matrix [default: all that the preset supports]"
     )
@@ -203,8 +203,8 @@ class Check(JudgingVerb):
 
     def _answer_staged(self) -> Answer:
         if self.rev is not None or self.fix or self.diff or len(self.canns) > 1 or len(self.products) > 1:
-            what = "--staged judges what is staged, once, and changes nothing"
-            raise NpuprofError([Finding("NP902", what, "", "leave out --rev, --fix, --diff and further releases and products")])
+            what = "--staged only checks the staged changes and writes nothing"
+            raise NpuprofError([Finding("NP902", what, "", "omit --rev, --fix, --diff and further releases and products")])
         judged = self.open_store()
         with judged.stage():
             return self.answer_outcome(self.judge(judged))
@@ -350,9 +350,9 @@ class Check(JudgingVerb):
         """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
         what, hint = "", ""
         if self.rev is not None:
-            what, hint = "a revision cannot be fixed", "leave --rev out"
+            what, hint = "a revision cannot be fixed", "omit --rev"
         elif self.write_baseline:
-            what, hint = "a baseline is written of what is left", "run --fix first, then write the baseline"
+            what, hint = "a baseline records the remaining findings", "run --fix first, then write the baseline"
         elif "-" in self.specs:
             what, hint = "standard input cannot be fixed", "name the preset, or its file"
         if what:

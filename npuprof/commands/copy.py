@@ -33,7 +33,7 @@ class Copy(Verb):
     def run(self) -> Answer:
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
-            what, why = f"{self.spec!r} is not a preset file of this store", "What its text refers to would mean something else here."
+            what, why = f"{self.spec!r} is not a preset file of this store", "The names in its text would refer to something else here."
             raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])
         workspace = spec.Workspace(self.store)
         home = workspace.store

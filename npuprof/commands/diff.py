@@ -294,7 +294,7 @@ def _answer_ranks(verb: Diff, groups: list[Processes], unread: list[Finding]) ->
     different = [group for processes in groups for group in processes.groups[1:]]
     code = 2 if unread else 1 if verb.exit_code and different else 0
     older = sum(processes.older for processes in groups)
-    remarks = (f"{format_count(older, 'older record')} of the same ranks left out; name the files to compare them",) if older else ()
+    remarks = (f"{format_count(older, 'older record')} of the same ranks omitted; name the files to compare them",) if older else ()
     if verb.name_only:
         return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code, problems=unread)
     configs = [group.config for processes in groups for group in processes.groups]

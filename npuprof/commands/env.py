@@ -71,7 +71,7 @@ class Env(Verb):
     trust: bool = TRUST
     strict: bool = STRICT_SECTIONS
     undo: bool = flag("--unset", text="Print the lines that undo the export and restore overwritten variables")
-    diff: bool = flag("--diff", text="Print what would change in the current environment")
+    diff: bool = flag("--diff", text="Print the changes to the current environment")
 
     def run(self) -> Answer:
         """Return shell assignments, the file, or the changes. Raises NpuprofError."""
@@ -106,9 +106,9 @@ class Env(Verb):
         other_flag = "--diff" if self.diff else "--format"
         for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
             if wanted:
-                raise NpuprofError([Finding("NP914", f"{spelling} and {other_flag} do not go together", "", "leave one of them out")])
+                raise NpuprofError([Finding("NP914", f"{spelling} and {other_flag} do not go together", "", "omit one of them")])
         if self.diff and self.file_format not in (None, "json"):
-            hint = "leave --format out, or write --format json"
+            hint = "omit --format, or write --format json"
             raise NpuprofError([Finding("NP914", f"--diff has no form for {self.file_format}", "", hint)])
 
 

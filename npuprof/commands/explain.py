@@ -176,7 +176,7 @@ def _format_explanation(coloured: bool, config: Config, key: str, tail: Path, la
     is_set, value = _find_value(config, key, tail)
     state = f"= {format_toml_value(value)}" if is_set else "is not set"
     rows = [("set by", winner) for winner in _describe_winners(config, key, tail)]
-    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in _find_overruled(config, key, tail)]
+    rows += [("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in _find_overruled(config, key, tail)]
     rows += [("cleared by", _describe_author(origin)) for origin in _list_clearing(config, key, tail)]
     default = _find_default(config, key, tail)
     rows += [("default", format_toml_value(default))] if default is not None else []

@@ -49,7 +49,7 @@ class Import(Verb):
     Scripts are parsed, never executed. From logs and graph dumps, npuprof takes the settings that they show to be effective.
     """
 
-    usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
+    usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text lists the settings that were and were not found."
     group = "scripts"
     prose = True
 
@@ -276,7 +276,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
     if there and not force:
         more = f" and {len(there) - 5} more" if len(there) > 5 else ""
         what = f"{', '.join(there[:5])}{more} {'is' if len(there) == 1 else 'are'} there already"
-        hint = "name another place, or write over what is there with --force"
+        hint = "write to another place, or overwrite it with --force"
         raise NpuprofError([Finding("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))])
     known = ANYTHING if force else None
     writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
@@ -295,7 +295,7 @@ def _trust_carried(files: dict[str, str]) -> None:
     untrusted = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
     if untrusted:
         shown = ", ".join(dict.fromkeys(need.name for need in untrusted))
-        output.tell_remark(f"not trusted, as it affects what is executed: {shown}; look at the preset, then run npuprof trust")
+        output.tell_remark(f"not trusted, as it affects code execution: {shown}; look at the preset, then run npuprof trust")
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:

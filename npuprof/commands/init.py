@@ -97,7 +97,7 @@ class Init(Verb):
         """Return the CI system and the requirement it installs. Raises NpuprofError if CI was requested and the requirement is unknown."""
         if self.ci == "none":
             if self.install is not None:
-                raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "leave one of them out")])
+                raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "omit one of them")])
             return "none", ""
         requirement = installed.check_address(self.install) if self.install is not None else installed.find_requirement()
         if not requirement and self.ci is not None:
@@ -176,7 +176,7 @@ def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) ->
         there.insert(0, "profiles/")
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
-        hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
+        hint = "use another folder, or add the missing parts: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
         raise NpuprofError([Finding("NP923", what, "init never overwrites a file.", hint)])
 
 

@@ -67,7 +67,7 @@ class Migrate(Verb):
         workspace = spec.Workspace(self.store)
         for word in self.specs:
             if os.path.exists(word) and not word.endswith(".toml") and word not in workspace.store.names():
-                hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what that release breaks in scripts"
+                hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what breaks in scripts with that release"
                 raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"

@@ -48,7 +48,7 @@ class Options(Verb):
         if not rows:
             known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
             suggestion = "" if self.query in known else did_you_mean(self.query or "", known)
-            hint = suggestion or ("leave a filter out" if filters else "try fewer words")
+            hint = suggestion or ("omit a filter" if filters else "try fewer words")
             what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
             raise NpuprofError([Finding("NP201", what, "", hint)])
         return Answer({

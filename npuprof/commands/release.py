@@ -74,7 +74,9 @@ class Release(Verb):
         if self.changed or self.everything or self.spec is None:
             return self._release_many(workspace, repository)
         if self.yes:
-            raise NpuprofError([Finding("NP902", "--yes belongs to --changed and --all", "", "leave it out: one preset asks nothing")])
+            raise NpuprofError(
+                [Finding("NP902", "--yes belongs to --changed and --all", "", "omit it: a single preset is released without a prompt")]
+            )
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         proposal, notes = planned.proposal, _list_uncompared(plan)
@@ -115,7 +117,7 @@ class Release(Verb):
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
         if self.changed and self.everything:
-            raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])
+            raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all also releases changed presets")])
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
@@ -145,7 +147,7 @@ class Release(Verb):
             return None
         if self.changed or self.version is not None:
             words = " ".join(word for word in (self.spec, self.version) if word)
-            hint = "--all takes a number for the whole store" if self.everything else "leave it out, or name one preset without --changed"
+            hint = "--all takes a number for the whole store" if self.everything else "omit it, or name one preset without --changed"
             raise NpuprofError(
                 [Finding("NP902", f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}", "", hint)]
             )
@@ -190,7 +192,7 @@ def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
     if not names:
         return []
     return [
-        f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {count_rest(names, _SHOWN)}"
+        f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} omitted: {count_rest(names, _SHOWN)}"
     ]
 
 

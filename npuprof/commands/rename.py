@@ -31,7 +31,7 @@ class Rename(Verb):
     revision keep the old name.
     """
 
-    usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
+    usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows the changes."
     group = "presets"
 
     spec: str = argument("SPEC", "Preset to rename")

@@ -103,7 +103,7 @@ def _tell_layers(workspace: spec.Workspace, verb: ResolvingVerb, config: Config,
     steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
     keys = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
     paths = ", ".join(layer.document.source for layer in layers)
-    output.tell_remark(f"a personal layer takes part: {keys or 'it sets nothing'} ({paths}); --no-personal leaves it out")
+    output.tell_remark(f"a personal layer is applied: {keys or 'it sets nothing'} ({paths}); --no-personal omits it")
 
 
 def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:

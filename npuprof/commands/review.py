@@ -70,7 +70,7 @@ class Review(Verb):
     may comment, npuprof keeps one comment on the pull request up to date. Exits with 1 if there are errors.
     """
 
-    usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev BRANCH...HEAD"
+    usage_hint = "It is for GitHub and GitLab jobs, whose variables identify the pull request; elsewhere: npuprof diff --rev BRANCH...HEAD"
     group = "team"
 
     base: str | None = option("--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]")
@@ -187,7 +187,7 @@ class Review(Verb):
             return
         are = "is" if len(omitted) == 1 else "are"
         found.remarks.append(
-            f"{format_severity_counts(omitted)} that this {_name_request(job)} did not bring {are} left out here (npuprof check)"
+            f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce {are} omitted here (npuprof check)"
         )
         gone = set(map(id, omitted))
         found.told = [finding for finding in found.told if id(finding) not in gone]

@@ -84,7 +84,7 @@ def _build_team_page(rule: TeamRule) -> pages.Page:
     where = f"{rule.origin} says so" if rule.origin else "The team says so"
     bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
     condition = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
-    why = f"{where}{bound}: {condition}. What is unset or unknown is not."
+    why = f"{where}{bound}: {condition}. Unset and unknown values do not match."
     return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
 
 

@@ -66,7 +66,7 @@ class Run(Verb):
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
-    record: str | None = option("--record", metavar="DIR", text="Write a run record to DIR: what was requested and how the command ended")
+    record: str | None = option("--record", metavar="DIR", text="Write a run record to DIR, with the requested values and the exit status")
     record_args: bool = flag(
         "--record-args", text="Include the command's arguments in the record; only those with secret names are redacted"
     )

@@ -107,10 +107,10 @@ class Scan(JudgingVerb):
         odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]
         if odd and not self.statistics:
             what = f"{' and '.join(odd)} {'needs' if len(odd) == 1 else 'need'} --statistics"
-            raise NpuprofError([Finding("NP902", what, "", f"add --statistics, or leave out {' and '.join(odd)}")])
+            raise NpuprofError([Finding("NP902", what, "", f"add --statistics, or omit {' and '.join(odd)}")])
         if odd:
             what = f"--statistics cannot be combined with {' and '.join(odd)}"
-            raise NpuprofError([Finding("NP902", what, "", f"leave out --statistics, or {' and '.join(odd)}")])
+            raise NpuprofError([Finding("NP902", what, "", f"omit --statistics, or {' and '.join(odd)}")])
         if not self.statistics:
             return None
         return Survey(context, find_earlier_release(self.since, context.cann))

@@ -56,7 +56,7 @@ class Schema(Verb):
     def _keep_files(self) -> Answer:
         if (self.update and self.check) or self.output is not None or self.of != "profile":
             what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
-            raise NpuprofError([Finding("NP902", what, "", "leave out what does not belong")])
+            raise NpuprofError([Finding("NP902", what, "", "omit the arguments that do not apply")])
         home = spec.Workspace(self.store).store
         require_writable_store(home)
         outdated: list[Wanted] = []
@@ -67,7 +67,7 @@ class Schema(Verb):
                 outdated.append(Wanted(path, text.encode(), known, home.root))
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
-            remarks = (f"{', '.join(cited)}: not what this npuprof writes; npuprof schema --update does",) if cited else ()
+            remarks = (f"{', '.join(cited)}: written by another npuprof; run npuprof schema --update",) if cited else ()
             return Answer(None, remarks or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
             writing.write_wanted_files(outdated)

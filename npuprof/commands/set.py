@@ -88,7 +88,7 @@ class Set(Verb):
         elif self.where and self.personal:
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
         elif self.where and self.spec is not None and "=" not in self.spec:
-            what, hint = f"--where chooses the presets, and {self.spec!r} names one", "leave one of them out"
+            what, hint = f"--where chooses the presets, and {self.spec!r} names one", "omit one of them"
         elif not self.where and self.yes:
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:

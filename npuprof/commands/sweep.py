@@ -128,8 +128,8 @@ class Sweep(Verb):
         combinations = self._combine(setup, axes)
         configs = list_configs(combinations)
         if not configs:
-            hint = "vary other values; npuprof check says what is wrong with one"
-            nothing = Finding("NP954", "no combination is left to run", "--where or the checks leave all out.", hint)
+            hint = "vary other values; npuprof check explains each one"
+            nothing = Finding("NP954", "no combination is left to run", "--where or the checks exclude all combinations.", hint)
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
         context = configs[0].context.describe()
         identity: dict[str, Any] = {"command": list(setup.command), "context": context, "target": target, "sweep": True}
@@ -159,7 +159,7 @@ class Sweep(Verb):
         targets = [name for name in self.engines if name not in ENGINES]
         if len(engines) > 1 or len(targets) > 1:
             what = f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} do not go together"
-            raise NpuprofError([Finding("NP914", what, "", "leave one of them out")])
+            raise NpuprofError([Finding("NP914", what, "", "omit one of them")])
         if engines == ["k8s-indexed-job"] and self.image is None and not self._tells():
             hint = "say --image registry/train:1.0"
             raise NpuprofError([Finding("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)])
@@ -230,7 +230,7 @@ class Sweep(Verb):
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
             what = "all combinations have been run"
-            raise NpuprofError([Finding("NP914", what, "", "say --results to see what they gave, or --fresh")])
+            raise NpuprofError([Finding("NP914", what, "", "use --results to see the results, or --fresh")])
         if engine == "k8s-indexed-job":
             assert self.image is not None
             text, notes = write_indexed_job(self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known))

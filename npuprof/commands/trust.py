@@ -84,7 +84,7 @@ class Trust(Verb):
         if self.listed is not None:
             if self.variables or self.revoke:
                 what = "--from cannot be combined with names of variables or --revoke"
-                raise NpuprofError([Finding("NP902", what, "The file says what is trusted.", "use one of them")])
+                raise NpuprofError([Finding("NP902", what, "The file lists the trusted stores.", "use one of them")])
             allowed = _read_list(self.listed)
             return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
         chosen = []
@@ -97,9 +97,7 @@ class Trust(Verb):
                 problems.append(Finding("NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"))
             chosen += [need for need in named if need not in chosen]
         if self.variables and self.revoke:
-            problems = [
-                Finding("NP902", "--revoke removes all trust in a store", "", "leave out the variables, then trust the others again")
-            ]
+            problems = [Finding("NP902", "--revoke removes all trust in a store", "", "omit the variables, then trust the others again")]
         if problems:
             raise NpuprofError(problems)
         return chosen if self.variables else needs
@@ -148,7 +146,7 @@ def _read_list(path: str) -> Trusted:
         return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]))
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
-        raise NpuprofError([Finding("NP931", f"{path} does not list what is to be trusted", "", hint, where=Place(path))]) from None
+        raise NpuprofError([Finding("NP931", f"{path} does not list the stores to trust", "", hint, where=Place(path))]) from None
 
 
 def _format_groups(needs: list[_Found]) -> str:

@@ -65,7 +65,7 @@ class Unset(Verb):
         remarks.extend(f"{name} is inherited: added to 'unset'" for name in added)
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
-            raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
+            raise NpuprofError([Finding("NP920", what, "A name in that list clears an inherited value.", "make it a list of keys")])
         if added:
             changes.append(PathChange(("profile", "unset"), [*listed, *added]))
         if self.dry_run:

@@ -74,7 +74,7 @@ class Verify(Verb):
         ]
         if versions and not self.signatures and asks_for_signatures(verifier.repository):
             remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
-        remarks += [f"not verified by that is what is here now: {finding.message}" for finding in verifier.find_edits_here()[:1]]
+        remarks += [f"the files here now are not verified by it: {finding.message}" for finding in verifier.find_edits_here()[:1]]
         forms: Forms = {
             "text": lambda: self._build_table(versions),
             "json": lambda: {
@@ -102,7 +102,7 @@ class Verify(Verb):
         odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}
         if flags := [name for name, value in odd.items() if value]:
             what = f"{', '.join(flags)} is for evidence, and --tags has none"
-            raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])
+            raise NpuprofError([Finding("NP902", what, "", "omit one of them")])
 
     def _build_table(self, versions: list[VerifiedVersion]) -> Table:
         findings = [finding for version in versions for finding in version.findings]

@@ -45,7 +45,7 @@ class Yank(Verb):
         """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""
         why = " ".join(self.why.split())
         if not why:
-            raise NpuprofError([Finding("NP902", "--why gives no reason", "", "say what is wrong, and what to use in its place")])
+            raise NpuprofError([Finding("NP902", "--why gives no reason", "", "describe the fault, and the replacement")])
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
         version = _find_version(workspace, repository, self.spec)
@@ -54,7 +54,7 @@ class Yank(Verb):
             if self.push and reason == why and not self.dry_run:  # an earlier push may have failed
                 return pushing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {reason}"
-            raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
+            raise NpuprofError([Finding("NP026", what, "The reason for a version cannot be changed.", "use another version")])
         reach = _describe_heirs(workspace, version)
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)

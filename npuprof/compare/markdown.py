@@ -236,7 +236,7 @@ def format_head(survey: Survey, page: Page) -> str:
         "**Removed**": [format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
         "**New**": [format_listed_span(pair.name) for pair in touched if pair.status == "added"],
         "**Renamed**": [f"{format_listed_span(pair.was)} → {format_listed_span(pair.name)}" for pair in touched if pair.was],
-        "Owners of what is reached": _list_owners(survey, page),
+        "Owners of affected presets": _list_owners(survey, page),
     }
     return out + "".join(f"\n{title}: {join_fitting(shown, page.list_limit)}\n" for title, shown in lists.items() if shown)
 

@@ -54,7 +54,7 @@ RELEASES = "a table of releases by framework"
 PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
     "extends": ProfileKey(NAMES, '["base/training"]', "The presets it builds on; later wins."),
-    "scenario": ProfileKey(TEXT, '"training"', "What the preset is for.", inherited=True),
+    "scenario": ProfileKey(TEXT, '"training"', "The purpose of the preset.", inherited=True),
     "cann": ProfileKey(TEXT, '">=8.0,<10"', 'CANN releases it is meant for, as ">=8.0,<10"', inherited=True),
     "products": ProfileKey(NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True),
     "versions": ProfileKey(
@@ -62,7 +62,7 @@ PROFILE_KEYS = {
     ),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
     "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
-    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why the preset should not be extended any more, and what to use instead."),
+    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why the preset should no longer be extended, and what to use instead."),
     "unset": ProfileKey(
         NAMES, '["dump_path"]', "Inherited keys to clear: option names, or section.name.", unordered=True, names_settings=True
     ),
@@ -213,7 +213,7 @@ class _Reader:
         self.add_problem("NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None)
 
     def add_problem(self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None) -> None:
-        why = "What is not understood would be ignored silently, which is what npuprof is there to prevent."
+        why = "Unknown keys would otherwise be ignored silently."
         origin = Origin(self.document, path)
         shown = keys.format_key_path("", path).lstrip(".")
         self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix))

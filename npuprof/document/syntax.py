@@ -105,8 +105,8 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
         return Fault("a number begins with 0", line, number.start(1) + 1, f"write {int(digits[0])}")
     if number and re.fullmatch("[A-Za-z%]+", rest):
         what = f"{text[number.start(1) :].strip()} is no value"
-        return Fault(what, line, number.start(1) + 1, f"write {number[1]}, in the unit of the option; what is text needs quotes")
-    hint = "write one key = value on a line; what is text needs quotes"
+        return Fault(what, line, number.start(1) + 1, f"write {number[1]}, in the unit of the option; text needs quotes")
+    hint = "write one key = value on a line; text needs quotes"
     return Fault(f"{format_short_value(rest)} follows the value", line, column, hint)
 
 
@@ -188,7 +188,7 @@ def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
         return None
     for number, text in enumerate(lines[: line - 1], 1):
         if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
-            hint = f"put what is below it into the table of line {number}"
+            hint = f"move its keys into the table of line {number}"
             hint += "; each override is written [[override]]" if match[1] == "override" else ""
             return Fault(f"[{match[1]}] is defined twice, first in line {number}", line, match.start(1) + 1, hint)
     return None
@@ -201,8 +201,8 @@ def _normalize_key(text: str) -> str:
 def _say_how_to_leave_out(before: str) -> str:
     """Return how to leave a value out, depending on the text before it on its line."""
     if "=" not in before or before.count("[") > before.count("]"):
-        return "leave it out of the list"
-    return "leave the key out; what a parent sets is taken away by its name in profile.unset"
+        return "omit it from the list"
+    return "omit the key; to remove a parent's value, list its name in profile.unset"
 
 
 def _describe_bare_value(text: str, line: int, column: int) -> Fault:
@@ -216,7 +216,7 @@ def _describe_bare_value(text: str, line: int, column: int) -> Fault:
         number = {"true": 1, "false": 0}[_WORDS[word.lower()]]
         return Fault(what, line, column, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number")
     if word.lower() in _NOTHINGS:
-        return Fault(f"{what}: TOML has none that means nothing", line, column, _say_how_to_leave_out(text[: column - 1]))
+        return Fault(f"{what}: TOML has no null value", line, column, _say_how_to_leave_out(text[: column - 1]))
     if word[0] in _CURLY_QUOTES:
         straight = format_short_value(rest.split("#")[0].strip().strip(_CURLY_QUOTES))
         return Fault(f"{what}: its quotes are not straight ones", line, column, f"write {straight}")

@@ -48,6 +48,6 @@ def _holds(text: str, expected: dict[str, object]) -> bool:
 
 def _build_edit_error(path: Path) -> NpuprofError:
     shown = keys.format_key_path("", path).lstrip(".") or "the file"
-    what = f"cannot edit {shown}: read again, the text is not what was asked for"
-    why = "An edit is read again before it is written; this one would have changed something else, or not what was meant."
+    what = f"cannot edit {shown}: the edited text does not parse to the requested values"
+    why = "An edit is parsed again before it is written; this one would have changed another value, or not the requested one."
     return NpuprofError([Finding("NP921", what, why, "make this change by hand", key=shown)])

@@ -139,6 +139,6 @@ def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool
     known = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
     what = f"{name} says nothing itself of {shown}" if own else f"{name} neither sets nor inherits {shown}"
-    shows = f"npuprof show {name} {'--origin ' if own else ''}lists what is in force"
+    shows = f"npuprof show {name} {'--origin ' if own else ''}lists the effective values"
     hint = one_time.suggest_key(shown, known) or f"{one_time.suggest_unknown_key(shown)} {shows}".strip()
     return Finding("NP924", what, "", hint)

@@ -148,7 +148,7 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
     if lost is None:
         shown = ", ".join(map(keys.format_short_value, items))
         what, hint = f"{shown} in {key} is inherited, at least in part", f"set {key} as a whole, or change the preset that has it"
-        raise NpuprofError([Finding("NP924", what, "Only what a preset itself lists can be taken away one by one.", hint)])
+        raise NpuprofError([Finding("NP924", what, "Only elements in a preset's own list can be removed individually.", hint)])
     hint = f"it is {keys.format_short_value(known)}" if known else ""
     raise NpuprofError([Finding("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)])
 

@@ -191,7 +191,7 @@ class ChangedDefault(Record):
         """Return the finding for a preset that does not set the option."""
         what = f"{self.option} is not set, and its default changed in CANN {self.since}: {self.before}, then {self.after}"
         return build_finding(
-            "NP512", what, "Leaving it out means something else now.", f"set {self.option} if the old behaviour matters", key=self.option
+            "NP512", what, "Omitting it now means something else.", f"set {self.option} if the old behaviour matters", key=self.option
         )
 
 

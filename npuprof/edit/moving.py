@@ -47,7 +47,7 @@ class Moved:
             raise NpuprofError([Finding("NP920", what, why, "move the link with git mv")])
         if home.is_outside(old) or home.is_outside(new):
             what, why = f"{old!r} or {new!r} lies outside the store", "A glob of npuprof.toml names the file."
-            raise NpuprofError([Finding("NP920", what, why, "move the file with git mv, and change what extends it")])
+            raise NpuprofError([Finding("NP920", what, why, "move the file with git mv, and change the presets that extend it")])
         self.new = locate_new_file(home, new)
         require_free_name(home, new, besides=old)
         self.new.require_absent()

@@ -146,7 +146,7 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
         what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
         raise NpuprofError([Finding("NP004", what, why, f"write {rest}, or make the folder {first} there first")])
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
-        why = "A store is shared as it is; what lies outside it would be missing elsewhere."
+        why = "A store is shared as it is; files outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
     if os.path.realpath(path) == os.path.join(store.find_project_folder(home), FILE):
         why = f"{FILE} at the top of a repository says where its presets come from."

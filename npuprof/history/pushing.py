@@ -77,7 +77,9 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
         what = f"the tags are made, and {remote} did not take them"
         if "does not support --atomic" in why:
             why = "The server cannot take all or none of several tags."
-            return Finding("NP026", what, why, f"push what one push may leave half done: {format_push_command(remote, tags, atomic=False)}")
+            return Finding(
+                "NP026", what, why, f"push separately, which may be interrupted halfway: {format_push_command(remote, tags, atomic=False)}"
+            )
         return Finding("NP026", what, why, finding.hint or f"push them again: {format_push_command(remote, tags)}")
     return None
 

@@ -61,7 +61,7 @@ def explain_presets(
                 require_readable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
             reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
             if find_unreadable(error):
-                reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with what could not be read")]
+                reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with unreadable presets")]
         for reason in dict.fromkeys(reasons):
             presets_of.setdefault(reason, []).append(name)
     steps += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in presets_of.items()]

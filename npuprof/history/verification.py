@@ -105,7 +105,7 @@ class Verifier:
             yield Finding("NP028", what, f"It is {digest or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
         for finding in _find_edits(there):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
-            yield finding._replace(code="NP028", message=f"what {tag} takes from sources: {finding.message}", hint=hint)
+            yield finding._replace(code="NP028", message=f"the sources of {tag}: {finding.message}", hint=hint)
 
     def find_edits_here(self) -> list[Finding]:
         """Return manual edits in the lock and vendored copies of the current store."""
@@ -148,7 +148,7 @@ class Verifier:
         if self.signatures and (fault := find_signature_fault(self.repository, version)):
             yield fault
         for fault_text in version.faults:
-            why = "The tag records what a release consists of; npuprof does not guess."
+            why = "The tag records the contents of a release; npuprof does not guess them."
             yield Finding("NP028", f"the tag {version.tag_name} is malformed: {fault_text}", why, _ADVICE.format(version.tag_name))
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
@@ -166,7 +166,7 @@ class Verifier:
         for view, reference in sorted(used ^ recorded.keys()):
             what = f"the tag {tag} records {reference}, which nothing in it extends"
             if (view, reference) in used:
-                what = f"the tag {tag} does not record what {reference} was{f' for {view}' if view else ''}"
+                what = f"the tag {tag} does not record the contents of {reference}{f' for {view}' if view else ''}"
             yield Finding("NP028", what, "A version is made of the parents that its tag records.", _ADVICE.format(tag))
         for parent in recorded.values():
             if parent.version and not is_source_reference(parent.reference):  # (a source's commit is in the lock at that commit)
@@ -180,7 +180,7 @@ class Verifier:
             what = f"{made_with} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
             yield Finding("NP028", what, "The tag of the parent was moved.", f"put it back: {hint}")
         elif named is None and any(ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)):
-            yield Finding("NP029", f"what the tag {parent_tag} names is missing", "", hint)
+            yield Finding("NP029", f"the commit of the tag {parent_tag} is missing", "", hint)
         elif named is None:
             yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves, but a new dependent would not.", hint)
 
@@ -230,7 +230,7 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     complaint = " ".join(result.complaint.decode(errors="replace").split())
     if "no signature found" in complaint:
         why = "With --signatures, a version matches only if its tag is signed."
-        return Finding("NP028", f"the tag {tag} is not signed", why, "ask who released it, or leave out --signatures")
+        return Finding("NP028", f"the tag {tag} is not signed", why, "ask the person who released it, or omit --signatures")
     if any(words in complaint.lower() for words in _UNABLE):
         return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"for details: git verify-tag {tag}")
     return Finding("NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}")

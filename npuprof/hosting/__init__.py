@@ -59,7 +59,9 @@ def require_variable(name: str, value: object, pattern: str) -> str:
     text = str(value) if isinstance(value, (str, int)) else ""
     if not re.fullmatch(pattern, text):
         what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
-        raise NpuprofError([Finding("NP060", what, "It says what the job is for.", "run it as a job of the service, for a pull request")])
+        raise NpuprofError(
+            [Finding("NP060", what, "It identifies the pull request of the job.", "run it as a job of the service, for a pull request")]
+        )
     return text
 
 

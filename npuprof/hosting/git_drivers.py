@@ -72,7 +72,7 @@ def open_server_git() -> Git:
     """Return git in the bare repository around this folder. Raises NpuprofError if there is none."""
     found = find_bare_repository("", os.environ)
     if not found:
-        why = "A push to a repository with a work tree is not what a server takes."
+        why = "The hook is for servers: it does not accept pushes to a repository with a work tree."
         raise NpuprofError([Finding("NP021", "--server needs a repository without a work tree, and here is none", why, "cd presets.git")])
     return Git(found, bare=found)
 

@@ -57,7 +57,7 @@ def reject_outside_hook(git: Git, path: str) -> None:
         why = "Its own configuration (core.hooksPath) or a link says so, which a clone or an archive may have brought."
         hint = f"remove the link {path}"
         if said[:-1]:
-            hint = "take that away: git config --local --unset core.hooksPath; what you set with --global is followed"
+            hint = "unset it: git config --local --unset core.hooksPath; the --global value is used"
         raise NpuprofError([Finding("NP941", what, why, hint)])
 
 

@@ -90,7 +90,7 @@ class Service:
         try:
             return Reply(json.loads(raw) if raw.strip() else None, reply_headers)
         except (ValueError, RecursionError):
-            raise ServiceError(f"what answers at {self.address} is not the API of {self.name}") from None
+            raise ServiceError(f"{self.address} is not the API of {self.name}") from None
 
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:

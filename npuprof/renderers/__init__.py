@@ -105,7 +105,7 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
             "NP917",
             f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or _find_command(name)}",
             "This target has no place for it.",
-            f"leave out {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
+            f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
             config.origin(key := keys.format_full_key(name, settings[0])),
             key,
             (config.name,),
@@ -256,7 +256,7 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     value = config.settings[name] if name in config.settings else config.options[name]  # the key is quoted if the name is not a bare one
     why = next((fault.message for fault in find_setting_faults(name, value)), "Its field has another type.")
     what = f"{name} cannot be carried by the target {target}"
-    return build_setting_finding(config, "NP901", name, what, f"{why}.", "npuprof check says what to write")
+    return build_setting_finding(config, "NP901", name, what, f"{why}.", "npuprof check shows how to fix it")
 
 
 def build_setting_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:

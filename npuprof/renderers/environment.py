@@ -51,9 +51,9 @@ def collect_env_variables(
             elif fact in asked_later:
                 later[name] = ""
             elif tell:
-                notes.append(f"{name} is left out: no launcher has said its {fact} here")
+                notes.append(f"{name} is omitted: no launcher has set its {fact} here")
             else:
-                notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
+                notes.append(f"{name} is omitted: it differs from process to process; npuprof run sets it")
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
         wired = paths.get(name) or encode_field_value(name, value)

@@ -196,8 +196,8 @@ def _format_estimator_section(config: Config) -> list[str]:
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
             key = f"estimator.{name}"
             what = f"{key} cannot be carried by the target estimator"
-            why = "NPURunConfig has no such argument." if record is None else "A preset cannot hold what the argument takes."
-            hint = "give it to run_config() in the script" if record else "npuprof options lists what there is"
+            why = "NPURunConfig has no such argument." if record is None else "A preset cannot contain the type of the argument."
+            hint = "give it to run_config() in the script" if record else "npuprof options lists the options"
             raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, hint)])
         lines.append(f"{name}={format_literal(value)}")
     return lines

@@ -116,7 +116,7 @@ def _explain_systemd_refusal(name: str, text: str) -> str:
     if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
         return "systemd drops variables with control characters"
     if any(0xFDD0 <= ord(char) <= 0xFDEF or ord(char) & 0xFFFE == 0xFFFE for char in text):
-        return "systemd drops variables with characters that Unicode leaves out"
+        return "systemd drops variables with characters that are not in Unicode"
     return ""
 
 

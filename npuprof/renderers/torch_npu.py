@@ -64,7 +64,7 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
         ".".join((name, *path)): value for name, table in section for path, value in catalog.list_settings("torch_npu", name, table)
     }
     known = catalog.record_names("torch_npu")
-    why, hint = "torch_npu has no such setting, or no such value.", "npuprof check says what to write"
+    why, hint = "torch_npu has no such setting, or no such value.", "npuprof check shows how to fix it"
     if unknown := [name for name, value in settings.items() if name not in known or not _is_writable(name, value)]:
         raise NpuprofError([
             build_setting_finding(config, "NP901", f"torch_npu.{name}", f"{name} cannot be carried by the target torch-npu", why, hint)

@@ -152,9 +152,9 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
     hint = hint if all_needs else ""
     if need.executes:
         what = f"env.{need.name} = {keys.format_short_value(need.text)} is not trusted: {need.executes}"
-        why = "Whoever may change the preset would decide what runs here."
+        why = "Anyone who can change the preset could run code here."
     else:
-        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "It is unknown what programs do with it."
+        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Its effect on programs is unknown."
     return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,))
 
 

@@ -51,7 +51,7 @@ def read_baseline(file: str) -> Baseline:
         if any(type(count) is not int or count < 1 for _, count in rows):
             raise ValueError
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        what, why = f"{file} is not a baseline", "What cannot be read would hide nothing, or everything."
+        what, why = f"{file} is not a baseline", "An unreadable baseline would hide no findings, or all of them."
         raise NpuprofError([Finding("NP015", what, why, "restore it, or remove and recreate it", where=Place(file))]) from None
     known: Counter[Mark] = Counter()
     for mark, count in rows:

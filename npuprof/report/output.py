@@ -195,7 +195,7 @@ def write_answer(pieces: Iterable[bytes]) -> None:
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a closed stream
-            raise build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
+            raise build_write_error(f"standard output: {str(error.strerror).lower()}", "The output is incomplete.") from None
 
 
 def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = False) -> Iterator[bytes]:

@@ -93,7 +93,7 @@ def find_target(path: str, below: str = "") -> str:
         base = os.path.realpath(below)
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
-            why = "Only what lies below the folder named is written; nothing was changed."
+            why = "Only paths below the named folder are written; nothing was changed."
             raise NpuprofError([Finding("NP941", what, why, "remove the link, or name the file itself", where=Place(path))])
     return target
 
@@ -216,7 +216,7 @@ class _Replacing:
             elif wanted.mode is not None:
                 os.fchmod(handle, wanted.mode)
             if wanted.durable and not _holds_text(self._tree.find_path(prepared.temporary), content):
-                raise OSError(5, "what was written cannot be read back")
+                raise OSError(5, "the written text cannot be parsed")
         except BaseException:
             self._tree.remove_file(prepared.temporary)
             raise

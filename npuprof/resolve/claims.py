@@ -92,7 +92,7 @@ def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: C
     nothing = _NOTHING_LEFT.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
     what = f"{profile.name} would be for {nothing}: it is {sides}"
     why = "A mix-in or overlay narrows the scenario, releases and products of a preset and never replaces them."
-    hint = f"take one of them out, or let one of them say nothing of {name}; a preset of its own that extends both can say what it is for"
+    hint = f"remove one of them, or unset {name} in one of them; or set the scope in a new preset that extends both"
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 
 

@@ -402,7 +402,7 @@ def _format_html(config: Config) -> str:
         winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
         overruled = f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>" if losers else ""
         rows.append((Code(key), fold_long_text(keys.format_toml_value(config[key])), winner, Markup(overruled)))
-    return format_notebook_table(config.name, lines, ("setting", "value", "set by", "overruled"), rows)
+    return format_notebook_table(config.name, lines, ("setting", "value", "set by", "overridden"), rows)
 
 
 def _describe_purpose(config: Config) -> str:

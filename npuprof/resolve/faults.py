@@ -24,7 +24,7 @@ def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
     others, where = (MATCH_KEYS, "match") if "match" in path else (("cann",), "versions")
     known = (*others, *releases.list_frameworks())
     hint, fix = suggest_name(path[-1], known, f"known are {', '.join(known)}")
-    why = "What is not understood would be ignored silently, which is what npuprof is there to prevent."
+    why = "Unknown keys would otherwise be ignored silently."
     shown = keys.format_key_path("", path).lstrip(".")
     return Finding("NP006", f"unknown key {path[-1]!r} in {where}", why, hint, profile.origin(*path), shown, (profile.name,), fix=fix)
 

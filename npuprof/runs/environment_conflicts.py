@@ -63,7 +63,7 @@ def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
     printing = next((name for name, text in screens.items() if text == "1"), "")
     if printing and "ASCEND_PROCESS_LOG_PATH" in set_here:
         what = f"{printing}=1 leaves ASCEND_PROCESS_LOG_PATH without effect"
-        why = "What is printed on the screen is not saved to files."
+        why = "Screen output is not saved to files."
         yield build_finding("NP965", what, why, "unset one of the two", key="env.ASCEND_PROCESS_LOG_PATH")
     if len(set(screens.values())) > 1:
         what = f"{' and '.join(f'{name}={text}' for name, text in screens.items())} contradict each other"

@@ -117,7 +117,7 @@ def _read_variables(place: str, raw: bytes) -> list[Clue]:
     by_name = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
     fields: dict[str, Any] = {name: by_name.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
     if not fields["digest"] and not fields["preset_digest"]:
-        what, why = f"{place} has no NPUPROF_DIGEST", "npuprof run and npuprof env give it to what they start."
+        what, why = f"{place} has no NPUPROF_DIGEST", "npuprof run and npuprof env set it for the commands they start."
         raise NpuprofError([Finding("NP962", what, why, "look at the process that npuprof started, or at one of its children")])
     return [Clue(place, **fields)]
 
@@ -154,7 +154,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     text = raw.decode(errors="replace").replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
-        what, why = f"{path} says no digest", "What npuprof renders, exports and records says of which preset it was made."
+        what, why = f"{path} says no digest", "Files that npuprof renders, exports and records name their preset."
         hint = "npuprof import reads the settings of a file that npuprof has not written, and diff compares them with a preset"
         raise NpuprofError([Finding("NP962", what, why, hint, where=Place(path))])
     if judge_found_text(text).edited:

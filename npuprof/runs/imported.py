@@ -247,12 +247,10 @@ def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
     if len(logs) < len(paths):
         script = next(path for path in paths if path not in logs)
         what = f"{logs[0]} is the log of a run, and {script} is none"
-        raise NpuprofError(
-            [Finding("NP902", what, "A preset is made of scripts, or of what a run left behind.", "import one, then the other")]
-        )
+        raise NpuprofError([Finding("NP902", what, "import creates a preset from scripts or from run logs.", "import one, then the other")])
     if flags := [flag for flag, value in others.items() if value]:
         what = f"{', '.join(flags)} is for scripts, and {logs[0]} is the log of a run"
-        raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])
+        raise NpuprofError([Finding("NP902", what, "", "omit one of them")])
     return True
 
 

@@ -83,7 +83,7 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     run = imported.import_evidence(evidence)
     if run.differing:
         tell_remark(
-            f"the processes of {path} do not agree on {count_rest(run.differing, 4)}, left out here; npuprof import says what each has"
+            f"the processes of {path} differ in {count_rest(run.differing, 4)}, omitted here; npuprof import lists the values of each"
         )
     return imported.build_profile(path, run, evidence)
 
@@ -104,7 +104,7 @@ def find_kind(path: str) -> Kind | None:
     if not os.path.lexists(path):
         if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
             return None
-        what, hint = f"there is no {path}", "check the path; npuprof list shows what presets there are"
+        what, hint = f"there is no {path}", "check the path; npuprof list shows the presets"
         raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
     head: bytes | None = None
     try:
@@ -149,7 +149,7 @@ def reject_run_file(path: str) -> Profile | None:
     kind = find_kind(path)
     if kind is None:
         return None
-    what, why = f"{path} is {kind.noun}, and no preset", "It says what was, and is read by verbs that only show, compare and check."
+    what, why = f"{path} is {kind.noun}, and no preset", "It is a record of a past run; only commands that show, compare and check read it."
     hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
     if kind is _EVIDENCE_KIND:
         hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "npuprof.verdicts/1"
 _HINTS = {
-    CHANGED: "look for what sets it after the preset: a second NpuOptimizer, another field of the map, a default of the estimator",
+    CHANGED: "look for code that sets it after the preset: a second NpuOptimizer, another field of the map, a default of the estimator",
     TOO_LATE: "set it for the first session of the process, or for init_resource or initialize_system where they come first",
     ABSENT: "npuprof scan finds keys that are misspelt, and entries that are lost",
 }
@@ -142,7 +142,7 @@ def _tell_summary(config: Config, judged: Mapping[str, Any], evidence: Evidence,
     if others := _list_others(config, judged):
         count = format_count(len(others), "setting")
         where = "[options]" if len(judged) == len(config.options) else "[options] and [env]"
-        remarks.append(f"{count} outside {where} left out: no adapter writes them down ({count_rest(others, 4)})")
+        remarks.append(f"{count} outside {where} omitted: no adapter logs them ({count_rest(others, 4)})")
     return remarks
 
 

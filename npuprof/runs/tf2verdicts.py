@@ -15,7 +15,7 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting, also if another option forces its value."""
     verdict = _judge_alone(wanted, process)
     if process.spoilt and verdict.state in (ABSENT, CHANGED):
-        note = "lines of this log are cut, lost, or run into each other: that may be what is left of it"
+        note = "lines of this log are truncated, lost, or interleaved, which may explain it"
         return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, SHOWN)
     wire = wanted.wire
     block = _find_block(process)

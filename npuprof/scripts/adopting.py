@@ -162,7 +162,7 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
         with isolate_faults(script.path, failed):
             now = import_script(script.path, texts.get(script.path, script.data), modules=shown) if called else script.imported
             if difference := next(find_differences(script.imported, now), ""):
-                what, why = "a block in it would change what another script sets", f"{script.path} uses it, where {difference}."
+                what, why = "a block in it would change the settings of another script", f"{script.path} uses it, where {difference}."
                 spoilt |= {path: [Finding("NP830", what, why, "write the value where it is used", where=Place(path))] for path in called}
         spoilt |= dict.fromkeys(called, failed) if failed else {}
         faults += failed

@@ -86,7 +86,7 @@ def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callabl
         kind = name_special_file(os.stat(path).st_mode)
         if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
             why = "Its content may be endless; the other files were read."
-            problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
+            problems.append(build_finding("NP801", f"{path} is omitted: it is {kind}, not a file", why, "", where=Place(path)))
 
 
 def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:

@@ -95,4 +95,4 @@ def _find_remark_fault(remark: _Remark) -> Finding | None:
 
 def _build_idle_finding(remark: _Remark) -> Finding:
     what = f"{remark.code} is accepted here ({remark.reason}), and does not occur"
-    return build_finding("NP705", what, "What is accepted for nothing hides the next one of its kind.", "take it out", where=remark.place)
+    return build_finding("NP705", what, "An unused entry hides the next finding of its kind.", "take it out", where=remark.place)

@@ -147,4 +147,4 @@ def _describe_callers(calls: list[tuple[str, Followed]]) -> str:
     callers = dict.fromkeys(file for file, _ in calls)
     names = dict.fromkeys(f"{called.name}()" for _, called in calls if called.name)
     used = f"used by {count_rest(callers)}" + (f" ({count_rest(names)})" if names else "")
-    return f"{used}: what is set there is in the preset of each script that does"
+    return f"{used}: its settings are in the preset of each script that uses it"

@@ -66,7 +66,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
         what, why = f"line {line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
-        raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
+        raise _build_place_error(file, what, why, "name a line outside, or omit --line to refresh")
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
     change = injector.refresh_block(block, _choose_facts(file, data, place.facts | facts), asked.spec)
@@ -143,11 +143,11 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
     kind = KINDS.get(detect_script_kind(file, data, by_text=True))
     shell = blocks.detect_shell(file, data)
     if kind is not None and not (kind.holds_blocks or shell):
-        hint = f"print what it takes, and copy that: npuprof env SPEC {kind.export}" if kind.export else "name a Python or shell script"
+        hint = f"print the code and copy it: npuprof env SPEC {kind.export}" if kind.export else "name a Python or shell script"
         raise _build_place_error(file, f"{kind.shown} cannot contain a block", "A block is Python, or assignments of a shell.", hint)
     if kind is not None and (target == "env") != bool(shell or kind is KINDS["env"]):
         what = f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, and {file} is {kind.shown}"
-        raise _build_place_error(file, what, "", "leave out --to, or name another file")
+        raise _build_place_error(file, what, "", "omit --to, or name another file")
 
 
 def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> dict[str, FileBlocks]:
@@ -200,7 +200,7 @@ def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tu
     if len(statements) != 1:
         places = ", ".join(f"line {node.lineno}" for node, _ in statements)
         what = f"{len(statements)} of them ({places})" if statements else "no tf.ConfigProto"
-        why = f"A block goes after the one line that makes the config; the script makes {what}."
+        why = f"A block goes after the only line that creates the config; the script creates {what}."
         raise _build_place_error(asked.file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
     return statements[0]
 

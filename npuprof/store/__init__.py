@@ -353,7 +353,7 @@ class Folder(ReadOnceStore):
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         hint = self._suggest_name(
-            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} shows what is in {self.label}"
+            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} lists the presets of {self.label}"
         )
         if not self.names():
             hint = f"{self.label} has no presets yet: npuprof init creates a store with samples, npuprof new {name} makes this one"

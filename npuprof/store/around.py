@@ -60,7 +60,7 @@ class BareStore(Folder):
     def build_sources_finding(self) -> Finding:
         """Return the finding that a bare repository's sources are those of its commits and cannot be changed here."""
         what = f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no npuprof.lock to read or write"
-        hint = "work in a clone, and push; npuprof source sync fetches here what the lock of HEAD names"
+        hint = "work in a clone, and push; npuprof source sync fetches the commits in the lock of HEAD here"
         return Finding("NP010", what, "They are in its commits only.", hint)
 
     def _build_no_tree_finding(self, name: str) -> Finding:

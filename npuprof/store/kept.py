@@ -201,7 +201,9 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
         return None
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
     if revision is None and not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
-        raise NpuprofError([_build_finding(f"{cited} leads out of the store", "Every clone has what is kept, and nothing else is read.")])
+        raise NpuprofError(
+            [_build_finding(f"{cited} leads out of the store", "Vendored files are in every clone, and nothing else is read.")]
+        )
     if raw is None and revision is not None:
         return None
     match = re.fullmatch(_RECORD, (raw or b"").decode(errors="replace").replace("\r\n", "\n"), re.ASCII)

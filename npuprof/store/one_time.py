@@ -39,7 +39,7 @@ def require_closed_quote(text: str) -> None:
     value = value.strip()
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
         what = f"the quote before the value of {name.strip()} is not closed"
-        raise NpuprofError([Finding("NP009", what, "It would be part of the text.", f"leave the quote out: {name.strip()}={value[1:]}")])
+        raise NpuprofError([Finding("NP009", what, "It would be part of the text.", f"omit the quote: {name.strip()}={value[1:]}")])
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
@@ -60,7 +60,7 @@ def require_shallow_key(text: str) -> None:
     """Raise NpuprofError for a key with more segments than any value has levels."""
     if keys.is_too_deep(text):
         what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
-        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
+        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option and the key inside it")])
 
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
@@ -147,7 +147,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
         try:
             steps.append(build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
-            hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
+            hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to omit a key, list it in unset"
             what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", place_argument("set", in_python=True)
             raise NpuprofError([Finding("NP202", what, "No preset could hold it.", hint, where=where)]) from None
     return steps + cleared

@@ -190,8 +190,8 @@ def require_unchanged(home: Revision, version: Version, asked: Origin | None = N
     if home.repository.revisions[key]:
         from npuprof.store.gitstore.revisions import advise_refetch
 
-        what = f"{version.name} {version.number_text} is not what was released: its preset digest differs from its tag"
-        why = "The tag was moved or written by hand, or what it names has been replaced."
+        what = f"{version.name} {version.number_text} is not the released preset: its preset digest differs from its tag"
+        why = "The tag was moved or written by hand, or its commit was replaced."
         raise NpuprofError([place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)])
 
 
@@ -202,6 +202,6 @@ def digest_pinned_profile(profile: Profile) -> str:
 
 def find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
     """Return the profile of another one's reference, seen from that one's store or revision. Raises NpuprofError."""
-    assert referrer is not None, "a parent is what a profile extends"
+    assert referrer is not None, "a parent is a preset that another extends"
     assert referrer.home is not None, "it was read from a store"
     return find_extended_profile(referrer.home, reference, referrer, index)

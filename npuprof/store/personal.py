@@ -80,6 +80,6 @@ def _says_anything(value: object) -> bool:
 
 def build_unfit_finding(path: str) -> Finding:
     """Return the finding for an unusable personal layer, with the way to skip it."""
-    why = "It is yours alone: what the preset's store says is not at fault."
+    why = "The layer is personal: the preset's store is not the cause."
     what = "this personal layer cannot be applied over the preset"
     return Finding("NP055", what, why, "correct it, or skip it: --no-personal", where=Place(path))

@@ -116,7 +116,7 @@ def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None 
 def build_outside_finding(source: str, name: str, asked: Origin | None, outside: bool = False) -> Finding:
     """Return the finding for a preset file that is a link out of the store; ``outside`` the store, for any link."""
     what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
-    why = "A store is shared as it is; what lies outside it would be missing elsewhere."
+    why = "A store is shared as it is; files outside it would be missing elsewhere."
     if outside:
         what, hint = f"{source} is a link, or lies below one", "put the file itself there"
         why = "Of presets outside the store no link is followed: where it leads is the machine's own affair."

@@ -65,7 +65,7 @@ class ProjectFiles:
         if self.home.label == "builtin:":
             why = "These presets come with npuprof and are the same for everybody."
             raise NpuprofError(
-                [Finding("NP920", "builtin: is read-only, and has no sources", why, "leave --store out, or name a store of your own")]
+                [Finding("NP920", "builtin: is read-only, and has no sources", why, "omit --store, or name a store of your own")]
             )
 
     def find_path(self, name: str) -> str:

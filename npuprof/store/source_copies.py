@@ -139,7 +139,7 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     if fault := find_copy_fault(folder):
         raise NpuprofError([Finding("NP040", f"--into {folder!r} {fault}", "", hint)])
     top = find_copy_folder(place.folder, folder)
-    why = "A copy replaces what is in its folder."
+    why = "A copy replaces the contents of its folder."
     for other in place.project.sources.values():
         pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
@@ -173,9 +173,9 @@ def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Map
         (staged,) = git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"]) if git.top else (None,)
         if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
             shown = os.path.relpath(path, base)
-            why = "A copy replaces what is in its folder, and git does not have this text; nothing was written."
+            why = "A copy replaces the contents of its folder, and git does not have this text; nothing was written."
             hint = f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
-            raise NpuprofError([Finding("NP940", f"{shown} is not what was copied", why, hint, where=Place(shown))])
+            raise NpuprofError([Finding("NP940", f"{shown} differs from the copy", why, hint, where=Place(shown))])
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:

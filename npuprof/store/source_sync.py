@@ -89,7 +89,7 @@ def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], acce
     locked = lock_source(source, fetched, asked, origin, known, partial(place.find_reference, source.name))
     gone = _list_gone(known, locked, fetched) if known is not None else []
     if gone and not accept_moved:
-        what = f"{', '.join(gone)} of the source {source.name!r}, which npuprof.lock names, is gone, and what is there is older"
+        what = f"{', '.join(gone)} of the source {source.name!r}, which npuprof.lock names, is gone, and the source is older"
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise NpuprofError([Finding("NP046", what, "A released version stays.", hint, origin)])
     fetching.keep_commits(source.url, list_locked_commits(locked))

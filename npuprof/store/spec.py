@@ -85,7 +85,7 @@ class Workspace:
         if not isinstance(home, store.Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
             argument = say_option("store", in_python=self.resolver.in_python)
-            raise NpuprofError([Finding("NP010", what, "", f"leave {argument} out, and name its presets as in npuprof show team:NAME")])
+            raise NpuprofError([Finding("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")])
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -180,7 +180,7 @@ class Workspace:
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
         if "+" in name or name == "-" or name.endswith(".toml"):
             what = f"{verb} takes one preset of the store, not {asked!r}"
-            raise NpuprofError([Finding("NP024", what, "Only what git keeps under one name has a history.", "name one preset")])
+            raise NpuprofError([Finding("NP024", what, "Only presets in git under one name have a history.", "name one preset")])
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
@@ -215,7 +215,7 @@ class Workspace:
         """Return the profile of ``builtin:NAME``, independent of the store."""
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
-            what, why = f"{spec!r}: what npuprof ships has no versions", "It is what the npuprof that runs brings with it."
+            what, why = f"{spec!r}: built-in presets have no versions", "They are part of the installed npuprof."
             raise NpuprofError([Finding("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")])
         if self._builtin is None:
             self._builtin = store.open_builtin_store(beside=True)
@@ -350,13 +350,13 @@ def build_context(
         known = ", ".join(releases.load_releases()[-8:])
         meant = releases.find_release_inside(cann)
         hint = f"write {meant}" if meant else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
-        problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
+        problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "The behavior of an option depends on the release.", hint))
     family = products.find_product(product) if product is not None else None
     if product is not None and family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target is not None and target not in targets.NAMES:
-        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}; npuprof help targets says what each is for")
+        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}; npuprof help targets describes each")
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
@@ -374,10 +374,12 @@ def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[st
             problems.append(Finding("NP902", f"unknown framework {name!r}", "", hint))
         elif not found:
             hint = f"write --framework {name}=RELEASE; {releases.describe_known_releases(name)}"
-            problems.append(Finding("NP401", f"unknown {name} release {text!r}", "What a variable does is known release by release.", hint))
+            problems.append(
+                Finding("NP401", f"unknown {name} release {text!r}", "The behavior of a variable depends on the release.", hint)
+            )
         elif known.setdefault(name, found) != found:
             what = f"{name} is asked for twice: {known[name]} and {found}"
-            problems.append(Finding("NP902", what, "A preset is resolved for one release of each.", "leave one of them out"))
+            problems.append(Finding("NP902", what, "A preset is resolved for one release of each.", "omit one of them"))
     return known
 
 

@@ -85,6 +85,6 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        what = f"cannot read what is trusted: {path}"
+        what = f"cannot read the trusted stores: {path}"
         why = f"{getattr(error, 'strerror', None) or 'It is not a list of stores and their variables'}."
         raise NpuprofError([Finding("NP931", what, why, "remove the file, then look again: npuprof trust STORE")]) from None

@@ -288,6 +288,6 @@ class Tree:
             path = os.path.join(path, part)
             if os.path.islink(path):
                 what = f"{path} is a link, to {os.readlink(path)}"
-                why = f"What npuprof keeps below {self.top} lies there and nowhere else; nothing was changed."
+                why = f"npuprof only writes below {self.top}; nothing was changed."
                 return NpuprofError([Finding("NP941", what, why, f"remove the link: rm {path}", where=Place(path))])
         return error

@@ -59,7 +59,7 @@ def _list_cause_lines(bisection: Bisection, cause: Cause, counts: str) -> Iterat
         f"undecided: whether {name_change(change)} matters; its runs could not be judged, or are not allowed"
         for change in bisection.difference.select(cause.undecided)
     ]
-    caveats += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
+    caveats += [f"not tried: {change.key} differs, which is the scope of a preset" for change in bisection.difference.untried]
     yield from ["", *caveats] if caveats else []
 
 

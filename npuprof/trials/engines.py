@@ -138,7 +138,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
         raise NpuprofError(
-            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or leave combinations out by --where")]
+            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")]
         )
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30].strip("-")
     called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": data, "command": list(setup.command)})[:10])))

@@ -98,7 +98,7 @@ class Journal:
             holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
             os.close(handle)
             what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")])
+            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; its results are kept")])
         with suppress(OSError):  # the owner is informational: only the lock counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -153,7 +153,7 @@ class Journal:
                 raise OSError(28, "no space left on device")
             os.fsync(self._handle)
         except OSError as error:
-            raise build_file_error(self.file, error, "A result that is not kept would be run again; what is in the file stays.") from None
+            raise build_file_error(self.file, error, "A result that is not saved would be run again; the file is unchanged.") from None
 
     def close(self) -> None:
         """Release the lock."""

@@ -52,7 +52,7 @@ class Judgement(Record):
         require_command(result)
         if code is None or code >= 128:  # shells report signals as such codes
             if self.signal != BAD:
-                raise _build_stop(result, "say --signal bad where that is what is looked for")
+                raise _build_stop(result, "use --signal bad if you are looking for that")
             return BAD
         if code == UNTOLD:
             return UNKNOWN
@@ -142,7 +142,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
         answer = judgement.judge_runs(results)
         if answer != wanted:
             what = f"{name}, which should be {wanted}, is {answer or UNKNOWN}"
-            hint = "look at its output, and at what the command takes for bad (125 and a hang are unknown); or swap the presets"
+            hint = "check its output and the exit codes that count as bad (125 and a timeout are unknown); or swap the presets"
             raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
         if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
             opposite = BAD if wanted == GOOD else GOOD
@@ -157,7 +157,7 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
         value = find_median_value([result for result in results if not result.exit], judgement.metric)
         if value is None:
             what = f"{name} printed no value of the metric"
-            hint = f"see that {judgement.metric!r} finds a number in what it prints, and that it ends with 0"
+            hint = f"make sure that {judgement.metric!r} matches a number in its output, and that it exits with 0"
             raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
         values.append(value)
     effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))

@@ -130,7 +130,7 @@ class Runner:
         try:
             return self.journal.tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         except OSError as error:
-            raise build_file_error(self.journal.tree.find_path(path), error, "A run needs it; what is known is kept.") from None
+            raise build_file_error(self.journal.tree.find_path(path), error, "A run needs it; known results are kept.") from None
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return the environment that ``npuprof run`` would pass to a command."""
@@ -191,7 +191,7 @@ def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
         try:
             tree.write_files({name: text.encode(errors="surrogateescape")})
         except OSError as error:
-            raise build_file_error(tree.find_path(name), error, "A run needs it; what is known is kept.") from None
+            raise build_file_error(tree.find_path(name), error, "A run needs it; known results are kept.") from None
 
 
 def parse_seconds(text: str | None, name: str) -> float | None:

@@ -28,7 +28,7 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     jobs = min(options.jobs or len(devices) or 1, len(devices) or sys.maxsize)
     if options.to is not None and not any(CODE in word for word in options.command):
         what = f"--to {options.to} without {CODE} in the command"
-        raise NpuprofError([Finding("NP914", what, "", f"write it as in -- python {CODE}, or leave --to out")])
+        raise NpuprofError([Finding("NP914", what, "", f"write it as in -- python {CODE}, or omit --to")])
     timeout = parse_seconds(options.timeout, "--timeout")
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 

@@ -70,7 +70,7 @@ def format_refused(sweep: Sweep) -> str:
         reasons = "; ".join(f"{error.code} {error.message}" for error in combination.errors)
         lines.append(f"  {describe_choices(sweep, combination)}: {escape_controls(reasons)}")
     if sweep.left_out:
-        lines.append(f"{format_count(sweep.left_out, 'combination')} left out by --where")
+        lines.append(f"{format_count(sweep.left_out, 'combination')} excluded by --where")
     return "".join(f"{line}\n" for line in lines)
 
 

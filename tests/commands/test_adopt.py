@@ -196,7 +196,7 @@ def test_a_helper_keeps_lines_whose_values_another_script_sets(store: Store, tmp
     write(tmp_path, {"src/train.py": calls, "src/eval.py": CALLS, "src/npu_utils.py": helper})
     store({})
     said = " ".join(run("adopt", "src").err.split())
-    assert "src/npu_utils.py keeps its lines: a block in it would change what another script sets. src/train.py uses it" in said
+    assert "src/npu_utils.py keeps its lines: a block in it would change the settings of another script. src/train.py uses it" in said
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 

@@ -317,7 +317,7 @@ MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-li
 @pytest.mark.parametrize(("preset", "environ", "said", "words"), [
     (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"]),
     (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "", ["run", "x", "--", "/nonexistent"]),
-    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is left out", ["env", "x"]),
+    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is omitted", ["env", "x"]),
 ])  # fmt: skip
 def test_what_is_no_utf8_is_never_exported(
     preset: str, environ: dict[str, str], said: str, words: list[str], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch

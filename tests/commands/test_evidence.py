@@ -55,7 +55,7 @@ def test_the_verdicts_on_a_run_are_a_table(logs: Path, run: Run) -> None:
         "PRINT_MODEL=1 would log next time: in_out_pair_flag\n",
     )
     assert "1 process of 1 file, adapter of 2026-07: 2 in force, 1 default or set, 1 cannot tell" in shown.err
-    assert "1 setting outside [options] left out: no adapter writes them down (env.HCCL_CONNECT_TIMEOUT)" in shown.err
+    assert "1 setting outside [options] omitted: no adapter logs them (env.HCCL_CONNECT_TIMEOUT)" in shown.err
 
 
 def test_processes_that_do_not_agree_are_told_apart(logs: Path, run: Run) -> None:

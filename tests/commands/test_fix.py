@@ -83,7 +83,7 @@ def test_a_file_outside_the_store_is_mended(store: Store, run: Run, monkeypatch:
 
 @pytest.mark.parametrize(("words", "told"), [
     (["--fix", "--rev", "HEAD"], "cannot be fixed"),
-    (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
+    (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline records the remaining findings"),
     (["-", "--fix"], "standard input cannot be fixed"), (["--fix", "--cann", "8.0.0", "--cann", "9.0.0"], "one platform"),
 ])  # fmt: skip
 def test_what_cannot_be_mended_is_refused(words: list[str], told: str, store: Store, run: Run) -> None:

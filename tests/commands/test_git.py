@@ -169,7 +169,7 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
     rename_here_and_extend_there(repo)
     said = git(repo, *how)
     assert said.returncode == 0
-    assert f"the {done} is made, and breaks what neither side had broken: 1 error" in said.stderr
+    assert f"the {done} is done, and introduces findings that neither side had: 1 error" in said.stderr
     assert "undo the merge: git reset --keep ORIG_HEAD" in said.stderr
     assert "heir extends 'base'" in said.stderr
     assert "old.toml" not in said.stderr
@@ -205,7 +205,7 @@ def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Run) -> None:
     assert run("git", "install", "--hook").code == 0
     assert run("git", "status").code == 0
     rename_here_and_extend_there(repo)
-    assert "breaks what neither side had broken" in git(repo, "merge", "-q", "side").stderr
+    assert "introduces findings that neither side had" in git(repo, "merge", "-q", "side").stderr
     run("git", "uninstall")
     assert hook.read_text() == f"#!/bin/sh\necho mine\n{line}\n"
     assert not hook.with_name("post-rewrite").exists()

@@ -118,7 +118,7 @@ def test_only_what_the_pull_request_brings_stands_at_its_lines(
     done = run_action(ACTION, tmp_path, change, machine)
     assert done.returncode == 0, done.stderr
     assert "::warning" not in done.stdout
-    assert "1 warning that this pull request did not bring is left out here (npuprof check)" in done.stderr
+    assert "1 warning that this pull request did not introduce is omitted here (npuprof check)" in done.stderr
     change.commit({"warned": "# a line more\n" + RISKY, "fresh": RISKY})
     done = run_action(ACTION, tmp_path, change, machine)
     assert "::warning file=profiles/fresh.toml,line=4" in done.stdout

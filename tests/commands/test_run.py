@@ -71,7 +71,7 @@ def test_run_warns_of_a_host_variable_that_overrides_the_preset(
 ) -> None:
     done = start('[env]\nHCCL_SOCKET_IFNAME = "eth"\n', sys.executable, "-c", SHOW, environ=environ, flags=flags)
     assert ("HCCL_IF_IP" in shown(done)) is (environ.keys() == {"HCCL_IF_IP"} and "--unset" not in flags)
-    assert (b"profiles/leaf.toml:2:1: warning NP391: HCCL_IF_IP overrules HCCL_SOCKET_IFNAME" in done.stderr) is is_warned
+    assert (b"profiles/leaf.toml:2:1: warning NP391: HCCL_IF_IP overrides HCCL_SOCKET_IFNAME" in done.stderr) is is_warned
 
 
 @pytest.mark.parametrize(("flags", "is_there"), [((), True), (("--trust",), False)])
@@ -175,7 +175,7 @@ def test_a_launcher_inside_a_batch_script_decides(inner: dict[str, str], wanted:
 def test_facts_nobody_tells_are_left_out_and_said(start: Start) -> None:
     done = start(ASKED, sys.executable, "-c", SHOW)
     assert "RANK_ID" not in shown(done)
-    assert b"RANK_ID is left out" in done.stderr
+    assert b"RANK_ID is omitted" in done.stderr
 
 
 def test_the_rank_table_tells_what_variables_do_not(start: Start, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(run: Run, tm
     (tmp_path / "profiles/.project.schema.json").unlink()
     said = run("schema", "--check")
     assert (said.code, said.out) == (1, "")
-    assert "profiles/.schema.json, profiles/.project.schema.json: not what this npuprof writes; npuprof schema --update does" in said.err
+    assert "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; run npuprof schema --update" in said.err
     said = run("schema", "--update")
     assert (said.code, said.out) == (0, "profiles/.schema.json\nprofiles/.project.schema.json\n")
     assert (tmp_path / "profiles/.schema.json").read_text() == run("schema").out

@@ -88,7 +88,7 @@ def test_a_list_gets_longer_or_shorter_where_it_stands(name: str, parent: Path, 
     (("profile.extends-=mixins/y",), "NP924", "has no"), (("profile.description+=x",), "NP920", "no list"),
     (("modify_mixlist.black-list.to-add-=MatMul",), "NP924", "inherited"), (("--append", "x"), "NP009", "KEY=VALUE"),
     (("profile.extends+=nowhere",), "NP101", "nowhere"), ((), "NP902", "KEY=VALUE"), (("hccl_timeout=1", "--yes"), "NP902", "--where"),
-    (("hccl_timeout=1", "--where", "hccl_timeout is set"), "NP902", "leave one of them out"),
+    (("hccl_timeout=1", "--where", "hccl_timeout is set"), "NP902", "omit one of them"),
 ])  # fmt: skip
 def test_what_makes_no_list_is_refused(words: tuple[str, ...], code: str, hint: str, parent: Path, run: Run) -> None:
     (parent / "it.toml").write_text("[profile]\nextends = ['parent', 'mixins/x']\n[options]\nhccl_timeout = 1\n")

@@ -269,7 +269,7 @@ def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store
     store({"own": "[options]\nhccl_timeout = 600\n"})
     write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x")
     done = run("import", "run.sh", "-o", "profiles/made.toml")
-    assert "not trusted, as it affects what is executed: ASCEND_CUSTOM_OPP_PATH" in done.err
+    assert "not trusted, as it affects code execution: ASCEND_CUSTOM_OPP_PATH" in done.err
     assert "env.ASCEND_CUSTOM_OPP_PATH = " in run("env", "made").err
     write_script(tmp_path / "src/go.sh", "HCCL_CONNECT_TIMEOUT=700")
     assert run("adopt", "src").code == 0

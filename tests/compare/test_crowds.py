@@ -68,7 +68,7 @@ def test_owners_and_what_is_new_are_printed_or_counted_besides_a_crowd() -> None
     survey = Survey("a", "b", (*(build_broken(name, "x") for name in names), *(Pair(f"new/{n}", "added") for n in range(3000))))
     page = format_survey_markdown(survey, Page(owners={name: (f"@owner-{place % 700}",) for place, name in enumerate(names)}))
     assert len(page) <= 60_000
-    for title, number in (("**New**", 3000), ("Owners of what is reached", 700)):
+    for title, number in (("**New**", 3000), ("Owners of affected presets", 700)):
         line = find_line(page, f"{title}: ")
         assert line.count("`") // 2 + int(re.findall(r"and (\d+) more", line)[0]) == number
 

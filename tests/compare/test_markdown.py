@@ -93,7 +93,7 @@ def test_a_deleted_preset_is_removed_and_a_moved_one_is_renamed(page: str) -> No
 
 
 def test_owners_of_what_is_reached_are_named(page: str) -> None:
-    assert "Owners of what is reached: `@team/jobs` (24), `@team/all` (" in page
+    assert "Owners of affected presets: `@team/jobs` (24), `@team/all` (" in page
     assert "`cluster-team` (1)" in page
 
 

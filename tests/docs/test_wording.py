@@ -36,8 +36,8 @@ CALLS: list[tuple[Callable[[], Any], str, tuple[str, ...], str]] = [
         ("env", "power"), "or --trust for this once",
     ),
     (
-        lambda: npuprof.render(npuprof.open_store().resolve("mixed"), "session", strict=True), "leave out strict=True",
-        ("render", "mixed", "--to", "session", "--strict"), "leave out --strict",
+        lambda: npuprof.render(npuprof.open_store().resolve("mixed"), "session", strict=True), "omit strict=True",
+        ("render", "mixed", "--to", "session", "--strict"), "omit --strict",
     ),
     (
         lambda: _raise_first(npuprof.check(npuprof.open_store().resolve("frozen"))), "set={'session_device_id': ...}",

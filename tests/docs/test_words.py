@@ -144,4 +144,4 @@ def test_a_sweep_of_what_is_not_there_says_so_alone(folder: Path, run: Run) -> N
 
 def test_a_word_that_the_catalogue_has_is_not_offered_in_its_own_place(folder: Path, run: Run) -> None:
     told = run("options", "hccl", "--since", "9.2.0", "--risk", "numerics").err
-    assert ("leave a filter out" in told, "did you mean" in told) == (True, False), told
+    assert ("omit a filter" in told, "did you mean" in told) == (True, False), told

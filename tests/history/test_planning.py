@@ -127,7 +127,7 @@ def test_changed_leaves_out_what_never_was_released_and_says_so(repo: Repo, run:
     repo.commit({"base": BASE.format(1904)})
     done = run("release", "--changed", "--dry-run")
     assert done.out == f"base@1.1.0  minor after 1.0.0: changed: hccl_timeout 1836 → 1904 s\n1 tag at {repo.head[:7]}\n"
-    assert "4 presets never released are left out: a/one, a/two, alone, ranged" in done.err
+    assert "4 presets never released are omitted: a/one, a/two, alone, ranged" in done.err
 
 
 def test_an_error_in_one_preset_stops_all(repo: Repo, run: Run) -> None:
@@ -435,7 +435,7 @@ def test_a_server_that_knows_no_all_or_none_is_told_with_the_push_that_it_takes(
     remote.git("config", "receive.advertiseAtomic", "false")
     done = run("release", "--all", "--yes", "--push")
     assert (done.code, "The server cannot take all or none of several tags." in done.err) == (2, True)
-    typed = done.err.partition("half done: ")[2].splitlines()[0].split()
+    typed = done.err.partition("interrupted halfway: ")[2].splitlines()[0].split()
     assert typed[:3] == ["git", "push", "team"]
     repo.git(*typed[1:])
     assert sorted(remote.git("tag").split()) == sorted(repo.git("tag").split())

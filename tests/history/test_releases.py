@@ -200,7 +200,7 @@ def test_nothing_is_proposed_from_a_release_that_was_tampered_with(ranged: Repo,
     retag(ranged, "heir/v1.1.0", commit="HEAD")
     done = run("release", "heir")
     assert (done.code, done.out) == (2, "")
-    assert "heir 1.1.0 is not what was released" in done.err
+    assert "heir 1.1.0 is not the released preset" in done.err
     release(run, "heir", "2.0.0")
 
 
@@ -309,7 +309,7 @@ def spoil(repo: Repo, how: str) -> None:
         ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
         ("no digest", 1, "the tag heir/v1.1.0 has no digest", 0),
         ("no form", 1, "malformed: Digest-Form is missing", 2), ("a later form", 2, "in form 99, which this npuprof does not know", 0),
-        ("no parent", 1, "does not record what base@1 was", 0), ("two parents", 1, "malformed: base@1 is recorded twice", 2),
+        ("no parent", 1, "does not record the contents of base@1", 0), ("two parents", 1, "malformed: base@1 is recorded twice", 2),
         ("broken parent", 1, "malformed: Parent: ", 2),
         ("a parent too many", 1, "records base@2, which nothing in it extends", 0),
         ("a parent outside its range", 1, "was made with base 2.0.0", 0),

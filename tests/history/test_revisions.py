@@ -50,7 +50,7 @@ UNKNOWN = {
     "leaf@-n1": ("unknown revision '-n1'", "A revision cannot start with '-'.", SHOWS),
     "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
     "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
-    "leaf@": ("the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),
+    "leaf@": ("the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"),
     "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
     "leaf@3": ("leaf has no released version 3", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
     "base@v1": (
@@ -231,7 +231,7 @@ def test_only_one_preset_of_the_store_has_a_history(two: Repo, asked: str) -> No
     else:
         with pytest.raises(NpuprofError) as error:
             Workspace().split_single_spec(asked, "log")
-        said = f"log takes one preset of the store, not {asked!r}", "Only what git keeps under one name has a history.", "name one preset"
+        said = f"log takes one preset of the store, not {asked!r}", "Only presets in git under one name have a history.", "name one preset"
         assert describe_finding(error.value.findings[0]) == ("NP024", "error", *said, NOWHERE, "", ())
 
 

@@ -250,7 +250,7 @@ MISUSE: list[tuple[Callable[[Any, Any], object], type[Exception], str]] = [
     (lambda store, config: store.resolve(None), TypeError, "name must be a str or a pathlib.Path, not NoneType"),
     (lambda store, config: npuprof.loads(b""), TypeError, "text must be a str, not bytes"),
     (lambda store, config: npuprof.loads("a = '\ud800'"), TypeError, "lone surrogate"),
-    (lambda store, config: npuprof.loads("", store="profiles"), TypeError, "store must be what open_store returns"),
+    (lambda store, config: npuprof.loads("", store="profiles"), TypeError, "store must be the result of open_store"),
     (lambda store, config: npuprof.open_store(""), NpuprofError, "path is empty"),
     (lambda store, config: npuprof.open_store("empty"), NpuprofError, "there is no preset in empty"),
 ]  # fmt: skip

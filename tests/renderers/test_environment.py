@@ -378,7 +378,7 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
     store({"it's $(touch x)": "", "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}'})
     result = run("env", "leaf", "--format", form, "--no-check")
     assert result.code == 0
-    assert "F5 is left out" in result.err
+    assert "F5 is omitted" in result.err
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
     (tmp_path / "job.sh").write_text(result.out)

@@ -233,7 +233,7 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Run) -> None
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_PROCESS_LOG_PATH": "/l"}, "leaves ASCEND_PROCESS_LOG_PATH without effect", 1),
         ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_LOG_PRINT_TO_STDOUT": "0"}, "contradict each other", 1),
         ({"RANK_TABLE_FILE": "/t.json", "CM_CHIEF_IP": "10.0.0.1"}, "CM_ variables are combined with RANK_TABLE_FILE", 1),
-        ({"PROFILING_MODE": "dynamic"}, "PROFILING_MODE = dynamic takes over from profiling_mode", 1),
+        ({"PROFILING_MODE": "dynamic"}, "PROFILING_MODE = dynamic overrides profiling_mode", 1),
         ({"RANK_ID": "first"}, "env.RANK_ID takes a whole number", 1),
         ({"ASCEND_RT_VISIBLE_DEVICES": "0,1", "RANK_SIZE": "8"}, "", 0),
     ],

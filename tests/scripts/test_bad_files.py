@@ -94,7 +94,7 @@ def test_links_in_a_circle_end_and_files_that_are_gone_are_told(run: Run, tmp_pa
     done = run("scan", tmp_path / "a")
     assert done.code == 0
     assert "1 file scanned" in done.err
-    assert "p.json is left out: it is a named pipe, not a file" in done.out
+    assert "p.json is omitted: it is a named pipe, not a file" in done.out
     assert run("scan", tmp_path / "a" / "y.yaml").code == 2
     assert run("import", tmp_path / "a" / "Dockerfile").code == 2
 

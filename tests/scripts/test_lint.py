@@ -199,7 +199,7 @@ def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> 
 @pytest.mark.parametrize(
     ("line", "code", "hint"),
     [
-        ("npu.global_options().precision_mode = None", "NP202", "leave the line out"),
+        ("npu.global_options().precision_mode = None", "NP202", "omit the line"),
         ("npu.global_options().precision_mode = 'allow_mix_precison'", "NP203", "write one of "),
         ("npu.global_options().dump_config.dump_paht = '/x'", "NP812", "did you mean 'dump_config.dump_path'"),
         ("npu.global_options().dump_config = {}", "NP815", "assign its members one by one"),

@@ -67,4 +67,4 @@ def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
 
 def test_a_parameter_map_that_other_code_is_given_is_named() -> None:
     (told,) = (one.reason for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").found if one.reason)
-    assert told == "op.parameter_map is given to other code, and what that sets is not followed"
+    assert told == "op.parameter_map is passed to other code, whose changes to it are not traced"

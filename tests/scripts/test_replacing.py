@@ -97,16 +97,16 @@ REFUSED: dict[str, tuple[str, str]] = {
         "the code may end"),
     "a condition that a later line overrules": (
         f'{HEAD}{ENTRY}{ON}if FLAGS.a:\n    custom_op.parameter_map["precision_mode"].s = b"force_fp32"\n{MIXED}{OFF}{RUN}',
-        "precision_mode of custom_op would not be what it was"),
+        "precision_mode of custom_op would change"),
     "an argument by position": (f'{HEAD}NPURunConfig(10, precision_mode="force_fp16")\n', "by position"),
     "arguments from a table": (f'{HEAD}given = {{"precision_mode": "force_fp16"}}\nNPURunConfig(**given)\n', "made elsewhere"),
     "half of an object": (f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",
-        "dump_path of NPURunConfig would not be what it was"),
+        "dump_path of NPURunConfig would change"),
     "a property of the object between": (
         f"{HEAD}class Net:\n    @property\n    def session(self):\n        return tf.Session(config=self.config)\n    def __init__(self):\n        self.config = tf.ConfigProto()\n"
         f"        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()\n        self.op.parameter_map['use_off_line'].b = True\n"
         f"        sess = self.session\n        self.op.parameter_map['mix_compile_mode'].b = True\nNet()\n",
-        "it uses what the lines work on"),
+        "it uses the object that the lines change"),
     "a name that is not there yet": (
         "import tensorflow\nfrom npu_bridge.npu_init import *\ndef late():\n    import tensorflow as tf\nconfig = tensorflow.ConfigProto()\n"
         'custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\ncustom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',

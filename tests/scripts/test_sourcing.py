@@ -84,4 +84,4 @@ def test_a_file_that_others_take_in_makes_no_preset_of_its_own(tmp_path: Path) -
     files = [read(tmp_path), read(tmp_path, "env.sh")]
     take_out, told = set_callers_apart(files)
     assert take_out(files[1]).found == ()
-    assert told == {env: f"used by {tmp_path / 'start.sh'}: what is set there is in the preset of each script that does"}
+    assert told == {env: f"used by {tmp_path / 'start.sh'}: its settings are in the preset of each script that uses it"}

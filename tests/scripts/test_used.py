@@ -33,10 +33,10 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
         (f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)", True, ""),
         (f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})", True, ""),
         (f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})", None, "never runs: FLAGS.dump and OFF"),
-        (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "only if what is given is"),
+        (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "only if the argument is"),
         (f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\nNPURunConfig(dump_config=dump)", None, "only if"),
         (f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\nNPURunConfig(dump_config=dump)", None,
-            "only if what is given is"),
+            "only if the argument is"),
     ],
 )  # fmt: skip
 def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump: bool | None, why: str) -> None:

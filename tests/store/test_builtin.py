@@ -27,7 +27,7 @@ SHIPPED = "builtin:bert-training"
         (("check", SHIPPED), 0, "1 preset checked"),
         (("copy", "builtin:mixins/profiling", "prof"), 0, "wrote "),
         (("show", "builtin:bert-trainin"), 2, "did you mean 'bert-training'"),
-        (("show", "builtin:nothing"), 2, "npuprof list --store builtin: shows what is in builtin:"),
+        (("show", "builtin:nothing"), 2, "npuprof list --store builtin: lists the presets of builtin:"),
         (("show", "builtin:"), 2, "the name of a profile is missing"),
         (("show", f"{SHIPPED}@1.0.0"), 2, "write builtin:bert-training;"),
         (("source", "add", "odd", "file:///nowhere.git", "--store", "builtin:"), 2, "builtin: is read-only, and has no sources"),

@@ -113,7 +113,7 @@ def test_a_later_release_is_told_where_an_older_one_is_kept(store: Repo, run: Ru
 def test_a_branch_is_not_kept_and_a_source_neither(store: Repo, run: Run) -> None:
     store.write({"whole": LEAF.format("base/training@main")})
     assert "base/training@main is not a released version and was not vendored" in run("source", "vendor", ".").err
-    assert "leave out --into" in run("source", "vendor", ".", "--into", "x").err
+    assert "omit --into" in run("source", "vendor", ".", "--into", "x").err
 
 
 def test_a_pin_that_leads_nowhere_leaves_what_is_kept(store: Repo, run: Run) -> None:

@@ -42,7 +42,7 @@ def write_layer(text: str, name: str = "leaf") -> Path:
     [
         (("show", "leaf"), "hccl_timeout = 99\n", "hccl_timeout = 1800\n"),
         (("show", "leaf", "--format", "json"), '"hccl_timeout": 99', '"hccl_timeout": 1800'),
-        (("explain", "leaf", "hccl_timeout"), "overruled    1800 of base", "hccl_timeout = 1800\n"),
+        (("explain", "leaf", "hccl_timeout"), "overridden   1800 of base", "hccl_timeout = 1800\n"),
         (("env", "leaf"), "NPUPROF_HCCL_TIMEOUT='99'", "NPUPROF_HCCL_TIMEOUT='1800'"),
         (("env", "leaf", "--format", "dotenv"), "NPUPROF_HCCL_TIMEOUT='99'", "NPUPROF_HCCL_TIMEOUT='1800'"),
         (("show", "leaf", "--with", "mixin"), "hccl_timeout = 99\n", "hccl_timeout = 1800\n"),
@@ -53,7 +53,7 @@ def test_four_verbs_lay_it_over_and_say_so(words: tuple[str, ...], with_layer: s
     path = write_layer(LAYER)
     done = run(*words)
     assert (done.code, with_layer in done.out) == (0, True), done
-    said = f"npuprof: a personal layer takes part: hccl_timeout ({path}); --no-personal leaves it out\n"
+    said = f"npuprof: a personal layer is applied: hccl_timeout ({path}); --no-personal omits it\n"
     assert done.err == said
     done = run(*words, "--no-personal")
     assert (done.code, without in done.out, done.err) == (0, True, "")
@@ -131,7 +131,7 @@ def test_mixins_and_the_command_line_come_after_it(team: Repo, run: Run) -> None
 def test_it_may_unset_and_extend_and_all_of_that_is_told(team: Repo, run: Run) -> None:
     write_layer('[profile]\nunset = ["deterministic"]\nextends = ["mixin"]\n')
     done = run("show", "leaf")
-    assert "a personal layer takes part: op_compiler_cache_mode, deterministic (unset) (" in done.err
+    assert "a personal layer is applied: op_compiler_cache_mode, deterministic (unset) (" in done.err
     assert "deterministic" not in done.out
 
 

@@ -18,7 +18,7 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
         "env.HCCL_IF_IP": "<belongs to an earlier stage that the last one is not based on>", "env.HCCL_BUFFSIZE": "3"}),
     "what RUN exports is gone when it ends, what it converts is not": ("Dockerfile",
         "FROM u\nRUN export HCCL_ALGO=1 && \\\n    atc --framework=3\nENV HCCL_BUFFSIZE=3\n", {
-        "env.HCCL_ALGO": "<applies to this RUN line only, not for what else runs in the image>", "atc.framework": 3,
+        "env.HCCL_ALGO": "<applies to this RUN line only, not to other commands in the image>", "atc.framework": 3,
         "env.HCCL_BUFFSIZE": "3"}),
     "--export of Slurm": ("a.sbatch",
         "#!/bin/bash\n#SBATCH --export=ALL,HCCL_BUFFSIZE=200,HCCL_ALGO=$X,HCCL_IF_IP=1\n\necho\n#SBATCH --export=HCCL_RDMA_TC=1\n"

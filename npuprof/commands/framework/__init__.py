@@ -72,9 +72,9 @@ class Parameter(Record):
             return
         if value == "" or (isinstance(value, list) and "" in value):
             shown = self.flags[0] if self.flags else self.metavar.rstrip(".")
-            hint = "look at what the shell made of a variable"
+            hint = "check how the shell expanded a variable"
             if self.flags:
-                hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or leave it out")
+                hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or omit it")
             raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
 
     def require_choice(self, value: Any) -> None:
@@ -84,7 +84,7 @@ class Parameter(Record):
         known = self.list_choices()
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
-            more = "; npuprof help targets says what each is for" if self.noun == "target" else ""
+            more = "; npuprof help targets describes each" if self.noun == "target" else ""
             raise NpuprofError([Finding("NP902", what, "", did_you_mean(value, known, f"known are {', '.join(known)}{more}"))])
 
 

@@ -98,7 +98,7 @@ def run_words(words: list[str], runner: Runner) -> int:
         return stop.exit_code
     except Exception as error:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
-            what = "the shell asks for a completion, and does not say of what"
+            what = "the shell requests a completion without the command line"
             hint = "unset _NPUPROF_COMPLETE, or reinstall the completion"
             raise NpuprofError([Finding("NP902", what, "", hint)]) from None
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
@@ -221,5 +221,5 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
     for flag, texts in values.items():
         if len(texts) > 1:
             what = f"{flag} is given more than once: {' and '.join(texts)}"
-            hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "leave all but one of them out"
+            hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "omit all but one of them"
             raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])

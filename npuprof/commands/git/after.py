@@ -56,7 +56,7 @@ class After(Verb):
             return Answer(None)
         findings_now = checks.fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
-        remark = f"the {done} is made, and breaks what neither side had broken: {format_severity_counts(findings_now)}"
+        remark = f"the {done} is done, and introduces findings that neither side had: {format_severity_counts(findings_now)}"
         hint = "fix it and commit, or undo the merge: git reset --keep ORIG_HEAD"
         return Answer(None, (remark, hint), 1, problems=findings_now)
 

@@ -51,7 +51,7 @@ class Install(Verb):
     group = "team"
 
     diff: bool = flag("--diff", text="Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff")
-    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and report what they broke")
+    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and report new findings")
     server: bool = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE

@@ -60,7 +60,7 @@ def _read_mark_size(text: str) -> int:
     """Return the length of conflict markers from git. Raises NpuprofError (NP902) for an invalid number."""
     if has_only_digits(text) and len(text) <= 4 and int(text):
         return int(text)
-    raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "give what git gives as %L, mostly 7")])
+    raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "pass the %L of git, usually 7")])
 
 
 class LineMerge(NamedTuple):

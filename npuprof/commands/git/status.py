@@ -46,7 +46,7 @@ class Status(Verb):
         for name, state in hooks.items():
             rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
-        remark = "complete" if is_complete else "not complete; npuprof git install sets up what is missing"
+        remark = "complete" if is_complete else "not complete; npuprof git install adds the missing parts"
         forms: Forms = {
             "text": lambda: Table(list(rows.items())),
             "json": lambda: {"schema": "npuprof.git-status/1", "complete": is_complete, "parts": rows},

@@ -33,7 +33,7 @@ class Add(Verb):
     rev: str | None = option(
         "--rev",
         metavar="REV",
-        text="Use a version range such as ^2.1, or a revision [default: what is compatible with the newest version, else HEAD]",
+        text="Use a version range such as ^2.1, or a revision [default: compatible with the newest version, else HEAD]",
     )
     rules: bool = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
     moved: bool = flag("--moved", text="Accept tags that moved upstream")

@@ -34,8 +34,8 @@ class Sync(Verb):
     group = "team"
 
     names: list[str] = arguments("NAME...", "Sources to fetch [default: all]")
-    rev: str | None = option("--rev", metavar="REV", text="Fetch what the lock at this revision names [default: the work tree]")
-    history: bool = flag("--history", text="Fetch what the lock of any commit on a branch or tag names, for log, diff and verify")
+    rev: str | None = option("--rev", metavar="REV", text="Fetch the commits in the lock at this revision [default: the work tree]")
+    history: bool = flag("--history", text="Fetch the commits in the locks of all branches and tags, for log, diff and verify")
     store: str | None = STORE
 
     def run(self) -> Answer:

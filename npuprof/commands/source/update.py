@@ -45,7 +45,7 @@ class Update(Verb):
     this repository change, and asks.
     """
 
-    usage_hint = "npuprof source update team; how far it may go is what rev says in npuprof.toml"
+    usage_hint = "npuprof source update team; rev in npuprof.toml limits the update"
     group = "team"
 
     names: list[str] = arguments("NAME...", "Sources to update [default: all]")

@@ -57,7 +57,7 @@ class Vendor(Verb):
         home = ProjectFiles(self.store, needs_lock=False).home
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"
-            raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "leave out --into")])
+            raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "omit --into")])
         releases = KeptFiles()
         releases.add_store(home)
         top = find_copy_folder(home.root, FOLDER)

@@ -56,7 +56,7 @@ def _raise_unreadable(error: OSError) -> None:
     """Raise NpuprofError for an unreadable folder: its content could change the result."""
     path = error.filename
     what = f"cannot read {path}: {describe_os_error(error, path)}"
-    raise NpuprofError([Finding("NP003", what, "", "check its permissions, or name what is to be read", where=Place(path))])
+    raise NpuprofError([Finding("NP003", what, "", "check its permissions, or name the files to read", where=Place(path))])
 
 
 def _walk(folder: str) -> Iterator[str]:

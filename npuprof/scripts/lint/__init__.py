@@ -88,7 +88,7 @@ def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]
         of_age = [fault for fault in of_age if fault.code != "NP501"]  # already removed
     faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
-        why = "What was set by then was taken, and nothing looks again."
+        why = "Values set before that point are used, and later ones are not read."
         faults.append(Fault("NP822", f"{setting.name} {setting.unused}", why, f"set it before line {late[1]}"))
     return faults
 
@@ -163,7 +163,7 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
-        why = "What becomes of them is up to the script that reads it; they were not looked at."
+        why = "Their use depends on the script that reads it; they were not checked."
         findings.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
     for broken in imported.list_remarks(BrokenExport):
         what, why = f"export {broken.written} sets no variable", f"bash reports it and goes on; {broken.name} is not set."

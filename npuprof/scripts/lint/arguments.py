@@ -74,7 +74,7 @@ def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -
     hint = "set it in the session_config" if is_session_option else did_you_mean(name, list_class_arguments(cls.name), "remove it")
     what = f"{cls.name} of the current adapter takes no argument {name!r}"
     if name in list_class_arguments(cls.name):
-        what, hint = f"{cls.name} of CANN {asked.cann} takes no argument {name!r}", f"leave it out: CANN {cls.since[name]} brought it"
+        what, hint = f"{cls.name} of CANN {asked.cann} takes no argument {name!r}", f"omit it: it was added in CANN {cls.since[name]}"
     elif gone:
         hint = f"remove it: CANN {gone} took it away; scan --cann judges by an older release"
     return [Fault("NP812", what, "Python raises TypeError for an argument that the class does not have.", hint)]
@@ -84,9 +84,9 @@ def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fau
     """Return the effect of None, if it differs from omitting the argument."""
     if name in config_class.exact or name in config_class.stored:
         why = "It is stored as it is, and a protobuf field or the class raises TypeError for None."
-        return [Fault("NP202", f"{config_class.name} takes no None for {name}", why, "leave the argument out")]
+        return [Fault("NP202", f"{config_class.name} takes no None for {name}", why, "omit the argument")]
     if name in config_class.required:
-        why = f"NPUEstimator leaves out all of {config_class.taken_as} where one of its arguments is None."
+        why = f"NPUEstimator drops all of {config_class.taken_as} if one of its arguments is None."
         return [Fault("NP809", f"{name} = None makes NPUEstimator drop the whole {config_class.name}", why, "give it a value")]
     return []
 

@@ -37,7 +37,7 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
     if gone := catalog.load_attributes()["until"].get(path):
         hint = f"remove the line: CANN {gone} took it away; scan --cann judges by an older release"
     elif path in list_attribute_paths():
-        hint = "leave the line out, or check another release"
+        hint = "omit the line, or check another release"
     else:
         spelled = option.spelling.get("global_options", "") if option is not None else ""
         elsewhere = option.not_carried.get("global_options", "") if option is not None else ""
@@ -52,8 +52,8 @@ def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
     listed = ", ".join(map(format_literal, taken))
     alike = {type(choice) for choice in taken} == {type(setting.given.written)}
     code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
-    why = "The class compares what it is given with these values, and raises TypeError or ValueError for any other."
-    hint = "leave the line out" if setting.given.written is None else f"write one of {listed}"
+    why = "The class accepts only these values and raises TypeError or ValueError for any other."
+    hint = "omit the line" if setting.given.written is None else f"write one of {listed}"
     return Fault(code, f"global_options().{setting.name}: {what}", why, hint)
 
 

@@ -59,7 +59,7 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     what = (
         f"{name} has an entry for the adapter, and nothing is given {name}: {session}(...) is made without it in line {idle.session_line}"
     )
-    why, hint = "What is set in it has no effect on that session.", f"write {session}(config={name})"
+    why, hint = "Its settings have no effect on that session.", f"write {session}(config={name})"
     places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
     return place_fault(Fault("NP823", what, why, hint), places[0])
 

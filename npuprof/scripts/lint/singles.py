@@ -190,7 +190,7 @@ def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
     if item.reason or item.given.written is None:
         return []
     if item.unused == EMPTY:
-        return [Fault("NP502", f"{item.name} is {EMPTY}", "The empty text is its default.", f"leave out {item.name}, or give it a value")]
+        return [Fault("NP502", f"{item.name} is {EMPTY}", "The empty text is its default.", f"omit {item.name}, or give it a value")]
     if flag.kind == "chip":
         return find_chip_faults(item.name, item.given.written)
     faults = list(settings.find_value_faults(_CONVERSION, item.key, item.value))

@@ -109,6 +109,6 @@ def _link_setting(visitor: Visitor, setting: ScriptSetting, config: NestedConfig
     if not home.alone and not is_inside:
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
         if not own or config.line > site.line:  # its own conditions do not decide it
-            test = f"what is given is the {config.made} of line {config.line}"
+            test = f"the argument is the {config.made} of line {config.line}"
     more = ((-config.line, 0, test),) if test and all(test != text for _, _, text in setting.branches) else ()
     return setting._replace(scope=home.scope, branches=(*setting.branches, *more))

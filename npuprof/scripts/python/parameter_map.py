@@ -130,7 +130,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     for argument in call.args if name_callee(call) not in _READERS else ():
         if isinstance(argument, ast.Attribute) and argument.attr == BARE_MAP:
             site = visitor.resolve_site(scope, format_expression(argument.value), argument)
-            why = f"{format_expression(argument)} is given to other code, and what that sets is not followed"
+            why = f"{format_expression(argument)} is passed to other code, whose changes to it are not traced"
             visitor.add_setting(argument, "session", "", "", reason=why, scope=site)
 
 

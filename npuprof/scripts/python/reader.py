@@ -89,12 +89,12 @@ def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowe
     """Record settings that could not be determined within the limits as problems of the file."""
     told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in every if one.reason.endswith(TOO_MUCH) and not one.dead}
     for (line, column, reason), one in told.items():
-        why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
+        why = f"{one.name} was not looked at." if one.name else "Settings made there were not checked."
         script.add_script_problem(reason, why, "write it shorter", line, column)
     if unfollowed:
         line, name = unfollowed
         what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
-        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
+        script.add_script_problem(what, "Its settings from here on are not in a preset.", "split the script", line)
 
 
 def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:

@@ -86,7 +86,7 @@ class Script:
                 return
             line, column = getattr(error, "lineno", 0) or 0, max(getattr(error, "offset", 0) or 0, 0)
             what = str(getattr(error, "msg", error)).partition(" (<unknown>")[0]
-            self.add_script_problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "mend it", line, column)
+            self.add_script_problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "fix it", line, column)
         except (RecursionError, MemoryError):
             self.add_script_problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
 
@@ -110,7 +110,7 @@ class Script:
         self.is_python2 = is_python2
         what = "the file is Python 2" if is_python2 else "the file mixes tabs and blanks"
         why = "Python 3 rejects it; it was read as far as its shape allows."
-        self.add_script_problem(what, why, "port it, or leave it out", severity="info")
+        self.add_script_problem(what, why, "port it, or omit it", severity="info")
         return True
 
 

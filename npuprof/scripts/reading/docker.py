@@ -52,7 +52,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
 
 def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:
     begin = flags.end() if (flags := _FLAGS.match(text, match.start(2))) else match.start(2)
-    reason = f"applies to this {match[1].upper()} line only, not for what else runs in the image"
+    reason = f"applies to this {match[1].upper()} line only, not to other commands in the image"
     return find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
 
 

@@ -83,7 +83,7 @@ class _NotebookReading:
             self._read_shell(first + filled + 1, 1, below)
         elif mentions_notebook_setting("\n".join(below).encode(errors="replace")):
             what = f"the cell is for %%{magic[1]}, which is not read"
-            self._add_problem(first + filled, what, "What it sets was not looked at.", "", "info")
+            self._add_problem(first + filled, what, "Its settings were not checked.", "", "info")
 
     def _place_lines(self, cell: int, source: Node) -> list[str]:
         """Return the lines of a cell, and record the start of each in the file."""
@@ -107,7 +107,7 @@ class _NotebookReading:
             return code
         fault = max(script.problems, key=lambda problem: problem.line)
         what, line = fault.message.replace("the file", f"cell {number}", 1), fault.line or 1
-        self._add_problem(first + min(line, len(texts)) - 1, what, "Nothing in the cell was read; the other cells were.", "mend it")
+        self._add_problem(first + min(line, len(texts)) - 1, what, "Nothing in the cell was read; the other cells were.", "fix it")
         return [""] * len(texts)
 
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:

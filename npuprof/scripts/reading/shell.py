@@ -94,7 +94,7 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
 
 def _build_open_quote(path: str, word: Word) -> Finding:
     what = "a quote or bracket of this word is never closed"
-    why = "To a shell the rest of the file belongs to it, so what is set there was not read."
+    why = "A shell treats the rest of the file as part of it, so settings there were not read."
     return build_finding("NP801", what, why, "close it", where=Place(path, word.line, word.column))
 
 

@@ -124,10 +124,10 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         if "nesting depth" in reason:
             problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
         elif "{{" in text:
-            template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "name what it becomes", place)
+            template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "pass the output file", place)
             problems.append(template._replace(severity="info"))
         else:
-            problems.append(_build_unread(path, f"the file is not YAML: {reason}", "mend it", place))
+            problems.append(_build_unread(path, f"the file is not YAML: {reason}", "fix it", place))
     return None
 
 

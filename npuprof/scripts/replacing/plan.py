@@ -130,7 +130,7 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
         first = foreign[0]
         what = f"its lines are in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
         calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
-        why = f"{path} {calls} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
+        why = f"{path} {calls} code that sets {first.name} ({first.file_line}); a block in {path} would set it a second time."
         hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
         raise build_refusal(path, what, why, first.place.call[0] if first.place.call else 0, hint)
 
@@ -165,7 +165,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
     more = len(closest.differences) - _MOST_DIFFERENCES
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
-    return build_refusal(path, f"{spec} does not set what {path} sets", why, line, hint)
+    return build_refusal(path, f"{spec} does not set all settings of {path}", why, line, hint)
 
 
 def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
@@ -179,7 +179,7 @@ def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal
         elif file is None:
             yield plan_flags(path, data, candidate.draft, sites[candidate.scope], shell)
         elif candidate.scope not in sites:
-            raise file.refuse(candidate.draft.carried[0], "What it is set on is not followed.")
+            raise file.refuse(candidate.draft.carried[0], "The object it is set on is not traced.")
         elif candidate.surface == "run_config":
             yield plan_arguments(file, candidate.draft, sites[candidate.scope])
         else:

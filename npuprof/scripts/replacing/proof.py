@@ -29,7 +29,7 @@ def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]
     for (_, name, old), (_, _, new) in zip(was, now, strict=True):
         for key in dict.fromkeys((*old, *new)):
             if old.get(key) != new.get(key):
-                yield f"{key or 'a computed key'} of {name.rpartition(':')[2]} would not be what it was"
+                yield f"{key or 'a computed key'} of {name.rpartition(':')[2]} would change"
 
 
 def _describe_settings(imported: ImportedFile) -> list[Row]:

@@ -85,7 +85,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     first, last = cut[0], cut[-1]
     onto = ast.unparse(first.targets[0]).rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or "..." in onto:
-        raise file.refuse(setting, "What it is set on has no name that a block could use.")
+        raise file.refuse(setting, "The object it is set on has no name that a block could use.")
     own = onto.partition(".")[0].partition("[")[0]
     for node in body[body.index(first) : body.index(last)]:
         if node not in cut and (why := _find_obstacle(file, node, own)):
@@ -124,7 +124,7 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
     working = {part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)} | {own}
     stored = {id(part) for target in parts if isinstance(getattr(target, "ctx", None), ast.Store) for part in ast.walk(target)}
     used = any(isinstance(part, ast.Name) and part.id in working and id(part) not in stored for part in parts)
-    return "it uses what the lines work on" if used else ""
+    return "it uses the object that the lines change" if used else ""
 
 
 def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:

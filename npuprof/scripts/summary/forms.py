@@ -11,7 +11,7 @@ from npuprof.report.tables import Table as TextTable
 from npuprof.report.text import count_rest, escape_controls, format_count, paint_text
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
-_TITLE = "What is wrong in the scripts"
+_TITLE = "Problems in the scripts"
 #: The maximum number of names in a cell of text, and of a page.
 _MOST_NAMES, _MOST_IN_PAGE = 3, 20
 _COLOURS = {"error": "1;31", "warning": "1;33"}

@@ -22,7 +22,7 @@ from npuprof.scripts.summary.survey import KINDS, Survey
 MOST_WEIGHTY = 5
 #: Codes of obsolete settings.
 _DEPRECATED = ("NP501", "NP502")
-_NOT_ASKED = "pass --cann RELEASE to see what an upgrade would change, and --from RELEASE for changed defaults"
+_NOT_ASKED = "pass --cann RELEASE to see the effects of an upgrade, and --from RELEASE for changed defaults"
 
 
 class Table(Record):

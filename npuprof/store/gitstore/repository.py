@@ -124,7 +124,7 @@ class Repository(ReleaseTags):
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         if not revision:
-            what, hint = "the revision after @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
+            what, hint = "the revision after @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
             return place_finding(Finding("NP011", what, "", hint), asked)
         return place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
 

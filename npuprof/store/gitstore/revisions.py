@@ -40,7 +40,7 @@ def find_repository(home: ProfileSource) -> Repository:
     repository = getattr(home, "repository", None)
     if not isinstance(repository, Repository):
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
-        raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "leave out the revision")])
+        raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "omit the revision")])
     return repository
 
 
@@ -154,7 +154,7 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
 def build_unfit_finding(version: Version) -> Finding:
     """Return the finding for a tag that cannot be the release of its name."""
     what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
-    why = "The tag records what a release consists of; npuprof does not guess."
+    why = "The tag records the contents of a release; npuprof does not guess them."
     return Finding("NP028", what, why, advise_refetch(version))
 
 
@@ -162,7 +162,7 @@ def advise_refetch(version: Version) -> str:
     """Return how to refetch a release tag in its original form."""
     tag = f"{version.name}/v{version.number_text}"
     commit = shorten_commit(version.commit)
-    return f"fetch the tag again: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
+    return f"fetch the tag again: git fetch --force origin tag {tag}; the current state is {version.name}@{commit}"
 
 
 def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:

@@ -72,7 +72,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
         shared = {ref: oid for ref, oid in known.items() if ref.startswith((HEADS, TAGS))}
         if shared and not remote.refs:
             why = "It lists no branch and no tag now, and the mirror knows some."  # like a web page in place of the repository
-            raise build_fetch_error(talker.label, why, "git ls-remote with the address shows what it lists")
+            raise build_fetch_error(talker.label, why, "git ls-remote with the URL lists its refs")
         talker.fetch(git, set(remote.refs.values()).difference(known.values()), "all its branches and tags")
         tags, known_tags = select_below(remote.refs, TAGS), select_below(known, TAGS)
         changed = [tag for tag in sorted(tags) if known_tags.get(tag, tags[tag]) != tags[tag] and is_version_tag(tag)]

@@ -59,7 +59,7 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return the finding for presets of a source that is not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {SYNC}")
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch the locked commits: {SYNC}")
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
@@ -109,7 +109,7 @@ def _seal_text(name: str, text: bytes) -> bytes:
 
 def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:
     """Return an error about a preset version as one about a source's preset."""
-    newer = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
+    newer = f"omit the @; npuprof source update {source.partition('/')[0]} locks the newer version"
     return NpuprofError([
         finding._replace(message=f"{source}: {finding.message}", hint=finding.hint if finding.hint.startswith(_KEPT) else newer)
         if finding.code == "NP011"

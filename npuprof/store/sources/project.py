@@ -127,7 +127,7 @@ class _Reader:
         for name, value in table.items():
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
-                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored silently.")
+                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "Unknown keys would otherwise be ignored silently.")
                 continue
             kind, example, *checks = known[name]
             fault = f" must be {kind}" if not _is_of_kind(kind, value) else ""

@@ -23,7 +23,7 @@ def build_project_schema() -> Schema:
     source = table_schema(
         {
             "url": _told(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
-            "path": _told(_SOME, "The folder of the store there; profiles if left out.", "profiles"),
+            "path": _told(_SOME, "The folder of the store there; profiles if omitted.", "profiles"),
             "rev": _told(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
             "rules": _told({"type": "boolean"}, "Whether the source's own rules bind the presets here, too."),
             "vendor": _told(_SOME, "The folder of a copy in this repository.", "vendor/team"),
@@ -34,10 +34,10 @@ def build_project_schema() -> Schema:
         {
             "code": _told({"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"}, "Its name among findings.", "TEAM-1"),
             "when": _told(_SOME, "Where the rule applies; always by default.", "scenario == 'training'"),
-            "require": _told(_SOME, "What has to be true there; an unset value is not.", "deterministic == 1"),
-            "message": _told({"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}, "What a finding says.", "training is repeatable"),
-            "severity": _told({"enum": list(SEVERITIES)}, "How much a finding weighs; error if left out."),
-            "presets": _told(list_schema(_NAMES), "Globs of the names of the presets it is for; all if left out.", ["production/*"]),
+            "require": _told(_SOME, "The condition that must be true there; an unset value is not true.", "deterministic == 1"),
+            "message": _told({"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}, "The message of a finding.", "training is repeatable"),
+            "severity": _told({"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."),
+            "presets": _told(list_schema(_NAMES), "Globs of preset names; all presets if omitted.", ["production/*"]),
         },
         ["code", "require"],
     )

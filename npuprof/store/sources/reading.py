@@ -209,7 +209,7 @@ class Sources:
             return []
         source = f"{self.label}{name}"
         what = f"{f'the lock of {self.label[:-1]}' if self.label else 'npuprof.lock'} has no fitting seals for the source {source!r}"
-        why = "It was edited by hand, or merged wrongly; npuprof trusts only what it sealed, as what a version is never changes."
+        why = "It was edited by hand or merged wrongly; npuprof trusts only the checksums that it wrote, as versions never change."
         hint = f"restore the lock, or lock it again: npuprof source update {source.partition('/')[0]}"
         return [Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit"))]
 

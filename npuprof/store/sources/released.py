@@ -91,7 +91,7 @@ def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repos
     if seal_released_tags(tags) != locked.releases:
         what = f"the versions of the source {locked.name!r} at the time of locking are not available here"
         why = "Its version tags are not those that npuprof.lock was written with: some were moved, deleted, or made with an older date."
-        hint = f"name a commit after the @, or lock what it has now: npuprof source update {locked.name}"
+        hint = f"name a commit after the @, or lock its current state: npuprof source update {locked.name}"
         raise NpuprofError([Finding("NP044", what, why, hint)])
     keep_released_tags(locked, tags)
     return tags
@@ -139,9 +139,9 @@ def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) 
     name, first = reference.partition("@")[0], source.partition("/")[0]
     numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
     what = f"{source}:{reference} is neither a version nor a commit that the lock of {source} knows"
-    why = "A source is seen as it was when it was locked; branches, and what was released later or elsewhere, do not count."
-    hint = f"released are {count_rest(numbers, _SHOWN)}" if numbers else "leave the @ off"
-    return Finding("NP047", what, why, f"{hint}; npuprof source update {first} takes what is newer there")
+    why = "A source is read as of its locked commit; branches and later releases are not available."
+    hint = f"released are {count_rest(numbers, _SHOWN)}" if numbers else "omit the @"
+    return Finding("NP047", what, why, f"{hint}; npuprof source update {first} locks the newer version")
 
 
 def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:

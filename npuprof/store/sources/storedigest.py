@@ -60,7 +60,7 @@ def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     """Return the finding for a source's store that differs from the lock."""
     above = name.rpartition("/")[0]
     lock = f"the lock of {above}" if above else "npuprof.lock"
-    what = f"the store of the source {name!r} at {locked.commit[:7]} is not what {lock} says: its digest is another"
+    what = f"the store of the source {name!r} at {locked.commit[:7]} does not match {lock}: its digest differs"
     hint = f"restore the lock, or lock it again: npuprof source update {name.partition('/')[0]}"
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
 

@@ -210,7 +210,7 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
+        hint = self._suggest_name(name, f"npuprof list --store {self.source}: lists its presets, at {self.shown}")
         is_own = asked is not None and asked.profile.startswith(self.label)
         if not is_own:
             hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")

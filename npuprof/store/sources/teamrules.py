@@ -46,7 +46,7 @@ def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
     unknown = [name for name in written_condition.find_unknown_names(tree) if name != "product"]
     for name in unknown:
         hint = did_you_mean(name, (*catalog.record_names(), *SECTIONS), "npuprof options lists all; variables are env.NAME")
-        add(f"{name!r} is no setting", where, hint, "What no preset can hold would be unset in all of them.")
+        add(f"{name!r} is no setting", where, hint, "A key that no preset can contain would be unset in all of them.")
     return None if unknown else (text, tree)
 
 

@@ -19,7 +19,7 @@ _SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 _AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
 _PORTS = {"ssh": "22", "https": "443"}
-_UNKNOWN_USER = "its user may be a token; leave it out, and let git know it: git config credential.https://HOST.username NAME"
+_UNKNOWN_USER = "its user may be a token; omit it, and configure it in git: git config credential.https://HOST.username NAME"
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
 
 
@@ -35,7 +35,7 @@ def find_url_fault(url: str) -> str:
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
     if any(not char.isprintable() for char in decoded) or "\N{REPLACEMENT CHARACTER}" in decoded:
-        return "what is written with % in it is a control character"
+        return "its percent-encoding contains a control character"
     if match := _SCHEME.match(decoded):
         return _find_scheme_fault(match[1], decoded[match.end() :], decoded)
     if url.startswith("/"):

@@ -49,7 +49,7 @@ class Proof:
         """Return the list, one line per file. Raises NpuprofError if it is missing or differs from the lock."""
         if self._lines is None:
             if not self._digest:
-                what = f"npuprof.lock does not say what is in the copy of the source {self.label!r}"
+                what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
                 raise NpuprofError([Finding("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))])
             lines = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if lines is None:
@@ -83,9 +83,7 @@ class Proof:
         """Return the finding for a changed file of the copy; a repeated edit gets another message."""
         file = f"{self._top}/{path}"
         there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
-        what = (
-            f"the copy of the source {self.label!r} is not what npuprof.lock says: {file} is {there}, and was {wanted[:7] or 'not copied'}"
-        )
+        what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {wanted[:7] or 'not copied'}"
         why = "It was edited; presets of a source are changed where they come from."
         hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
         return Finding("NP049", what, why, hint)

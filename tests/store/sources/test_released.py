@@ -69,7 +69,7 @@ REFERENCES = [
     ("1", "hccl_timeout = 7"), ("1.2", "hccl_timeout = 8"), ("HEAD", "hccl_timeout = 8"), ("HEAD~1", "hccl_timeout = 7"),
     ("{v1.0.0}", "hccl_timeout = 600"), ("{v1.0.0:.9}", "hccl_timeout = 600"),
     ("1.1.5", "team:base@1.1.5 is neither a version nor a commit that the lock of team knows"),
-    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
+    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team locks"),
     ("9", "team:base@9 is neither a version nor a commit"),
     ("{late}", "is neither a version nor a commit that the lock of team knows"),
     ("main", "team:base@main is neither a version nor a commit"),

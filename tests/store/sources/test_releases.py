@@ -57,7 +57,7 @@ def test_what_nobody_can_compare_any_more_is_released_as_a_major_step_by_who_say
     assert not lost.git("tag", "-l", "own/v1.0.1", "own/v2.0.0", "same/v2.0.0"), "what is the same by its digest is no new version"
     if words.startswith("--all"):
         assert "v2.0.0" in lost.git("tag").split()
-        assert "not compared with what could not be read" in lost.git("tag", "-l", "--format=%(contents)", "v2.0.0")
+        assert "not compared with unreadable presets" in lost.git("tag", "-l", "--format=%(contents)", "v2.0.0")
         assert run("release", "--all", "--yes").code == 2, "there is nothing left to release"
 
 
@@ -85,9 +85,9 @@ def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh
 def test_a_release_of_the_store_with_a_lock_that_was_typed_over_does_not_hold(app: Repo, run: Run, lock: Path) -> None:
     assert run("release", "--all", "--yes").code == 0
     lock.write_text(lock.read_text().replace('tag = "v1.0.0"', 'tag = "v1.0.1"'))
-    expect(run("verify", "--tags"), 0, "not verified by that is what is here now: npuprof.lock has no fitting seals")
+    expect(run("verify", "--tags"), 0, "the files here now are not verified by it: npuprof.lock has no fitting seals")
     app.commit()
     app.git("tag", "-a", "v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "v1.0.0"))
     result = run("verify", "--tags", "@")
     said = " ".join(result.out.split())
-    assert (result.code, "what v1.0.1 takes from sources: npuprof.lock has no fitting seals" in said) == (1, True), said
+    assert (result.code, "the sources of v1.0.1: npuprof.lock has no fitting seals" in said) == (1, True), said

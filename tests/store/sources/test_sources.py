@@ -685,7 +685,7 @@ def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(app: Repo, team:
     assert told["NP011"]["message"] == "team: base has no released version 9.0.0"
     assert told["NP605"]["hint"].endswith("npuprof trust team:")
     assert "did you mean 'team:base'" in run("show", "wrong").err
-    assert "leave the @ off" in run("show", "team:old@1").err
+    assert "omit the @" in run("show", "team:old@1").err
     team.publish({"other": "options.deterministic = 0\n"}, "1.2.0")
     result = run("source", "update", "--dry-run")
     assert "NP101" not in result.out, "what was broken before is no news"

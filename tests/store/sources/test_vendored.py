@@ -117,7 +117,7 @@ def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo
     (copy / "third.toml").write_text("mine")
     with open(copy / ".digests", "a") as file:
         file.write(f"third.toml {'0' * 64}\n")
-    expect(run("source", "update", "--yes"), 2, "vendor/team/third.toml is not what was copied")
+    expect(run("source", "update", "--yes"), 2, "vendor/team/third.toml differs from the copy")
     (copy / "third.toml").unlink()
     assert run("source", "update", "--yes").code == 0
     assert (copy / "notes.txt").read_text() == "TODO\n"

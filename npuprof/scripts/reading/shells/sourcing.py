@@ -106,5 +106,5 @@ class Sourcing:
         line = next(line for file, line in self.left if file == self.path)
         more = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
         what = f"not looked into what the script sources: {'; '.join(notes[:3])}{more}"
-        why = "What is set there is in no preset of this script."
+        why = "Settings made there are not in any preset of this script."
         return [Finding("NP801", what, why, "", where=Place(self.path, line), severity="info")]
