@@ -1,9 +1,10 @@
 """What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in ``recordings/``.
 
 A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a ``{word}`` is run for each
-value of ``each.word``: a list, or the name of one that the code knows (``"every target"``). A recording is a
-transcript: below each command line (``$``) stand its exit code (``=``), standard output (indented), standard error
-(``!``) and the files it made (``+``), changed (``~``) and removed (``-``).
+value of ``each.word``: a list, or the name of one that the code knows (``"every target"``); with ``side_by_side`` each
+value meets one of the other word's, not all. A recording is a transcript: below each command line (``$``) stand its
+exit code (``=``), standard output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and
+removed (``-``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,7 +127,10 @@ def _repeated(line: str, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line once for every combination of the values that stand for its ``{words}``, or for every value."""
     words = {name: values for name, values in row.get("each", {}).items() if f"{{{name}}}" in line}
     lists = [_list_all(values) if isinstance(values, str) else values for values in words.values()]
-    for values in itertools.product(*lists):
+    combined: Iterable[tuple[str, ...]] = itertools.product(*lists)
+    if row.get("side_by_side"):
+        combined = itertools.islice(zip(*map(itertools.cycle, lists), strict=True), max(map(len, lists))) if lists else [()]
+    for values in combined:
         said = line
         for name, value in zip(words, values, strict=True):
             said = said.replace(f"{{{name}}}", value)
