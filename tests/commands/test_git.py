@@ -180,6 +180,9 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
     run("git", "install", "--hook")
     repo.commit({"old": "[env]\nA = [1\n", "lost": '[profile]\nextends = ["nothing"]\n'}, "errors of before")
+    repo.write({"lost": '# x\n[profile]\nextends = ["nothing"]\n'})
+    assert "0 presets differ" in run("diff", "--rev", "HEAD").out, "its error is the same, though HEAD has another name for the store"
+    repo.git("checkout", "-q", ".")
     branches(repo, *NEAR)
     said = git(repo, "merge", "-q", "side")
     assert (said.returncode, said.stderr) == (0, "")
@@ -187,6 +190,9 @@ def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> 
     repo.commit({"bad": '[profile]\nextends = ["nothing"]\n'}, "bad")
     repo.git("checkout", "-q", "main")
     assert git(repo, "merge", "-q", "ahead").stderr == ""
+    repo.git("checkout", "-q", "-b", "late", "HEAD~1")
+    repo.commit({"other": BASE}, "other")
+    assert git(repo, "rebase", "-q", "main").stderr == "", "main has the error already"
 
 
 def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Run) -> None:

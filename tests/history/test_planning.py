@@ -354,7 +354,12 @@ def test_a_version_that_somebody_else_pushed_first_is_told_with_what_to_do(repo:
     other.release("base", "1.0.0")
     other.git("push", "-q", str(remote.folder), "base/v1.0.0")
     repo.git("tag", "-d", "base/v1.0.0")
-    expect(run("release", "--all", "--yes", "--push"), 2, "why: base/v1.0.0: already exists\n", "take yours away (git tag -d base/v1.0.0)")
+    expect(
+        run("release", "--all", "--yes", "--push"),
+        2,
+        "why: base/v1.0.0: already exists\n",
+        "it is another there: take yours away (git tag -d base/v1.0.0)",
+    )
 
 
 def test_a_yank_whose_push_failed_is_pushed_when_it_is_said_again(repo: Repo, remote: Repo, run: Run) -> None:
