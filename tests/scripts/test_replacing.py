@@ -191,10 +191,10 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
     "a program behind the mark of a comment in quotes": (f"{BEFORE}echo ' #'; record\n{AFTER}", "it has the command record"),
     "a list of all variables between": (f"{BEFORE}export -p > x\n{AFTER}", "it has the command export"),
     "a reader between": (f"{BEFORE}echo $ASCEND_GLOBAL_LOG_LEVEL\n{AFTER}", "it reads or sets one"),
-    "for one command": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600 record\n", "no plain export"),
+    "for one command": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600 record\n", "not a plain export"),
     "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
     "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),
-    "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "goes on in the next"),
+    "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "continues on the next"),
 }  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def test_a_tree_does_what_it_is_for(tmp_path: Path) -> None:
     tree.remove_folder("a")
     assert os.listdir(tmp_path / "real") == []
     os.mkfifo(tmp_path / "real/pipe")
-    with pytest.raises(OSError, match="no file"):
+    with pytest.raises(OSError, match="not a file"):
         tree.open_reader("pipe")
 
 
