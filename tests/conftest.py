@@ -25,8 +25,10 @@ from support.lanes import (  # noqa: F401
     pytest_make_collect_report,
     pytest_pycollect_makeitem,
     pytest_runtest_logreport,
+    pytest_runtest_logstart,
     pytest_runtest_makereport,
     pytest_sessionfinish,
+    pytest_terminal_summary,
     pytest_xdist_auto_num_workers,
 )
 from support.repositories import ENVIRONMENT, Repo
