@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 _TAKEN: dict[str, float] = defaultdict(float)
 #: A file may take this many times its kept share of the CPU, or so much of the whole more, in percent.
-MOST_TIMES, MOST_PERCENT = 1.5, 1.5
+MOST_TIMES, MOST_PERCENT = 1.5, 4.0
 _clock = [0.0]
 
 
