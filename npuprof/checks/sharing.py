@@ -100,7 +100,7 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
                 continue
             guilty = view.resolver.find_last_origin(lineage, place + 1, view.scenario, key)
             what = f"{keys.format_key_path(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
-            why = "Whoever locked it relies on the value in every profile below."
+            why = "The preset that locks it relies on this value in all child presets."
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
             yield view.build_finding(Fault("NP105", what, why, hint), key, guilty)

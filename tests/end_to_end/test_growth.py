@@ -88,7 +88,7 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ru
         store = build_store(tmp_path / str(size), build(size))
         return lambda: run(*words, "--store", store)
 
-    assert measure_growth(build_command, 150) < 1.5  # each preset of a chain of n has n ancestors; a quadratic cost would be 4
+    assert measure_growth(build_command, 150) < 1.5  # a preset has up to n ancestors; quadratic growth would be 4
 
 
 MAP = 'op.parameter_map["precision_mode"].s = '

@@ -109,13 +109,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 # -- shares of the suite's CPU -----------------------------------------------------------------------------------
 
 _TAKEN: dict[str, float] = defaultdict(float)
-#: A file may take this many times its kept share of the CPU, or so much of the whole more, in percent.
+#: A file may take this many times its kept share of the CPU, or so many percentage points more.
 MOST_TIMES, MOST_PERCENT = 1.5, 4.0
 _clock = [0.0]
 
 
 def take_cpu() -> float:
-    """Return the CPU seconds of this process, and of children that have ended (no browser that goes on), since the last call."""
+    """Return the CPU seconds since the last call, of this process and of its children that have ended."""
     before, _clock[0] = _clock[0], sum(os.times()[:4])
     return _clock[0] - before
 
@@ -146,7 +146,7 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the CPU of a test. Its end is not counted: the last test of a process would get that of all session fixtures."""
+    """Add up the CPU of a test without its teardown, which includes the session fixtures for the last test of a process."""
     if report.when == "teardown":
         return
     path, _, name = report.nodeid.partition("::")
@@ -155,7 +155,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """Keep the CPU seconds of what ran, or fail where a file takes more of the whole gate than its share."""
+    """Write the CPU seconds of the tests, or fail if a file takes more than its share of the whole gate."""
     config = session.config
     lane = config.getoption("--fast") or config.getoption("--nightly")
     is_whole = config.args_source is not config.ArgsSource.ARGS and not lane
