@@ -216,10 +216,12 @@ def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tag
     os.write(terminal, typed)
     words = [sys.executable, "-m", "npuprof", "release", "--all"]
     done = subprocess.run(words, cwd=repo.folder, stdin=side, stdout=subprocess.PIPE, stderr=side, timeout=60, check=False)
-    shown = os.read(terminal, 4096)
+    shown = b""
+    while b"[y/N]" not in shown:  # a terminal may give the echo of what was typed first
+        shown += os.read(terminal, 4096)
     for end in (terminal, side):
         os.close(end)
-    assert (done.returncode, len(repo.git("tag").split()), b"[y/N]" in shown) == (code, tags, True), shown
+    assert (done.returncode, len(repo.git("tag").split())) == (code, tags), shown
     assert b"the whole store" in done.stdout
 
 
