@@ -51,16 +51,15 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
     Names, descriptions, comments, key order and otherwise empty profiles do not count. Values count as written: the
     catalogue may change with a release, the digest must not.
     """
-    layers = ",".join([text for profile in lineage if (text := _write_layer(profile))])
+    layers = ",".join(filter(None, [_write_layer(profile) if profile.layer is None else profile.layer for profile in lineage]))
     abstract = "true" if lineage and lineage[-1].abstract else "false"
     return _hash_text(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}')
 
 
 def _write_layer(profile: Profile) -> str:
-    """Return the content of a profile as canonical JSON, an empty string if there is none; cached per profile."""
-    if profile.layer is None:
-        content = _describe_layer(profile)
-        profile.layer = _format_canonical_json(content) if content else ""
+    """Return the content of a profile as canonical JSON, an empty string if there is none, and cache it in the profile."""
+    content = _describe_layer(profile)
+    profile.layer = _format_canonical_json(content) if content else ""
     return profile.layer
 
 
