@@ -136,6 +136,14 @@ def parse_toml_text(text: str) -> dict[str, Any]:
     return data
 
 
+def parse_toml_value(text: str) -> Any:
+    """Return one TOML value. Raises what ``parse_toml_text`` raises, and ValueError if the text contains more than the value."""
+    data = parse_toml_text(f"v = {text}\n")
+    if len(data) > 1:
+        raise ValueError("more than one value")
+    return data["v"]
+
+
 @lru_cache(64)  # a store and its history share many texts
 def _load_text_once(text: str) -> dict[str, Any]:
     """Return the parsed text, which no caller changes."""

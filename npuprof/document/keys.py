@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from npuprof.document import parse_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 
 #: The maximum number of segments of a key on the command line.
@@ -45,8 +46,6 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
     if all(name and _BARE.issuperset(name) for name in text.split(".")):
         return tuple(text.split("."))
-    import tomllib
-
     segments: list[str] = []
     position = 0
     pattern = re.compile(_SEGMENT)  # compiled on first use: quoted keys are rare and compiling is slow
@@ -54,8 +53,8 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
             try:
-                basic = tomllib.loads(f'k = "{basic}"')["k"]
-            except tomllib.TOMLDecodeError:
+                basic = parse_toml_value(f'"{basic}"')
+            except ValueError:
                 return None
         segments.append(next(part for part in (bare, literal, basic) if part is not None))
         position = match.end()

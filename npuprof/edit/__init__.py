@@ -6,10 +6,9 @@ compared with the same changes to plain data: an edit with a different result is
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 
-from npuprof.document import keys
+from npuprof.document import keys, parse_toml_text
 from npuprof.edit.draft import Draft
 from npuprof.edit.paths import PathChange, is_same_document
 from npuprof.edit.statements import find_line_ending
@@ -26,7 +25,7 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
     wanted = list(changes)
     newline = find_line_ending(text)
     complete = text if text.endswith("\n") or not text else text + newline
-    draft = Draft(complete, wanted, newline)
+    draft = Draft(complete, parse_toml_text(text), wanted, newline)
     result = str(draft)
     if complete != text and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]:
         result = result.removesuffix(newline)
@@ -41,8 +40,8 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
 
 def _holds(text: str, expected: dict[str, object]) -> bool:
     try:
-        return is_same_document(tomllib.loads(text), expected)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return is_same_document(parse_toml_text(text), expected)
+    except (ValueError, RecursionError):
         return False
 
 

@@ -38,9 +38,9 @@ class ChangedStore(Folder):
         return Profile(profile.document, profile.key, self)
 
 
-def build_opener(home: Folder, texts: Texts | None = None, without: str = "") -> Callable[[Context], spec.Workspace]:
-    """Return a function that opens the changed store in a context, with other texts and ``without`` one preset, reading nothing again."""
-    changed = ChangedStore(home, texts, without) if texts or without else home
+def build_opener(home: Folder, texts: Texts | None = None) -> Callable[[Context], spec.Workspace]:
+    """Return a function that opens the changed store in a context, with other texts, reading nothing again."""
+    changed = ChangedStore(home, texts) if texts else home
 
     def open_changed(context: Context) -> spec.Workspace:
         workspace = spec.Workspace(None, context)

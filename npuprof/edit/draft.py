@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
@@ -22,8 +22,8 @@ _MAX_LINE_WIDTH = 123
 class Draft:
     """The statements of a text, edited to match ``data``."""
 
-    def __init__(self, text: str, changes: Iterable[PathChange], newline: str) -> None:
-        self.data = tomllib.loads(text)
+    def __init__(self, text: str, data: dict[str, Any], changes: Iterable[PathChange], newline: str) -> None:
+        self.data = deepcopy(data)
         self._changes: dict[Path, PathChange] = {}
         for change in changes:
             change.make(self.data)
@@ -31,7 +31,7 @@ class Draft:
         self._newline = newline
         self._rows = Statements(text)
         self._missing: list[tuple[Path, Any]] = []
-        self._fit_value((), tomllib.loads(text), self.data)
+        self._fit_value((), data, self.data)
         self._first_headers: dict[Path, Statement] = {}  # at or below a path
         self._last_headers: dict[Path, Statement] = {}
         self._last_pairs: dict[Path, Statement] = {}  # in a table

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.document import keys
+from npuprof.document import keys, parse_toml_value
 from npuprof.edit.sequences import find_differing_runs
 
 #: tomlkit walks a whole list for each added or removed element: beyond this number of steps, the list is rewritten.
@@ -29,11 +28,11 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
         if (
             "  " in written
             and "  " not in plain
-            and values.is_same_typed_value(tomllib.loads(f"v = {(single := ' '.join(written.split('  ')))}\n"), {"v": new})
+            and values.is_same_typed_value(parse_toml_value(single := " ".join(written.split("  "))), new)
         ):
             written = single  # a removed key left its blank
-        good = values.is_same_typed_value(tomllib.loads(f"v = {written}\n"), {"v": new})
-    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        good = values.is_same_typed_value(parse_toml_value(written), new)
+    except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         good = False  # too deep or unsupported by tomlkit: only the layout is lost
     if not good:
         written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)

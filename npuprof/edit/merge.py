@@ -6,14 +6,13 @@ merged by element. No value or comment of either side is lost: it is in the resu
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.document import keys
+from npuprof.document import keys, parse_toml_text, parse_toml_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.edit.inline import rewrite_value
 from npuprof.edit.paths import MISSING, find_at_path
@@ -60,7 +59,7 @@ class _Layout:
 
     def __init__(self, text: str) -> None:
         head = measure_schema_head(text)
-        self.data = tomllib.loads(text)
+        self.data = parse_toml_text(text)
         statements = Statements(text[head:])
         self.marks = _mark_override_blocks(self.data.get("override"))
         self.rows = {_HEAD: Statement(text[:head], _HEAD)}
@@ -249,10 +248,9 @@ def _write_value(row: Statement, old: Any, new: Any) -> str:
 def _does_set(text: str, row: Statement, value: Any) -> bool:
     """Return whether a text is a statement with another one's key and a given value."""
     try:
-        return text[: row.value] == row.text[: row.value] and values.is_same_typed_value(
-            tomllib.loads(f"v = {text[row.value :]}"), {"v": value}
-        )
-    except tomllib.TOMLDecodeError:
+        is_same_key = text[: row.value] == row.text[: row.value]
+        return is_same_key and values.is_same_typed_value(parse_toml_value(text[row.value :]), value)
+    except ValueError:
         return False
 
 
@@ -260,7 +258,7 @@ def _list_paths(text: str) -> list[Path]:
     """Return the paths of the statements of a text; empty if it is invalid."""
     try:
         return [path for path, row in _Layout(text).rows.items() if row.text]
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return [("not valid",)]
 
 

@@ -9,7 +9,7 @@ from shlex import quote
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.edit import renaming
-from npuprof.edit.changed import build_opener
+from npuprof.edit.changed import ChangedStore, build_opener
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.preset_file import (
     BOM,
@@ -52,6 +52,7 @@ class Moved:
         require_free_name(home, new, besides=old)
         self.new.require_absent()
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
+        self._changed = ChangedStore(home, {new: (self.new.source, self.text)}, old)
         self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []
         self._project, self._project_difference = _plan_project_file(home, old, new)
@@ -70,13 +71,13 @@ class Moved:
             renamed = renaming.rename_references(read, self.old_name, self.name)
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
+                self._changed.set_text(name, read.source, renamed)  # at once, while its data are cached
             self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(read, self.old_name)]
         return unread
 
     def build_opener(self) -> Callable[[Context], Workspace]:
         """Return a function that opens the renamed store."""
-        texts = {file.profile.name: (file.source, renamed) for file, renamed in self._files}
-        return build_opener(self.home, texts | {self.name: (self.new.source, self.text)}, self.old_name)
+        return build_opener(self._changed)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the new files, without scripts."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys
+from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys, parse_toml_value
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
 from npuprof.report.output import describe_os_error, read_file_content, read_standard_input, tell_remark
@@ -101,10 +100,7 @@ def decode_value(value: Any) -> Any:
     """Reverse ``encode_value``. Raises ValueError for invalid input."""
     if isinstance(value, dict):
         if value.keys() == {_MARK} and isinstance(value[_MARK], str):
-            read = tomllib.loads(f"value = {value[_MARK]}\n")
-            if read.keys() != {"value"}:
-                raise ValueError("more than one value")
-            return read["value"]
+            return parse_toml_value(value[_MARK])
         return {name: decode_value(item) for name, item in value.items()}
     if isinstance(value, list):
         return [decode_value(item) for item in value]

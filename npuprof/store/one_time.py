@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from npuprof import catalog
-from npuprof.document import is_nested_too_deeply, keys, parse_toml_text
+from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean, is_utf8
 from npuprof.report import say_option
 
@@ -116,9 +116,10 @@ def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: 
 def parse_assigned_value(key: str, text: str) -> TomlValue:
     """Return the value in ``KEY=VALUE``: parsed as TOML if possible, else text; always text for text settings."""
     try:
-        document = parse_toml_text(f"value = {text}\n")
-        value = document["value"] if len(document) == 1 and not is_nested_too_deeply(document) else text
+        value = parse_toml_value(text)
     except (ValueError, RecursionError):
+        return text
+    if is_nested_too_deeply({key: value}):
         return text
     option = catalog.find_option(key) if key else None
     wants_text = option is not None and option.field == "s"

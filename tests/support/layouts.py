@@ -44,7 +44,7 @@ TEXTS = {
     "what other languages end lines with": "# a\x85b\u2028c\n[a] # \u2029\nx = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n",
     "tabs": "\t[a]\t\n\t\tx\t=\t1\t# c\n\t\ty = 2\n",
     "indents": "[a]\n  x = 1\n  [a.b]\n    y = 2\n    # c\n    z = 3\n  [a.c]\n    y = 2\n",
-    "a dotted key that is deep": ".".join(f"k{depth}" for depth in range(120)) + " = 1\n",
+    "a dotted key that is deep": ".".join(f"k{depth}" for depth in range(100)) + " = 1\n",
     "a list that is deep": "a = " + "[" * 120 + "1" + "]" * 120 + "\nb = 1\n",
     "appended to one table": "[append.options.modify_mixlist]\nx = [1]\n",
     "appended with dotted keys": "append.options.a = [1]\n",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.commands.framework import Verb, argument
-from npuprof.document import parse_document
+from npuprof.document import parse_document, parse_toml_text
 from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.merge_check import find_unfit_changes
@@ -91,8 +90,8 @@ def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int)
 
 def _is_same_in_sides(line_text: str, text: str) -> bool:
     """Return whether a text sets the same values as each side of another one, which may have conflicts."""
-    wanted = tomllib.loads(line_text)
-    return all(is_same_document(tomllib.loads(side), wanted) for side in split_conflicts(text) or (text,))
+    wanted = parse_toml_text(line_text)
+    return all(is_same_document(parse_toml_text(side), wanted) for side in split_conflicts(text) or (text,))
 
 
 def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
@@ -102,7 +101,7 @@ def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
     """
     if os.path.basename(path) != FILE:
         return []
-    base, ours, theirs = (tomllib.loads(text).get("sources", {}) for text in texts)
+    base, ours, theirs = (parse_toml_text(text).get("sources", {}) for text in texts)
     joined = {"versions": None, "seals": None}
     return [
         ("sources", name)
