@@ -100,14 +100,14 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
     Raises NpuprofError, with the place of the fault, if the bytes are not UTF-8 or the text is not TOML.
     """
-    import tomllib  # not needed by commands that read no TOML, such as help, option and most completions
+    import tomli  # not needed by commands that read no TOML, such as help, option and most completions
 
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
         raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts")])
     try:
         data = parse_toml_text(text)
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         from npuprof.document.syntax import build_syntax_finding
 
         raise NpuprofError([build_syntax_finding(source, text, str(error))]) from None
@@ -125,7 +125,7 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 def parse_toml_text(text: str) -> dict[str, Any]:
     """Return the data of a TOML text.
 
-    Raises tomllib.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python cannot print; and
+    Raises tomli.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python cannot print; and
     RecursionError for data that is nested too deeply.
     """
     if _find_long_key(text) >= 0:
@@ -147,9 +147,9 @@ def parse_toml_value(text: str) -> Any:
 @lru_cache(64)  # a store and its history share many texts
 def _load_text_once(text: str) -> dict[str, Any]:
     """Return the parsed text, which no caller changes."""
-    import tomllib
+    import tomli
 
-    return tomllib.loads(text)
+    return tomli.loads(text)
 
 
 def _find_long_key(text: str) -> int:

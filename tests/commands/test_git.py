@@ -448,7 +448,7 @@ def test_nothing_in_a_path_is_run(talking: Repo) -> None:
 
 def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(talking: Repo) -> None:
     (talking.folder / "npuprof").mkdir()
-    for name in ("npuprof/__init__.py", "typer.py", "tomllib.py"):
+    for name in ("npuprof/__init__.py", "typer.py", "tomli.py"):
         (talking.folder / name).write_text("open('hacked', 'w')\n")
     talking.write({"base": NEAR[0]})
     assert git(talking, "diff").returncode == 0

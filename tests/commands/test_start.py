@@ -41,14 +41,14 @@ HEAVY = {
 }  # fmt: skip
 #: What starts processes; no command needs it but the ones that read a history.
 STARTING = {"subprocess", "npuprof.system.processes"}
-#: A command, the most patterns it compiles (the four of tomllib among them), processes it starts and modules of npuprof it loads (those of
+#: A command, the most patterns it compiles (the three of tomli among them), processes it starts and modules of npuprof it loads (those of
 #: the built catalogue left out), and what it does not load although others do.
 ROWS = [
     ("render bert-training", 4, 0, 45, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
         "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout"}),
     ("env bert-training", 4, 0, 49, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
     ("show bert-training", 4, 0, 33, STARTING),
-    ("option hccl_timeout", 0, 0, 17, {*STARTING, "tomllib", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
+    ("option hccl_timeout", 0, 0, 17, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
     ("list", 5, 0, 36, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
     ("check", 13, 0, 64, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
         "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
@@ -90,6 +90,6 @@ def test_a_command_reads_only_parts_of_the_catalogue_that_its_answer_needs(comma
 
 def test_help_lists_the_verbs_without_loading_them() -> None:
     report = run_and_report("--help")
-    assert not {"tomllib", "npuprof.catalog", "npuprof.store"} & {*report["modules"]}
+    assert not {"tomli", "npuprof.catalog", "npuprof.store"} & {*report["modules"]}
     verbs = {name for name in report["modules"] if name.startswith("npuprof.commands.") and "framework" not in name}
     assert verbs == {"npuprof.commands.git", "npuprof.commands.source"}, "families of verbs, whose purpose is in their package"
