@@ -7,12 +7,12 @@ reading its files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Protocol, Self, dataclass_transform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Protocol, Self, TypeAlias, dataclass_transform
 
     class SourceText(Protocol):
         """The text that values come from: its name, the path to cite, the commit it was read at, and its content."""
@@ -26,15 +26,21 @@ if TYPE_CHECKING:
         def locate_path(self, path: Path) -> tuple[int, int]:
             """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
 
+else:
+
+    def dataclass_transform(**_: object) -> Callable[[type], type]:
+        """Return a decorator that changes nothing: the real one is for type checkers, and importing ``typing`` takes too long."""
+        return lambda decorated: decorated
+
 
 #: The version of npuprof. It is defined here because the package itself exports the library, which imports every other package.
 __version__ = "0.2.0"
 
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
-Path = tuple[Any, ...]
+Path = tuple["Any", ...]
 
 #: A TOML value: string, number, boolean, date, list or table; and a table of such values.
-TomlValue = Any
+TomlValue: TypeAlias = "Any"
 TomlTable = dict[str, TomlValue]
 
 #: Sections with a framework's own settings and names. Values are never converted between these sections and others.

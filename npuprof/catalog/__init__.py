@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from marshal import loads
-from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     Kind = TypeVar("Kind", bound=Record)
 

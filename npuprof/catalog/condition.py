@@ -9,7 +9,10 @@ have three values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: ``(True | False | None, value)``: whether an operand is set, and its value. None means unknown.
 Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.profiling import find_profiling_doubts
 from npuprof.catalog.shapes import Fault
 from npuprof.model import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _OPERATOR = "the operator library spells it {right}, and another spelling names no operator"
 _FUSION = "CANN spells it {right}, and another spelling names no pass"

@@ -8,7 +8,10 @@ has every process that mpirun starts in it. The innermost launcher decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The variables with each fact: Ascend's own, Slurm, Open MPI, PMIx, MPICH, torchrun, Kubernetes.
 FACTS: dict[str, tuple[str, ...]] = {

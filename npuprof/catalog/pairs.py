@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from npuprof.catalog import Variable, find_variable
 from npuprof.catalog.shapes import Schema, Structure, map_schema
 from npuprof.document.keys import format_short_value, format_toml_value
 from npuprof.model import Path, did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SWITCHES = {"true": True, "false": False}
 _SCALAR: Schema = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}

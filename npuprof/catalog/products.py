@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.model import SCENARIOS, Fix, suggest_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TYPE_CHECKING = False
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from npuprof.catalog.readers import find_shell_word
 from npuprof.catalog.shapes import Fault
 from npuprof.model import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SWITCH = ("on", "off")
 _LEVEL = ("on", "off", "l0", "l1")

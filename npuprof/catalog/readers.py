@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from npuprof.catalog import Flag, Variable, load_built_part
 from npuprof.model import Record, has_only_digits
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NOT_FOUND = "not found"
 #: The blanks that a reader ignores, by ``blanks`` of ``readers.toml``.

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 from npuprof.catalog import Option, load_built_part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CANN = "cann"
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")

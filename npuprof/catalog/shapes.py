@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from npuprof.model import Path, Record, did_you_mean
 
-Schema = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+Schema = dict[str, "Any"]
 
 #: A fault inside a structured value: its path below the value, the message, and the hint.
 Fault = tuple[Path, str, str]

@@ -7,7 +7,6 @@ blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
@@ -24,6 +23,10 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path, did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 IMPLEMENTATION_MODES = (
     "high_performance", "high_precision", "super_performance", "enable_float_32_execution",

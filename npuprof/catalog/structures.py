@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from npuprof.catalog.shapes import (
     COUNT,
@@ -27,6 +26,10 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.document.keys import is_no_number
 from npuprof.model import Path, has_only_digits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The characters that no name in a table of shapes contains.
 _NO_NAME = frozenset(",: \t\n\r\f\v")

@@ -7,13 +7,14 @@ unset values with and without origins.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NoReturn
 
 from npuprof import catalog
 from npuprof.model import Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
     from npuprof.catalog.shapes import Structure
 
 
@@ -268,7 +269,7 @@ def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
     raise TypeError(_HINT)
 
 
-class FrozenDict(dict[str, Any]):
+class FrozenDict(dict[str, "Any"]):
     """An immutable dict: behaves like a dict when read, compared or written as JSON; raises TypeError when modified."""
 
     __slots__ = ()
@@ -284,7 +285,7 @@ class FrozenDict(dict[str, Any]):
         return {name: _thaw_value(item) for name, item in self.items()}
 
 
-class FrozenList(list[Any]):
+class FrozenList(list["Any"]):
     """An immutable list: behaves like a list when read, compared or written as JSON; raises TypeError when modified."""
 
     __slots__ = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, targets
@@ -21,6 +20,8 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.checks.rules import About
     from npuprof.checks.view import Judged, Told
     from npuprof.document.policy import Ignore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag
@@ -16,6 +15,8 @@ from npuprof.model import Finding, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.checks.rules import About
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -17,6 +16,8 @@ from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, suggest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.checks.rules import About
 
 

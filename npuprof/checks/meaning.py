@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from npuprof import catalog
 from npuprof.checks.view import Fault
@@ -17,6 +16,8 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     #: Records with choices and a range.
     Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
 

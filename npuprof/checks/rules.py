@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, lru_cache, partial
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
@@ -14,7 +13,7 @@ from npuprof.model import Finding, Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from npuprof.checks.view import Told
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
@@ -22,6 +21,10 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Findings about the claims of a preset rather than about its values.
 MEANT_CODES = ("NP406", "NP407")

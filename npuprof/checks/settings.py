@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
@@ -32,6 +31,10 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _INT64 = 2**63
 _BAD_VALUE = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -20,6 +19,8 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.checks.rules import About
 
 _YANKED = "Its maintainer has marked it as not to be used any more."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
@@ -13,6 +12,10 @@ from npuprof.catalog.readers import find_spelling, is_taken
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, has_only_digits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 OFFLINE = "offline-inference"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
@@ -16,6 +15,7 @@ from npuprof.resolve.config import Config
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore

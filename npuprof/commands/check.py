@@ -37,7 +37,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.problems import build_bad_name_finding
-from npuprof.system import pause_collection
+from npuprof.system import PausedCollection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Check(JudgingVerb):
             return self._answer_matrix()
         if self.fix or self.diff:
             return self._answer_fixes()
-        with pause_collection():
+        with PausedCollection():
             return self.answer_outcome(self.judge(self.open_store()))
 
     def _answer_staged(self) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from shlex import quote
-from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
@@ -20,6 +19,8 @@ from npuprof.system import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.compare.changes import Change
     from npuprof.compare.pairs import Pair
     from npuprof.compare.spans import Page

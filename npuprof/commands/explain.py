@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, releases, values
@@ -36,6 +35,8 @@ from npuprof.resolve.lineages import is_personal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.document.policy import TeamRule
 
 

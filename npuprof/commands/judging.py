@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from npuprof.commands.framework import Verb
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mean
@@ -18,6 +17,8 @@ _SHOWN = 5
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.report.baselines import Mark
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from npuprof.commands.framework import Verb, flag, many
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
@@ -21,6 +20,8 @@ from npuprof.store.problems import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.edit.conditions import Conditions
     from npuprof.report import Forms
     from npuprof.store.gitstore.repository import Repository

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 from npuprof import catalog
 from npuprof.commands.framework import Verb, argument, number
@@ -20,6 +19,8 @@ from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.history.timeline import HistoryStep
     from npuprof.report import Forms
     from npuprof.store import Folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import find_unit_and_risk, releases
@@ -14,6 +13,10 @@ from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key, format_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
 _LEVELS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import output
@@ -15,6 +14,8 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from npuprof.document.profile import Profile
     from npuprof.model import Step
 

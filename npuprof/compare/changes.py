@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -15,6 +14,8 @@ from npuprof.resolve.claims import order_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.resolve.config import Config
 
 #: Signs of changes in text output.
@@ -70,24 +71,28 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
     changes = [
-        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *catalog.find_unit_and_risk(key, tail))
-        for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
-    ]
+        Change(
+            keys.format_key_path(key, found.tail), found.kind, found.before, found.after, key, found.tail, found.element,
+            *catalog.find_unit_and_risk(key, found.tail),
+        )
+        for (key,), found in compare_pairs(pairs, unordered)
+    ]  # fmt: skip
     return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return the differences between two files as written, without inheritance."""
     changes = []
-    for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
-        tail = (*place, *below)
+    for place, found in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
+        tail, kind = (*place, *found.tail), found.kind
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
         unit, risk = catalog.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
         origins = (
             Origin(before, tail) if before and kind != "added" else None,
             Origin(after, tail) if after and kind != "removed" else None,
         )
-        changes.append(Change(keys.format_key_path("", tail).lstrip("."), kind, was, now, setting, tail, False, unit, risk, origins))
+        shown = keys.format_key_path("", tail).lstrip(".")
+        changes.append(Change(shown, kind, found.before, found.after, setting, tail, False, unit, risk, origins))
     return changes
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
 
 from npuprof.catalog import values
-from npuprof.model import Path
+from npuprof.model import Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from deepdiff.model import DiffLevel
 
     #: DeepDiff's input for a value: a text, or a table or list of such forms.
@@ -27,7 +28,7 @@ _LONG = 1000  # from this number of leaves on, lists are compared by position: a
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Difference(NamedTuple):
+class Difference(Record):
     """One difference below a path: ``kind`` is ``added``, ``removed`` or ``changed``.
 
     If ``element`` is set, it is an element added to or removed from the unordered list at ``tail``.
@@ -40,7 +41,7 @@ class Difference(NamedTuple):
     element: bool = False
 
 
-class _Elements(dict[str, Any]):
+class _Elements(dict[str, "Any"]):
     """An unordered list as a table of its elements by text; never equal in type to a table."""
 
 

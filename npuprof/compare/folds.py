@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
@@ -12,6 +11,8 @@ from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.compare.pairs import Pair
     from npuprof.compare.survey import Survey
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof import checks
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
@@ -13,6 +11,10 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Pair(Record):

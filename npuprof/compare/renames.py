@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import Protocol
 
 from npuprof.model import NpuprofError
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Texts(Protocol):
+        """Access to the texts of one state of a store."""
+
+        def load_texts(self, names: set[str]) -> None:
+            """Load the texts of presets in advance, together."""
+
+        def read_profile_text(self, name: str) -> bytes:
+            """Return the text of a preset. Raises NpuprofError."""
+
 
 _LIKENESS = 0.5  # the minimum share of common lines for a rename
 _MOST_COMPARED = 40_000  # the maximum number of file pairs compared line by line; beyond it, only equal files are renames
 #: Lines common to many presets: they do not indicate a rename.
 _COMMONPLACE = lazy_pattern(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
-
-
-class Texts(Protocol):
-    """Access to the texts of one state of a store."""
-
-    def load_texts(self, names: set[str]) -> None:
-        """Load the texts of presets in advance, together."""
-
-    def read_profile_text(self, name: str) -> bytes:
-        """Return the text of a preset. Raises NpuprofError."""
 
 
 def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]) -> dict[str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100

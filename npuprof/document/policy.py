@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.model import Origin, Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 #: The condition of a team rule: its text and its parsed form, nested tuples.
-Condition = tuple[str, Any]
+Condition = tuple[str, "Any"]
 
 
 class TeamRule(Record):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Protocol
 
 from npuprof.document import Document, keys
 from npuprof.model import SCENARIOS, SECTIONS, Finding, Fix, Origin, Path, Record, Step, renew_hints, suggest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Protocol
+
     from npuprof.document.policy import Ignore, Policy
 
     class ProfileSource(Protocol):

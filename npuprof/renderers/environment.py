@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import find_execution, is_own_variable, is_unknown_variable
@@ -15,6 +14,10 @@ from npuprof.renderers import build_setting_finding, build_unfit_finding, encode
 from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The variables that identify the exported preset.
 MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")

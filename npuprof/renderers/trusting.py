@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
@@ -22,6 +21,8 @@ from npuprof.resolve.lineages import is_of_source, is_personal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.store.trust import Trusted
 
 

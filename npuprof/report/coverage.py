@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from npuprof.model import Record
 from npuprof.report.text import count_rest, escape_controls, format_count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SHOWN = 5
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from npuprof.model import Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: GitLab's severity names.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.document.keys import is_no_number, is_visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def format_json_answer(value: Any) -> str:

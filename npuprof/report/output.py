@@ -6,7 +6,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Record, shorten_values
 from npuprof.report.text import escape_controls, escape_terminal_text
@@ -309,6 +308,8 @@ def tell_made_folders(created: list[str]) -> None:
 
 def remove_folders(created: list[str]) -> None:
     """Remove the folders that ``make_folder`` created, if they are empty."""
+    from contextlib import suppress
+
     from npuprof.system.tree import Tree
 
     for folder in created:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
@@ -21,6 +20,8 @@ from npuprof.resolve.lineages import Lineages, list_form_problems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lookup

@@ -6,7 +6,6 @@ Mix-ins and overlays narrow the claims of a preset and never replace them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from npuprof.catalog import products, releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
@@ -14,6 +13,8 @@ from npuprof.model import Finding, Origin, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     #: The claims of a preset by inherited key, for the keys that are set.
     Claims = dict[str, "Claim"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
@@ -17,6 +16,8 @@ from npuprof.resolve.digests import compute_digest, compute_preset_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Protocol
+
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lineages
@@ -80,7 +81,7 @@ def suggest_config_key(config: Config, key: str) -> str:
     return did_you_mean(key, dict.fromkeys((*config.settings, *(f"{prefix}{name}" for name in catalog.record_names(section)))))
 
 
-class Config(Mapping[str, Any]):
+class Config(Mapping[str, "Any"]):
     """One preset, resolved for one context; immutable.
 
     As a mapping, it returns every setting by its full key: ``config["precision_mode_v2"]``, ``config["env.JOB_ID"]``, in

@@ -10,11 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The number of the current form.
 FORM = 2

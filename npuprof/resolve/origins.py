@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.catalog import values
 from npuprof.model import Origin, Path, Step
 from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:

@@ -19,7 +19,7 @@ from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Details, Preset, build_details, resolve_preset
 from npuprof.site.settings import Setting, build_compared_fields, build_settings
 from npuprof.store import spec
-from npuprof.system import pause_collection
+from npuprof.system import PausedCollection
 
 #: The number of examples for an empty comparison.
 _EXAMPLES = 4
@@ -38,7 +38,7 @@ def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -
 
     If npuprof fails on a preset, its page reports that, and so does ``faults``.
     """
-    with pause_collection():
+    with PausedCollection():
         return _Building(workspace, asked, faults).build()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache
 
 from npuprof import document
@@ -212,6 +211,8 @@ class Folder(ReadOnceStore):
     def layout(self) -> Layout:
         """The layout of presets, relative to the folder of npuprof.toml."""
         if self._layout is None:
+            from contextlib import suppress
+
             from npuprof.store.layout import Layout, read_globs
 
             globs: tuple[str, ...] = ()

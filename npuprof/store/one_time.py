@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from enum import Enum
-from typing import Any
 
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean, is_utf8
 from npuprof.report import say_option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _DEEPEST = 100
 

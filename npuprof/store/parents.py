@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
@@ -107,6 +105,8 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     If git does not know it, a vendored release is used. Raises NpuprofError, also if a released version differs from its
     tag.
     """
+    from contextlib import suppress
+
     from npuprof.store.around import has_release_tags
     from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
@@ -184,6 +184,8 @@ def require_unchanged(home: Revision, version: Version, asked: Origin | None = N
         return
     key = f"changed {version.tag}"
     if key not in home.repository.revisions:
+        from contextlib import suppress
+
         home.repository.revisions[key] = False  # for presets that refer to themselves
         with suppress(NpuprofError):  # reported when it is resolved
             home.repository.revisions[key] = digest_pinned_profile(home.profile(version.name)) != record.preset_digest

@@ -10,9 +10,10 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, AnyStr, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, AnyStr
 
 _PLACES = {
     "state": ("XDG_STATE_HOME", os.path.join(".local", "state")),
@@ -33,18 +34,18 @@ class _LazyPattern:
 
 def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern that is compiled when one of its methods is first used. Functions of ``re`` do not accept it."""
-    return cast("re.Pattern[AnyStr]", _LazyPattern(text, flags))
+    return _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
-@contextmanager
-def pause_collection() -> Iterator[None]:
-    """Pause garbage collection, for work that keeps nearly all its objects."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
+class PausedCollection:
+    """A block without garbage collection, for work that keeps nearly all its objects."""
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_enabled:
             gc.freeze()  # moves everything into the oldest generation: otherwise the next object would trigger a full collection
             gc.unfreeze()
             gc.enable()

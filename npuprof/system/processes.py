@@ -12,18 +12,19 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import IO, Any, NoReturn, TypeVar
 
 from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO, Any, NoReturn, TypeVar
+
+    Batch = TypeVar("Batch")
+    Result = TypeVar("Result")
     import subprocess
 
     import git
 
-Batch = TypeVar("Batch")
-Result = TypeVar("Result")
 #: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands need not import.
 PIPE, DEVNULL = -1, -3
 #: The timeout of an answer from a reading process, in seconds; it may run ten times as long.

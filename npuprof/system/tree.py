@@ -12,10 +12,13 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.system import find_repository_top, is_below, lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC

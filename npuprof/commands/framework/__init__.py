@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar
 
 from npuprof import commands
 from npuprof.model import Finding, NpuprofError, Record, did_you_mean, has_only_digits
@@ -20,6 +19,8 @@ from npuprof.report.output import is_colour_wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
 #: The words of a verb: ``("show",)``, ``("git", "install")``.

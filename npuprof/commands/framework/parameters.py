@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework import argument, arguments, flag, many, number, option
 from npuprof.model import SEVERITIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
 SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
 
 from npuprof.model import Record
 from npuprof.store.gitstore.repository import SUBMODULE, Repository, TreeFile
@@ -21,7 +20,7 @@ _LOG_COMMAND = (
 )  # fmt: skip
 
 
-class FileChange(NamedTuple):
+class FileChange(Record):
     """A file changed by a commit relative to one parent: name and file before and after, None if missing.
 
     The two names differ for a renamed file.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
 from npuprof.store import FILE
@@ -23,7 +22,7 @@ LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
 CLASH = "clash"
 
 
-class TreeFile(NamedTuple):
+class TreeFile(Record):
     """A file of a tree: its mode, its blob id, and whether it is outside the store's folder."""
 
     mode: str
@@ -36,7 +35,7 @@ class TreeFile(NamedTuple):
         return self.mode == LINK
 
 
-class TreeEntry(NamedTuple):
+class TreeEntry(Record):
     """One entry of a tree object: a file, a folder, or a submodule."""
 
     mode: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
@@ -12,6 +11,10 @@ from npuprof.store import LOCK_FILE
 from npuprof.store.sources.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"

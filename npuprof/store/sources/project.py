@@ -7,7 +7,6 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
 
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
@@ -21,11 +20,14 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    Entry = TypeVar("Entry")
+
     from npuprof.document.policy import Ignore, TeamRule
 
-Entry = TypeVar("Entry")
 #: The keys of a table, each with its type, an example, and for some a function that finds faults.
-Keys = dict[str, tuple[Any, ...]]
+Keys = dict[str, tuple["Any", ...]]
 
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
