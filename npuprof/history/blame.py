@@ -12,7 +12,7 @@ from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.store.gitstore.commits import Commit, ReadAhead, walk_commits
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
@@ -107,6 +107,7 @@ class _BlameWalk:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
+        self._ahead = ReadAhead(repository.git)
         self._read: dict[str, TomlTable | None] = {}
 
     def find_writing_commits(self, start: str, origins: dict[int, Origin]) -> dict[int, Commit]:
@@ -114,7 +115,7 @@ class _BlameWalk:
         writers: dict[int, Commit] = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
-            for place, commit in enumerate(walk):
+            for place, commit in enumerate(self._ahead.walk(walk)):
                 here = waiting.pop(commit.id, {}) if place else self._locate_values(start, origins)
                 for name, items in here.items():
                     for item in items:
@@ -133,7 +134,7 @@ class _BlameWalk:
         located: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
             name = _find_origin_name(origin, layout)
-            data = self._load_blob_data(files[name].oid) if name in files else None
+            data = self._load_blob_data(name, files[name].oid) if name in files else None
             path = find_earlier_path(origin.path, origin.document.data, data) if data is not None else None
             if name is not None and path is not None and data is not None:
                 located.setdefault(name, []).append(PendingValue(number, path, data))
@@ -147,7 +148,7 @@ class _BlameWalk:
                 return ParentValue(parent, name, item)
             if change.was is None or change.old is None:
                 continue
-            older = self._load_blob_data(change.old.oid)
+            older = self._load_blob_data(change.was, change.old.oid)
             if older is None:
                 return ParentValue(parent, change.was, item)  # unreadable then: look further back
             path = find_earlier_path(item.path, item.data, older)
@@ -155,10 +156,10 @@ class _BlameWalk:
                 return ParentValue(parent, change.was, PendingValue(item.number, path, older))
         return None
 
-    def _load_blob_data(self, oid: str) -> TomlTable | None:
+    def _load_blob_data(self, name: str, oid: str) -> TomlTable | None:
         """Return the data of a file by blob id; None if it cannot be read."""
         if oid not in self._read:
-            raw = self._repository.git.read_contents([oid])[oid]
+            raw = self._ahead.read_content(name, oid)
             try:
                 self._read[oid] = document.parse_document("", "", raw).data
             except NpuprofError:

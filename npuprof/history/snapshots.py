@@ -6,6 +6,7 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
+from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
@@ -31,6 +32,7 @@ class Snapshots:
     def __init__(self, repository: Repository, tip: str, release: Version | None = None) -> None:
         self.repository = repository
         self.commit = tip
+        self.ahead = ReadAhead(repository.git)
         self._release = release
         self.files: dict[str, TreeFile] = {}
         self.layout = repository.find_layout(tip)
@@ -84,14 +86,17 @@ class Snapshots:
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
             raise NpuprofError([build_clash_finding(name, paths, referrer)])
-        oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
+        there = Revision(self.repository, self._tip, self.files).follow_links(name) if file.is_link else name
+        oid = self.files[there].oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
         path = self.layout.path_of(name, file.outside)
-        return read_once(self._profiles, (path, name, oid), lambda: self._read_profile(name, path, oid))
+        return read_once(
+            self._profiles, (path, name, oid), lambda: self._read_profile(name, path, self.ahead.read_content(there, oid), oid)
+        )
 
     def find_policy(self, name: str) -> None:
         """Return None: presets in history are not checked."""
 
-    def _read_profile(self, name: str, path: str, oid: str) -> Profile:
-        return Profile(document.parse_document(name, path, self.repository.git.read_contents([oid])[oid]), key=f"{path}@{oid}", home=self)
+    def _read_profile(self, name: str, path: str, content: bytes, oid: str) -> Profile:
+        return Profile(document.parse_document(name, path, content), key=f"{path}@{oid}", home=self)

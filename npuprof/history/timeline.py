@@ -95,13 +95,14 @@ class Timeline:
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
         simplified = not self._path.everywhere
-        for commit in walk_commits(self._repository, self._tip, self._everything, self._snapshots.layout, simplified):
+        commits = walk_commits(self._repository, self._tip, self._everything, self._snapshots.layout, simplified)
+        for commit in self._snapshots.ahead.walk(commits):
             if states is None:
                 states = {commit.id: self._load_tip_state(commit.id)}
             state = states.pop(commit.id, None)
             if state is None:
                 continue  # not reachable from the requested commits
-            before = self._find_earlier_presets(commit, state._replace(commit=commit.id), states)
+            before = self._find_earlier_presets(commit, state, states)
             step = build_history_step(commit, state.name, before, state.preset, self._path)
             if step is not None:
                 yield step

@@ -161,31 +161,23 @@ class Replies:
         assert process.stdout is not None, "it was asked for"
         self._process = process
         self._handle = process.stdout.fileno()
-        self._held = b""
+        self._held = bytearray()  # from whose front bytes are taken without copying the rest
 
     def read_line(self) -> bytes:
         """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
-        pieces = [self._held]
-        while b"\n" not in pieces[-1]:
+        while (end := self._held.find(b"\n")) < 0:
             if not (piece := self.read_some()):
-                self._held = b""
-                return b"".join(pieces)
-            pieces.append(piece)
-        line, end, self._held = b"".join(pieces).partition(b"\n")
-        return line + end
+                break
+            self._held += piece
+        return self.read(end + 1 if end >= 0 else len(self._held))
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes, fewer if the process has ended. Raises SilentError."""
-        pieces = [self._held[:size]]
-        self._held = self._held[size:]
-        size -= len(pieces[0])
-        while size:
-            if not (piece := self.read_some()):
-                break
-            pieces.append(piece[:size])
-            self._held = piece[size:]
-            size -= len(pieces[-1])
-        return b"".join(pieces)
+        while len(self._held) < size and (piece := self.read_some()):
+            self._held += piece
+        taken = bytes(self._held[:size])
+        del self._held[:size]
+        return taken
 
     def read_some(self) -> bytes:
         """Return the next bytes of the process, empty at its end. Raises SilentError."""

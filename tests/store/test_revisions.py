@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import npuprof
+from npuprof.store.gitstore.objects import Git
+from support.histories import import_versions
 from support.repositories import Repo
 from support.running import Run, Store, expect
 
@@ -96,3 +98,15 @@ def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path,
     trace.unlink()
     assert run("show", "leaf@1").code == 0
     assert trace.read_text().count('"event":"start"') == 2
+
+
+def test_a_history_is_read_in_batches_and_its_first_step_alone(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = import_versions(tmp_path / "repo", [{"leaf": BASE.format(number)} for number in range(600)])
+    monkeypatch.chdir(repo.folder)
+    asked: list[int] = []
+    read = Git._read_object_batch
+    monkeypatch.setattr(Git, "_read_object_batch", lambda git, names: (asked.append(len(names)), read(git, names))[1])
+    for words, sizes in ((["-n", "1"], [2]), ([], [2, 4, 16, 64, 256, 256, 2])):
+        asked.clear()
+        assert run("log", "leaf", *words).out.count("hccl_timeout") == (1 if words else 600)
+        assert [size for size in asked if size > 1] == sizes  # texts; commits and trees are single

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
 
-from npuprof.model import Record
+from npuprof.model import NpuprofError, Record
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
 
 _NO_FILE = ("000000", SUBMODULE)
+#: The maximum number of commits for which the contents of a file are read together.
+_MOST_AHEAD = 256
 
 #: The leading blank keeps user text apart: a record begins where 1 follows 0.
 _LOG_COMMAND = (
@@ -97,7 +101,8 @@ def walk_commits(
     for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, *whole, tip, *below)):
         commit, files = _parse_commit(record)
         if len(commit.parents) > 1:
-            yield commit._replace(changes={old: list_tree_changes(repository, old, commit.id, layout) for old in commit.parents})
+            commit.changes.update((old, list_tree_changes(repository, old, commit.id, layout)) for old in commit.parents)
+            yield commit
             continue
         changed = _parse_raw_changes(files, layout, names)
         if any(change.was is None for change in changed) and (move := _find_store_move(repository, commit.id, changed, layout)):
@@ -111,7 +116,47 @@ def walk_commits(
                 yield nearest
                 yield from older
             return
-        yield commit._replace(changes={commit.parents[0] if commit.parents else "": changed})
+        commit.changes[commit.parents[0] if commit.parents else ""] = changed
+        yield commit
+
+
+class ReadAhead:
+    """The contents of files along a walk: a file is read together with what it was before each of the next commits."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._next: list[Commit] = []
+        self._contents: dict[str, bytes] = {}
+
+    def walk(self, commits: Iterator[Commit]) -> Iterator[Commit]:
+        """Yield commits from a walk in batches that grow: the first ones do not wait for later ones."""
+        size, error = 1, None
+        while size and not error:
+            batch: list[Commit] = []
+            try:
+                for commit in islice(commits, size):
+                    batch.append(commit)  # noqa: PERF402 - an error keeps the commits before it
+            except NpuprofError as failure:
+                error = failure
+            self._next, self._contents = batch, {}
+            yield from batch
+            size = min(4 * size, _MOST_AHEAD) if batch else 0
+        if error:
+            raise error
+
+    def read_content(self, name: str, oid: str) -> bytes:
+        """Return the content of the file of a preset, by blob id. Raises NpuprofError."""
+        if oid not in self._contents:
+            changed = (change for commit in self._next for changes in commit.changes.values() for change in changes)
+            ahead = [change.old.oid for change in changed if change.was == name and change.old]
+            try:
+                read = self._git.read_objects([*dict.fromkeys([oid, *ahead])])
+                self._contents |= {file.oid: file.content for file in read if file}
+            except NpuprofError:  # perhaps for one of the next commits: read them alone
+                self._next = []
+            if oid not in self._contents:
+                return self._git.read_contents([oid])[oid]
+        return self._contents[oid]
 
 
 def _find_store_move(repository: Repository, commit: str, changed: list[FileChange], layout: Layout) -> StoreMove | None:

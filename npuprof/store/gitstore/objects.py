@@ -124,9 +124,8 @@ class Git:
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
-        content = self._replies.read(int(words[2]))
-        self._replies.read(1)
-        return GitObject(words[0].decode(), words[1].decode(), content)
+        size = int(words[2])
+        return GitObject(words[0].decode(), words[1].decode(), self._replies.read(size + 1)[:size])
 
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of objects by full id, read together. Raises NpuprofError if any is missing."""
