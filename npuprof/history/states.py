@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, compare_configs
 from npuprof.model import NpuprofError, Path, Record
@@ -38,6 +40,7 @@ def find_member_names(config: Config) -> frozenset[str]:
     return members
 
 
+@lru_cache(1024)  # asked of the same references at each commit
 def is_moving_reference(reference: str) -> bool:
     """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
     if is_source_reference(reference):
