@@ -88,11 +88,16 @@ def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path
     sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'
     for folder in ("a", "b", "c"):
         write(tmp_path / folder, {"utils.py": UTILS, "named.py": f"{HEAD}{sidecar}{TAIL}", **{f"train{n}.py": fault for n in range(4)}})
+    callers = {
+        f"{name}{n}.py": f"from {module} import {used}\n{used}('mixed')\n" for n in range(4) for name, module, used in ("ixm", "jyw")
+    }
+    circle = {"x.py": UTILS.replace("make(", "m(") + "import y\n", "y.py": "from x import m\ndef w(mode):\n    return m(mode)\n"}
+    write(tmp_path / "ring", {**circle, **callers})
     write(tmp_path, {"ops.json": "{"})
     answers: list[tuple[Result, Result]] = []
     for processors in ({0}, {0, 1, 2}):
         monkeypatch.setattr("os.sched_getaffinity", lambda process, processors=processors: processors, raising=False)
         answers.append((run("scan", "."), run("scan", ".", "--statistics")))
     assert answers[0] == answers[1]
-    assert answers[0][0].out.count("NP203") == 15
-    assert len(forks) == 4, "two copies for each of the two commands"
+    assert answers[0][0].out.count("NP203") == 16
+    assert len(forks) == 6, "three copies for each of the two commands"

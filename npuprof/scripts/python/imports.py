@@ -134,6 +134,10 @@ class Modules:
         supplied = self._list_imported_names(path, data, can_set, 0)
         return not supplied.isdisjoint(_WORD.findall(data) if supplied else ())
 
+    def forget_supplied(self) -> None:
+        """Drop the answers of ``list_supplied``: in an import cycle, they depend on the file that was asked about first."""
+        self._supplied.clear()
+
     def _list_imported_names(self, path: str, data: bytes, can_set: CanSet, depth: int) -> frozenset[bytes]:
         imported = self.list_imported(path, data) if depth < _DEEPEST else ()
         return frozenset().union(*(self.list_supplied(one, can_set, depth + 1) for one in imported))
