@@ -50,6 +50,7 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 """
 
 
+@cache
 def _class_names() -> dict[str, str]:
     """Return the class of each object argument, by the last name of the argument."""
     names: dict[str, str] = {}
@@ -58,6 +59,7 @@ def _class_names() -> dict[str, str]:
     return names
 
 
+@cache
 def _dynamic_arguments() -> tuple[str, ...]:
     """Return the required arguments of DynamicInputConfig; only the last, which old releases lack, may be 0."""
     return catalog.load_config_classes()["DynamicInputConfig"].positional

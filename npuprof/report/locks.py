@@ -50,7 +50,7 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     minutes.
     """
     locks: list[tuple[int, tuple[int, int]]] = []
-    wanted = sorted({os.path.realpath(folder or ".") for folder in folders})
+    wanted = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
     try:
         for folder in wanted[:MOST_LOCKS]:
             lock = _lock_folder(folder)
