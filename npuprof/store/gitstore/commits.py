@@ -101,6 +101,7 @@ def walk_commits(
     for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, *whole, tip, *below)):
         commit, files = _parse_commit(record)
         if len(commit.parents) > 1:
+            repository.load_store_trees((commit.id, *commit.parents))
             commit.changes.update((old, list_tree_changes(repository, old, commit.id, layout)) for old in commit.parents)
             yield commit
             continue
@@ -201,9 +202,9 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
 
 def list_tree_changes(repository: Repository, parent: str, commit: str, layout: Layout) -> list[FileChange]:
     """Return the changes between two commits, from their trees; git is called only for renames."""
-    old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
-    if old == new:
+    if not layout.globs and repository.find_store_tree(parent) == repository.find_store_tree(commit):
         return []
+    old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
     if old.keys() - new.keys() and new.keys() - old.keys():
         raw = repository.git.run_command(
             "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", *layout.pathspecs

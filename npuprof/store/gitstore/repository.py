@@ -81,6 +81,7 @@ class Repository(ReleaseTags):
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
+        self.roots: dict[str, str] = {}  #: the cached id of the store's tree by commit, empty if there was none
         self.layouts: dict[str, Layout] = {}  #: cached layouts by commit
         self._shallow: bool | None = None
         self.is_source = False  #: whether it is a source's repository, of which only the store's folder is shared
@@ -235,8 +236,7 @@ class Repository(ReleaseTags):
         return files
 
     def _list_store_files(self, commit: str) -> dict[str, TreeFile]:
-        root = self._find_store_tree(commit)
-        if not root:
+        if not (root := self.find_store_tree(commit)):
             return {}
         files: dict[str, TreeFile] = {}
         level = [("", root)]
@@ -254,14 +254,22 @@ class Repository(ReleaseTags):
             level = below
         return files
 
-    def _find_store_tree(self, commit: str) -> str:
+    def find_store_tree(self, commit: str) -> str:
         """Return the id of the store's tree at a commit, an empty string if there was none. Raises NpuprofError."""
-        root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
-        if root is not None:
-            self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
-            return root.oid if root.type == "tree" else ""
-        self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)  # fails for a missing tree, not for a missing store
-        return ""
+        self.load_store_trees([commit])
+        return self.roots[commit]
+
+    def load_store_trees(self, commits: Iterable[str]) -> None:
+        """Load the store's trees of commits together. Raises NpuprofError."""
+        if len(self.roots) > _LAYOUTS:
+            self.roots.clear()
+        wanted = [commit for commit in commits if commit not in self.roots]
+        for commit, root in zip(wanted, self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}" for commit in wanted]), strict=True):
+            if root is None:  # this fails for a missing tree, not for a missing store
+                self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)
+            elif root.type == "tree" and root.oid not in self._trees:
+                self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2)
+            self.roots[commit] = root.oid if root is not None and root.type == "tree" else ""
 
     def _load_trees(self, trees: Iterable[str]) -> None:
         """Load uncached trees together. Raises NpuprofError if one is missing."""
@@ -281,7 +289,7 @@ class Repository(ReleaseTags):
     def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in a former folder."""
         moved = self._copy()
-        moved.prefix, moved.revisions, moved.layouts = prefix, {}, {}
+        moved.prefix, moved.revisions, moved.layouts, moved.roots = prefix, {}, {}, {}
         return moved
 
     def with_git(self, git: Git) -> Repository:
