@@ -67,8 +67,9 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     streams = [row for row in files if not row.below and row.known is ANYTHING and output.is_stream(row.path)]
     plain = [row for row in files if row not in streams] if streams else files
     targets: dict[str, Wanted] = {}
+    bases = {below: os.path.realpath(below) for below in {row.below for row in plain} if below}
     for row in plain:
-        first = targets.setdefault(find_target(row.path, row.below), row)
+        first = targets.setdefault(find_target(row.path, row.below, bases.get(row.below)), row)
         if first.content != row.content:
             why = "A file that is reached under two names has one text."
             raise NpuprofError([Finding("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))])
@@ -84,13 +85,16 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 
-def find_target(path: str, below: str = "") -> str:
-    """Return the file that a path leads to. Raises NpuprofError (NP941) if it is outside ``below``, or a link in a clone."""
+def find_target(path: str, below: str = "", base: str | None = None) -> str:
+    """Return the file that a path leads to; ``base`` is the real path of ``below``, if it is known.
+
+    Raises NpuprofError (NP941) if the file is outside ``below``, or the path a link in a clone.
+    """
     if not below:
         refuse_link_out(path)
     target = os.path.realpath(path)
     if below:
-        base = os.path.realpath(below)
+        base = base or os.path.realpath(below)
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
             why = "Only paths below the named folder are written; nothing was changed."

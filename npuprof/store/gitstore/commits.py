@@ -122,12 +122,13 @@ def walk_commits(
 
 
 class ReadAhead:
-    """The contents of files along a walk: a file is read together with what it was before each of the next commits."""
+    """The contents of files along a walk: a file is read together with what it and others read before were at the next commits."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
         self._next: list[Commit] = []
         self._contents: dict[str, bytes] = {}
+        self._names: set[str | None] = set()
 
     def walk(self, commits: Iterator[Commit]) -> Iterator[Commit]:
         """Yield commits from a walk in batches that grow: the first ones do not wait for later ones."""
@@ -148,8 +149,9 @@ class ReadAhead:
     def read_content(self, name: str, oid: str) -> bytes:
         """Return the content of the file of a preset, by blob id. Raises NpuprofError."""
         if oid not in self._contents:
+            self._names.add(name)
             changed = (change for commit in self._next for changes in commit.changes.values() for change in changes)
-            ahead = [change.old.oid for change in changed if change.was == name and change.old]
+            ahead = [change.old.oid for change in changed if change.was in self._names and change.old]
             try:
                 read = self._git.read_objects([*dict.fromkeys([oid, *ahead])])
                 self._contents |= {file.oid: file.content for file in read if file}
