@@ -35,13 +35,15 @@ def find_last_change(preset: str, store: str | None, config: Config, key: str, t
         repository = revisions.find_repository(workspace.store)
         named = repository.resolve_revision(name, revision) if revision else None
         tip = named.commit if named else repository.resolve_commit("HEAD")
+        timeline = Timeline(repository, tip, name, config.context, named.version if named else None)
         if not revision:
-            committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
+            committed = timeline.load_tip()
+            if not isinstance(committed, Config):  # with a vendored release, which a walk through history does not read
+                committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
-        walk = Timeline(repository, tip, name, config.context, named.version if named else None)
-        step = next(walk.walk_steps(key, tail, everywhere=False), None)
+        step = next(timeline.walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:
         return None
     return build_commit_fields(step.commit) if step and step.kind != "untold" else None

@@ -92,6 +92,14 @@ class Timeline:
         if self._untold:
             raise NpuprofError([_build_untold_finding(self._name, finding) for finding in dict.fromkeys(self._untold)])
 
+    def load_tip(self) -> PresetState:
+        """Return the preset at the tip."""
+        try:
+            return self._load_tip_state(self._tip).preset
+        except _MovingParentMetError:
+            self._everything = True
+            return self._load_tip_state(self._tip).preset
+
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
         simplified = not self._path.everywhere
