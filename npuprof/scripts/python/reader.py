@@ -54,7 +54,7 @@ def mentions_python_setting(data: bytes) -> bool:
 
 def _can_set(text: bytes, part: bytes) -> bool:
     """Return whether a part of a text can set something; for the whole text, by rare words."""
-    return (part is text or any(word in part for word in _WORDS)) and mentions_python_setting(text)
+    return mentions_python_setting(text) and (part is text or any(word in part for word in _WORDS))
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
