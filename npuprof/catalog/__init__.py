@@ -389,7 +389,11 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
 
 def _build_record(kind: type[Kind], section: str, name: str) -> Kind | None:
     fields = _unpack_record(name, section)
-    return kind(name, **fields) if fields else None
+    if not fields:
+        return None
+    record = object.__new__(kind)
+    record.__dict__.update(fields, name=name)  # unchecked: the rows are part of this package
+    return record
 
 
 @cache
@@ -578,6 +582,12 @@ def rules_by_trigger() -> dict[str, list[str]]:
         for key in triggers:
             rules.setdefault(key, []).append(code)
     return rules
+
+
+@cache
+def list_outside_variables() -> frozenset[str]:
+    """Return the variables that a preset does not set: a launcher does, or the process itself."""
+    return frozenset(load_built_part("rules")["outside"])
 
 
 def find_severity(code: str) -> str:

@@ -314,7 +314,8 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
         if field in record
     }
     by_code: dict[str, Any] = {rule[0]: rule for rule in rules}
-    index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses}
+    outside = tuple(name for name, record in variables.items() if record.get("freeze") in ("never", "launcher"))
+    index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses, "outside": outside}
     index |= {name: {code: rule[place] for code, rule in by_code.items()} for name, place in (("reads", 8), ("triggers", 9))}
     return index, {"rules": texts, "advice": advice}
 

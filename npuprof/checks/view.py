@@ -246,9 +246,7 @@ class View:
         if tail:
             return False, None
         if head == "env":
-            variable = catalog.find_variable(path[1])
-            outside = variable is not None and variable.freeze in ("never", "launcher")
-            return (None, None) if outside else (False, None)
+            return (None, None) if path[1] in catalog.list_outside_variables() else (False, None)
         if head == "estimator":
             return False, None
         option = catalog.find_option(head)

@@ -61,6 +61,7 @@ ROWS = [
 PARTS = [
     ("render bert-training", {"axes", "env", "options", "rules"}),
     ("explain bert-training precision_mode_v2", {"axes", "options", "rules", "texts"}),
+    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", {"axes", "options", "rules", "texts"}),
     ("option hccl_timeout", {"axes", "options", "rule_texts", "rules", "texts"}),
 ]
 
