@@ -2,7 +2,7 @@
 
 Its source is the TOML files of this folder, one record per setting. The records drive code, checks, help, the editor
 schema and the documentation. Parsing TOML takes ten times as long as a typical command, so an installed npuprof
-contains the catalogue as Python literals (``_built``, written by ``build``); in a checkout, ``checkout`` creates and
+contains the catalogue as marshalled values (``_built``, written by ``build``); in a checkout, ``checkout`` creates and
 caches them.
 """
 
@@ -362,7 +362,10 @@ class Rule(Record):
 def load_built_part(name: str) -> Any:
     """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``, ``releases``, ..."""
     load_part = _find_checkout_loader()
-    return load_part(name) if load_part else __import__(f"npuprof.catalog._built.{name}", fromlist=["DATA"]).DATA
+    if load_part:
+        return load_part(name)
+    with open(f"{__path__[0]}/_built/{name}.marshal", "rb") as file:
+        return loads(file.read())  # noqa: S302 - part of this package
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Converts the TOML records into Python literals; also the build hook of the wheel. It does not validate: tests do.
+"""Converts the TOML records into plain Python values; also the build hook of the wheel. It does not validate: tests do.
 
 Wheels do not contain this module. In a checkout or an editable install, ``checkout`` calls it after each change.
 """
@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from pprint import pformat
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -103,12 +102,10 @@ def build_parts() -> dict[str, Any]:
 
 
 def write_parts(folder: Path) -> None:
-    """Write the built form as modules below ``folder``."""
+    """Write the parts of the built form as files below ``folder``, in a format that every supported Python reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, value in {**build_parts(), "__init__": None}.items():
-        head = '"""Generated from the TOML records by npuprof.catalog.build."""\n'
-        body = "" if value is None else f"\nDATA = {pformat(value, width=160, sort_dicts=False)}\n"
-        (folder / f"{name}.py").write_text(head + body, encoding="utf-8")
+    for name, part in build_parts().items():
+        (folder / f"{name}.marshal").write_bytes(marshal.dumps(part, 4))
 
 
 def _read_toml_file(name: str) -> dict[str, Any]:
@@ -382,14 +379,14 @@ try:  # the build hook of the wheel
         """Adds the built form to a wheel, except for editable installs, which read the records."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Write the modules before hatchling collects the files of the wheel."""
+            """Write the files before hatchling collects the files of the wheel."""
             self.made = TemporaryDirectory()
             if version != "editable":
                 write_parts(Path(self.made.name))
                 build_data["force_include"][self.made.name] = "npuprof/catalog/_built"
 
         def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-            """Remove the modules after they were added to the wheel."""
+            """Remove the files after they were added to the wheel."""
             self.made.cleanup()
 
 except ImportError:
