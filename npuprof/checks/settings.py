@@ -25,7 +25,6 @@ from npuprof.checks.meaning import (
     verify_guess,
 )
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
-from npuprof.checks.variables import find_variable_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -116,6 +115,8 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         option = catalog.find_option(name)
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
+        from npuprof.checks.variables import find_variable_faults  # not needed for presets without [env]
+
         return find_variable_faults(name, value)
     if section in FRAMEWORK_SECTIONS:
         from npuprof.checks.frameworks import find_framework_faults

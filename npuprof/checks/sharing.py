@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
-from npuprof.checks.variables import is_filled_in, is_misspelt
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -50,6 +48,9 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key, in_python)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
+        from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
+        from npuprof.checks.variables import is_filled_in, is_misspelt
+
         if is_own_variable(name) and not is_filled_in(name):
             return build_own_variable_fault(key)
         if executes := find_execution(name) if isinstance(value, dict) else find_value_execution(name, str(value)):

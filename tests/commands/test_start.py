@@ -48,6 +48,8 @@ STARTING = {"subprocess", "npuprof.system.processes"}
 ROWS = [
     ("render bert-training", 3, 0, 45, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
         "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout"}),
+    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 44,
+        {*STARTING, "npuprof.checks.variables", "npuprof.catalog.execution"}),
     ("env bert-training", 3, 0, 49, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
     ("show bert-training", 3, 0, 33, STARTING),
     ("option hccl_timeout", 0, 0, 17, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
