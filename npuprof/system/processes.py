@@ -17,13 +17,13 @@ from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from typing import IO, Any, NoReturn, TypeVar
+
+    import git
 
     Batch = TypeVar("Batch")
     Result = TypeVar("Result")
-    import subprocess
-
-    import git
 
 #: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands need not import.
 PIPE, DEVNULL = -1, -3
@@ -161,7 +161,7 @@ class Replies:
         assert process.stdout is not None, "it was asked for"
         self._process = process
         self._handle = process.stdout.fileno()
-        self._held = bytearray()  # from whose front bytes are taken without copying the rest
+        self._held = bytearray()  # bytes are removed from its front without copying the rest
 
     def read_line(self) -> bytes:
         """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
@@ -175,7 +175,8 @@ class Replies:
         """Return ``size`` bytes, fewer if the process has ended. Raises SilentError."""
         while len(self._held) < size and (piece := self.read_some()):
             self._held += piece
-        taken = bytes(self._held[:size])
+        with memoryview(self._held) as held, held[:size] as front:
+            taken = bytes(front)
         del self._held[:size]
         return taken
 

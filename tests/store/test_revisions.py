@@ -110,3 +110,16 @@ def test_a_history_is_read_in_batches_and_its_first_step_alone(tmp_path: Path, r
         asked.clear()
         assert run("log", "leaf", *words).out.count("hccl_timeout") == (1 if words else 600)
         assert [size for size in asked if size > 1] == sizes  # texts; commits and trees are single
+
+
+def test_a_text_is_read_once_where_a_preset_had_many_parents_earlier(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"p{number}" for number in range(12)]
+    parents = [{name: BASE.format(100 * place + number) for place, name in enumerate(names)} for number in range(40)]
+    old = [{**tree, "leaf": f"[profile]\nextends = {names}\n"} for tree in parents]
+    repo = import_versions(tmp_path / "repo", [*old, *({**parents[-1], "leaf": BASE.format(number)} for number in range(9))])
+    monkeypatch.chdir(repo.folder)
+    asked: list[str] = []
+    read = Git._read_object_batch
+    monkeypatch.setattr(Git, "_read_object_batch", lambda git, names: (asked.extend(names), read(git, names))[1])
+    assert run("log", "leaf", "hccl_timeout").out.count("hccl_timeout") > 40
+    assert len(asked) <= 1.2 * len({*asked})

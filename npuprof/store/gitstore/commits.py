@@ -122,16 +122,16 @@ def walk_commits(
 
 
 class ReadAhead:
-    """The contents of files along a walk: a file is read together with what it and others read before were at the next commits."""
+    """Reads files along a walk: together with the versions at the next commits, of the same file and of files read before."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
-        self._next: list[Commit] = []
+        self._names: set[str] = set()
+        self._ahead: dict[str, list[str]] = {}  # the unread versions of each preset at the commits of this batch
         self._contents: dict[str, bytes] = {}
-        self._names: set[str | None] = set()
 
     def walk(self, commits: Iterator[Commit]) -> Iterator[Commit]:
-        """Yield commits from a walk in batches that grow: the first ones do not wait for later ones."""
+        """Yield the commits of a walk in growing batches, so that the first commit does not wait for later ones."""
         size, error = 1, None
         while size and not error:
             batch: list[Commit] = []
@@ -140,7 +140,10 @@ class ReadAhead:
                     batch.append(commit)  # noqa: PERF402 - an error keeps the commits before it
             except NpuprofError as failure:
                 error = failure
-            self._next, self._contents = batch, {}
+            self._ahead, self._contents = {}, {}
+            for change in (change for commit in batch for changes in commit.changes.values() for change in changes):
+                if change.was and change.old:
+                    self._ahead.setdefault(change.was, []).append(change.old.oid)
             yield from batch
             size = min(4 * size, _MOST_AHEAD) if batch else 0
         if error:
@@ -150,13 +153,12 @@ class ReadAhead:
         """Return the content of the file of a preset, by blob id. Raises NpuprofError."""
         if oid not in self._contents:
             self._names.add(name)
-            changed = (change for commit in self._next for changes in commit.changes.values() for change in changes)
-            ahead = [change.old.oid for change in changed if change.was in self._names and change.old]
+            ahead = [older for known in self._names for older in self._ahead.pop(known, ())]
             try:
                 read = self._git.read_objects([*dict.fromkeys([oid, *ahead])])
                 self._contents |= {file.oid: file.content for file in read if file}
             except NpuprofError:  # perhaps for one of the next commits: read them alone
-                self._next = []
+                self._ahead = {}
             if oid not in self._contents:
                 return self._git.read_contents([oid])[oid]
         return self._contents[oid]
