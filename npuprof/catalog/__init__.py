@@ -364,8 +364,8 @@ def load_built_part(name: str) -> Any:
     load_part = _find_checkout_loader()
     if load_part:
         return load_part(name)
-    with open(f"{__path__[0]}/_built/{name}.marshal", "rb") as file:
-        return loads(file.read())  # noqa: S302 - part of this package
+    packed = __spec__.loader.get_data(f"{__path__[0]}/_built/{name}.marshal")  # type: ignore[union-attr]
+    return loads(packed)  # noqa: S302 - part of this package
 
 
 @cache
@@ -589,7 +589,7 @@ def rules_by_trigger() -> dict[str, list[str]]:
 
 @cache
 def list_outside_variables() -> frozenset[str]:
-    """Return the variables that a preset does not set: a launcher does, or the process itself."""
+    """Return the variables that a launcher or the process itself sets, not a preset."""
     return frozenset(load_built_part("rules")["outside"])
 
 

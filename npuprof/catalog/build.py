@@ -105,7 +105,7 @@ def write_parts(folder: Path) -> None:
     """Write the parts of the built form as files below ``folder``, in a format that every supported Python reads."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in build_parts().items():
-        (folder / f"{name}.marshal").write_bytes(marshal.dumps(part, 4))
+        (folder / f"{name}.marshal").write_bytes(marshal.dumps(part, 2))  # later versions depend on reference counts
 
 
 def _read_toml_file(name: str) -> dict[str, Any]:
