@@ -138,7 +138,10 @@ def parse_toml_text(text: str) -> dict[str, Any]:
 
 
 def parse_toml_value(text: str) -> Any:
-    """Return one TOML value. Raises what ``parse_toml_text`` raises, and ValueError if the text contains more than the value."""
+    """Return one TOML value, which no caller changes.
+
+    Raises what ``parse_toml_text`` raises, and ValueError if the text contains more than the value.
+    """
     data = parse_toml_text(f"v = {text}\n")
     if len(data) > 1:
         raise ValueError("more than one value")

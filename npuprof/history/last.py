@@ -38,7 +38,7 @@ def find_last_change(preset: str, store: str | None, config: Config, key: str, t
         timeline = Timeline(repository, tip, name, config.context, named.version if named else None)
         if not revision:
             committed = timeline.load_tip()
-            if not isinstance(committed, Config):  # with a vendored release, which a walk through history does not read
+            if not isinstance(committed, Config):  # it may need a vendored release, which Timeline does not read
                 committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):

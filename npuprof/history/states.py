@@ -40,7 +40,7 @@ def find_member_names(config: Config) -> frozenset[str]:
     return members
 
 
-@lru_cache(1024)  # asked of the same references at each commit
+@lru_cache(1024)  # called with the same references at each commit
 def is_moving_reference(reference: str) -> bool:
     """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
     if is_source_reference(reference):

@@ -88,7 +88,7 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
 def find_target(path: str, below: str = "", base: str | None = None) -> str:
     """Return the file that a path leads to; ``base`` is the real path of ``below``, if it is known.
 
-    Raises NpuprofError (NP941) if the file is outside ``below``, or the path a link in a clone.
+    Raises NpuprofError (NP941) if the file is outside ``below``, or if the path is a link in a clone.
     """
     if not below:
         refuse_link_out(path)

@@ -38,7 +38,7 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 class PausedCollection:
-    """A block without garbage collection, for work that keeps nearly all its objects."""
+    """A context that pauses garbage collection, for work that keeps nearly all its objects."""
 
     def __enter__(self) -> None:
         self._was_enabled = gc.isenabled()

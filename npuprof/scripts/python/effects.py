@@ -23,7 +23,7 @@ _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
 )
-#: One of these is in each match: they are found much faster than the pattern.
+#: Each match contains one of these words; searching for words is much faster.
 _COMPUTED_WORDS = ("globals(", "locals(", "vars(", "eval(", "exec(", "import_", "__dict__", "sys.modules", "Fire", "getattr(")
 _MENTIONS: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.alias: "name", ast.Constant: "value"}
 _KEPT = re.compile(r"main$|test|__")

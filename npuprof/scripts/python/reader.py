@@ -41,7 +41,7 @@ _TORCH = tuple(word.encode() for word in torch_settings.SURFACE.words)
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 
 
-@lru_cache(64)  # a module is asked about for itself, and for each part of it that importers may call
+@lru_cache(4)  # called for a module itself, and again for each part that importers may call
 def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can contain settings, without parsing it."""
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):

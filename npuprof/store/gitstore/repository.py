@@ -260,7 +260,7 @@ class Repository(ReleaseTags):
         return self.roots[commit]
 
     def load_store_trees(self, commits: Iterable[str]) -> None:
-        """Load the store's trees of commits together. Raises NpuprofError."""
+        """Load the store's tree of each commit, in one request. Raises NpuprofError."""
         if len(self.roots) > _LAYOUTS:
             self.roots.clear()
         wanted = [commit for commit in commits if commit not in self.roots]
