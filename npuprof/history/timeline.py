@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
+from npuprof.history.plain_edits import leaves_setting_alone
 from npuprof.history.snapshots import Snapshots
 from npuprof.history.states import (
     PresetState,
@@ -157,12 +158,25 @@ class Timeline:
         if isinstance(preset, NpuprofError):
             return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
-        touched = any(change.was in members or change.now in members for change in changed)
+        touched = [change for change in changed if change.was in members or change.now in members]
         linked = any(member in files and files[member].is_link for member in members)  # the target of a link may have changed
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
+        if touched and not linked and not ranged and all(map(self._leaves_setting_alone, touched)):
+            return preset
         return self._resolve_preset(files, name, commit)
+
+    def _leaves_setting_alone(self, change: FileChange) -> bool:
+        """Return whether an edit certainly leaves the requested setting and its line alone; False if the whole preset is requested."""
+        key, name, old, new = self._path.key, change.was, change.old, change.new
+        if not key or name is None or name != change.now or old is None or new is None or old.mode != new.mode:
+            return False
+        try:
+            texts = [self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
+        except NpuprofError:  # told where it is resolved
+            return False
+        return leaves_setting_alone(key, *texts)
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
