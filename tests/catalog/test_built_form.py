@@ -74,16 +74,12 @@ RELEASES = [{"name": name, "code": name != "8.0.0"} for name in ("6.0.0", "7.0.0
 @pytest.mark.parametrize(
     ("record", "states"),
     [
-        ({"field": "i", "since": "7.0.0"}, ".YYYY"),
-        ({"field": "i", "since": "8.0.0", "absent_in": "6.0.0"}, ".?YYY"),
-        ({"field": "i", "since": "9.0.0", "absent_in": "7.0.0"}, "..?YY"),
-        ({"field": "i", "absent_in": "7.0.0"}, "..?YY"),
-        ({"field": "i"}, "???YY"),
-        ({"field": "i", "since": "7.0.0", "missing_in": ["9.0.0"]}, ".YY.Y"),
-        ({"field": "i", "since": "6.0.0", "removed_in": "9.0.0"}, "YY?.."),
-        ({"since": "6.0.0", "removed_in": "7.0.0"}, "Y...."),
+        ({"field": "i", "since": "7.0.0"}, ".YYYY"), ({"field": "i", "since": "8.0.0", "absent_in": "6.0.0"}, ".?YYY"),
+        ({"field": "i", "since": "9.0.0", "absent_in": "7.0.0"}, "..?YY"), ({"field": "i", "absent_in": "7.0.0"}, "..?YY"),
+        ({"field": "i"}, "???YY"), ({"field": "i", "since": "7.0.0", "missing_in": ["9.0.0"]}, ".YY.Y"),
+        ({"field": "i", "since": "6.0.0", "removed_in": "9.0.0"}, "YY?.."), ({"since": "6.0.0", "removed_in": "7.0.0"}, "Y...."),
         ({"since": "7.0.0"}, "....."),
     ],
-)
+)  # fmt: skip
 def test_the_letters_of_an_option_say_which_release_reads_it(record: dict[str, Any], states: str) -> None:
     assert build._compute_release_states(record, RELEASES) == states

@@ -146,7 +146,7 @@ def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> Non
         ("expandable_segments:true", "Switches accept exactly True or False.", "write expandable_segments:True"),
         ("page_siz:1g", "Its reader raises an error for a key that it does not know.", "did you mean 'page_size'?"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_in_a_list_of_pairs_says_why_and_what_to_write(text: str, why: str, hint: str) -> None:
     (fault,) = find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text)
     assert (fault.code, fault.why.startswith(why), bool(fault.why), fault.hint) == ("NP203", True, bool(why), hint)

@@ -66,7 +66,7 @@ def test_a_text_of_pairs_is_a_table_of_the_same_pairs(name: str, data: st.DataOb
         ("NPU_ASD_CONFIG", {"enable": "TRUE"}, ("enable",), 'enable: "TRUE"', "write enable = true"),
         ("CPU_AFFINITY_CONF", {"mode": 7}, ("mode",), "mode: 7", "write mode = 0 or 1 or 2"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_pair_of_a_table_is_reported_at_its_key(name: str, value: Any, path: tuple[str, ...], what: str, hint: str) -> None:
     (fault,) = find_variable_faults(name, value)
     assert fault.tail == path

@@ -150,7 +150,7 @@ def test_a_wrong_value_is_an_error_that_names_its_effect_and_what_to_write(line:
         ("options", "allow_internal_format = true", "belongs below [torch_npu]; on a command line it is torch_npu.allow_internal_format"),
         ("env", 'ACL_PRECISION_MODE = "allow_fp32_to_fp16"', "on a command line it is torch_npu.ACL_PRECISION_MODE"),
     ],
-)
+)  # fmt: skip
 def test_a_key_in_the_section_of_another_framework_is_named_with_its_own_section(section: str, line: str, hint: str) -> None:
     finding = next(finding for finding in npuprof.check(load(f"[{section}]", line)) if finding.code in ("NP201", "NP206", "NP212"))
     assert hint in (finding.hint or "")

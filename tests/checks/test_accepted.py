@@ -93,14 +93,10 @@ def test_a_context_that_an_heir_sets_is_told_beside_one_that_is_accepted() -> No
 @pytest.mark.parametrize(
     ("code", "preset"),
     [
-        ("NP607", 'env.HOME = "/x"\n'),
-        ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'),
-        ("NP413", ""),
-        ("NP912", ""),
-        ("NP9999", ""),
-        ("NP101", ""),
+        ("NP607", 'env.HOME = "/x"\n'), ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'), ("NP413", ""), ("NP912", ""),
+        ("NP9999", ""), ("NP101", ""),
     ],
-)
+)  # fmt: skip
 def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, preset: str) -> None:
     presets = {"base": 'profile.locked = ["hccl_timeout"]\noptions.hccl_timeout = 3\n', "a": accept(code) + preset}
     assert codes(presets, "a") >= ({code, "NP706"} if preset else {"NP706"})
@@ -117,7 +113,7 @@ def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, pre
         ('profile.ignore = [{ reason = "x" }]\n', "an ignore needs a code"),
         ('profile.ignore = [{ code = "NP603", reason = "x", why = 1 }]\n', "unknown key 'why' in ignore"),
     ],
-)
+)  # fmt: skip
 def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
     with pytest.raises(NpuprofError, match=told):
         codes({"a": said}, "a")
@@ -220,15 +216,12 @@ CALL = 'config = NPURunConfig(\n    hccl_timeot=600,{}\n    iterations_per_loop=
 @pytest.mark.parametrize(
     ("text", "codes_told"),
     [
-        (CALL.format("", "", "", ""), ["NP812", "NP812"]),
-        (CALL.format("", "", "", f"  {REMARK}"), []),
-        (CALL.format("", f"  {REMARK}", "", ""), []),
-        (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
-        (f"{REMARK}\n{CALL.format('', '', '', '')}", []),
-        (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
+        (CALL.format("", "", "", ""), ["NP812", "NP812"]), (CALL.format("", "", "", f"  {REMARK}"), []),
+        (CALL.format("", f"  {REMARK}", "", ""), []), (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
+        (f"{REMARK}\n{CALL.format('', '', '', '')}", []), (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
         (f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}", ["NP705", "NP812", "NP812"]),
     ],
-)
+)  # fmt: skip
 def test_a_remark_is_for_its_line_else_for_the_whole_statement(text: str, codes_told: list[str], run: Run) -> None:
     Path("train.py").write_text(f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n")
     result = run("scan", "train.py", "--format", "json")

@@ -146,7 +146,7 @@ def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
         ("options.stream_sync_timeout = 1900000\nenv.HCCL_EXEC_TIMEOUT = 1800", False),
         ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = 1800\noptions.hccl_timeout = 10", False),
     ],
-)
+)  # fmt: skip
 def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) -> None:
     words = [
         finding.message for finding in findings(text) if "stream_sync_timeout" in finding.key or "stream_sync_timeout" in finding.message
@@ -157,16 +157,12 @@ def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) 
 @pytest.mark.parametrize(
     "text",
     [
-        "[options]\nstream_sync_timeout = 600\n",
-        "[options]\nstream_sync_timeout = 600\n[env]\nHCCL_CONNECT_TIMEOUT = 600\n",
-        '[options]\nlocal_device_list = "0,1"\n',
-        "[options]\nstatic_memory_policy = 1\n",
-        '[options]\ndump_path = ""\n',
-        '[options]\nenable_dump = false\nenable_dump_debug = false\ndump_path = ""\n',
-        '[options]\nauto_multistream_parallel_mode = ""\n',
+        "[options]\nstream_sync_timeout = 600\n", "[options]\nstream_sync_timeout = 600\n[env]\nHCCL_CONNECT_TIMEOUT = 600\n",
+        '[options]\nlocal_device_list = "0,1"\n', "[options]\nstatic_memory_policy = 1\n", '[options]\ndump_path = ""\n',
+        '[options]\nenable_dump = false\nenable_dump_debug = false\ndump_path = ""\n', '[options]\nauto_multistream_parallel_mode = ""\n',
         '[env]\nNPU_ENABLE_PERF = "FALSE"\n',
     ],
-)
+)  # fmt: skip
 def test_what_does_no_harm_is_no_finding(text: str) -> None:
     assert [str(finding) for finding in findings(text) if finding.severity != "info"] == []
 
@@ -176,12 +172,10 @@ def test_what_does_no_harm_is_no_finding(text: str) -> None:
     [
         ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_SIZE = { launcher = "world-size" }\n', "NP378"),
         ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_TABLE_FILE = "/r.json"\n', "NP378"),
-        ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"),
-        ("[options]\nstatic_memory_policy = 5\n", "NP203"),
-        ("[env]\nMINE = 1979-05-27\n", "NP202"),
-        ('[env]\nENABLE_ACLNN = "1"\n', "NP203"),
+        ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"), ("[options]\nstatic_memory_policy = 5\n", "NP203"),
+        ("[env]\nMINE = 1979-05-27\n", "NP202"), ('[env]\nENABLE_ACLNN = "1"\n', "NP203"),
     ],
-)
+)  # fmt: skip
 def test_what_does_harm_still_is_one(text: str, code: str) -> None:
     assert code in codes(text)
 
@@ -217,16 +211,11 @@ def test_a_whole_number_has_to_fit_the_protobuf_field(value: int, fits: bool) ->
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        ('extends = ["nowhere"]', "NP101"),
-        ('extends = ["a"]', "NP102"),
-        ('extends = ["b", "b"]', "NP104"),
-        ('extends = ["trains", "serves"]', "NP108"),
-        ('scenari = "training"', "NP006"),
-        ("abstract = 1", "NP007"),
-        ('[[override]]\nmatch = { produkt = "atlas-a3" }', "NP006"),
-        ("[enviroment]\nA = 1", "NP006"),
+        ('extends = ["nowhere"]', "NP101"), ('extends = ["a"]', "NP102"), ('extends = ["b", "b"]', "NP104"),
+        ('extends = ["trains", "serves"]', "NP108"), ('scenari = "training"', "NP006"), ("abstract = 1", "NP007"),
+        ('[[override]]\nmatch = { produkt = "atlas-a3" }', "NP006"), ("[enviroment]\nA = 1", "NP006"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_of_form_hides_no_value(store: Store, run: Run, fault: str, code: str) -> None:
     claims = {name: f'profile.scenario = "{scenario}"\n' for name, scenario in (("trains", "training"), ("serves", "online-inference"))}
     values = '[options]\nprecision_mode_v2 = "fp17"\nhccl_timeot = 3\n[env]\nHCCL_CONNECT_TIMEOUT = "ten"\n'
@@ -265,13 +254,10 @@ def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("match", "code", "column"),
     [
-        ('product = "atlas-a33"', "NP403", 11),
-        ('product = ["atlas-a3", "atlas-a33"]', "NP403", 34),
-        ('cann = "9.x"', "NP402", 11),
-        ('scenario = "train"', "NP007", 11),
-        ('target = "sesion"', "NP902", 11),
+        ('product = "atlas-a33"', "NP403", 11), ('product = ["atlas-a3", "atlas-a33"]', "NP403", 34), ('cann = "9.x"', "NP402", 11),
+        ('scenario = "train"', "NP007", 11), ('target = "sesion"', "NP902", 11),
     ],
-)
+)  # fmt: skip
 def test_an_override_that_can_never_match_is_told(match: str, code: str, column: int, tmp_path: Path) -> None:
     text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ hcom_parallel = true }}\n"
     (finding,) = run(tmp_path, {"a": text}, {})

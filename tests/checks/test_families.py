@@ -19,19 +19,16 @@ def told(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("CM_CHIEF_IP", ["10.0.0.1", "fe80::1"], ["10.0.0.256", "chief"]),
-        ("JOB_ID", ["job-1_a"], ["job 1"]),
-        ("ASCEND_MODULE_LOG_LEVEL", ["GE=0:RUNTIME=1"], ["GE=5", "GE:0"]),
-        ("OP_NO_REUSE_MEM", ["a/b,MatMul"], ["a b"]),
+        ("CM_CHIEF_IP", ["10.0.0.1", "fe80::1"], ["10.0.0.256", "chief"]), ("JOB_ID", ["job-1_a"], ["job 1"]),
+        ("ASCEND_MODULE_LOG_LEVEL", ["GE=0:RUNTIME=1"], ["GE=5", "GE:0"]), ("OP_NO_REUSE_MEM", ["a/b,MatMul"], ["a b"]),
         ("HCCL_ALGO", ["level0:NA;level1:ring", "allreduce=level0:NA;level1:ring/allgather=level1:NHR"], ["level1:rings", "ring"]),
         ("HCCL_OP_RETRY_PARAMS", ["MaxCnt:3,HoldTime:5000,IntervalTime:60000"], ["MaxCnt:11,HoldTime:1,IntervalTime:1", "MaxCnt:3"]),
         ("HCCL_DFS_CONFIG", ["cluster_heartbeat:on,task_monitor_interval:7200000"], ["cluster_heartbeat:yes", "heartbeat:on"]),
         ("HCCL_HOST_SOCKET_PORT_RANGE", ["auto", "60000-60031,61000"], ["any"]),
-        ("HCCL_SOCKET_IFNAME", ["eth", "^=eth0", "=eth0,eth1"], ["eth 0"]),
-        ("HCCL_RDMA_TC", ["132", "0"], ["130"]),
+        ("HCCL_SOCKET_IFNAME", ["eth", "^=eth0", "=eth0,eth1"], ["eth 0"]), ("HCCL_RDMA_TC", ["132", "0"], ["130"]),
         ("PROFILING_OPTIONS", [json.dumps({"output": "/tmp", "task_time": "on"})], ["training_trace", '{"task_time": "no"}']),
     ],
-)
+)  # fmt: skip
 def test_a_variable_has_the_format_of_its_page(name: str, good: list[str], bad: list[str]) -> None:
     beside = {"HCCL_OP_RETRY_PARAMS": "HCCL_OP_RETRY_ENABLE = 'L0:0,L1:1,L2:0'\n", "PROFILING_OPTIONS": "PROFILING_MODE = 'true'\n"}
     for text in good:

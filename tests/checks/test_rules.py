@@ -24,7 +24,7 @@ from support.building import findings
         ('[profile]\nscenario = "offline-inference"\n[options]\nquant_dumpable = "1"\n', None),
         ('[options]\nquant_dumpable = "1"\n', "NP352"),
     ],
-)
+)  # fmt: skip
 def test_a_rule_sees_each_way_to_say_a_thing(text: str, code: str | None) -> None:
     found = {finding.code for finding in findings(text) if finding.severity != "info"} - {"NP501"}
     assert found == ({code} if code else set())

@@ -45,14 +45,11 @@ def test_a_path_is_made_of_what_its_manual_allows(text: str, code: str | None) -
 @pytest.mark.parametrize(
     "preset",
     [
-        "[options]\nenable_dump = true\ndump_path = '%s'\n",
-        "[options]\ngraph_compiler_cache_dir = '%s'\n",
-        "[options]\nprofiling_mode = true\nprofiling_options = { output = '%s' }\n",
-        "[env]\nDUMP_GE_GRAPH = 2\nDUMP_GRAPH_PATH = '%s'\n",
-        "[env]\nASCEND_CUSTOM_OPP_PATH = '/opt:%s'\n",
-        "[estimator]\nmodel_dir = '%s'\n",
+        "[options]\nenable_dump = true\ndump_path = '%s'\n", "[options]\ngraph_compiler_cache_dir = '%s'\n",
+        "[options]\nprofiling_mode = true\nprofiling_options = { output = '%s' }\n", "[env]\nDUMP_GE_GRAPH = 2\nDUMP_GRAPH_PATH = '%s'\n",
+        "[env]\nASCEND_CUSTOM_OPP_PATH = '/opt:%s'\n", "[estimator]\nmodel_dir = '%s'\n",
     ],
-)
+)  # fmt: skip
 def test_what_only_a_shell_expands_is_an_error_in_every_path(preset: str, path: str, expanded: bool) -> None:
     assert bool(told(preset % path) & {"NP211", "NP204"}) is expanded
 
@@ -138,14 +135,11 @@ def test_operators_for_an_implementation_mode_are_those_the_manual_lists(value: 
     ("options", "code"),
     [
         ('{ output = "/tmp", task_trace = "on", training_trace = "on", fp_point = "", bp_point = "" }', None),
-        ('{ output = "/tmp", op_trace = "on" }', None),
-        ('{ output = "/tmp", op_trace = "on", task_trace = "on" }', "NP204"),
-        ('{ storage_limit = "100MB" }', "NP204"),
-        ('{ trainig_trace = "on" }', "NP205"),
-        ('"op_trace:task_trace"', "NP203"),
+        ('{ output = "/tmp", op_trace = "on" }', None), ('{ output = "/tmp", op_trace = "on", task_trace = "on" }', "NP204"),
+        ('{ storage_limit = "100MB" }', "NP204"), ('{ trainig_trace = "on" }', "NP205"), ('"op_trace:task_trace"', "NP203"),
         ('"training_trace:task_trace"', "NP205"),
     ],
-)
+)  # fmt: skip
 def test_what_profiling_collects_is_read_member_by_member(options: str, code: str | None) -> None:
     assert told(f"{PROFILED}profiling_options = {options}\n") == ({code} if code else set())
 

@@ -69,15 +69,12 @@ def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more:
 @pytest.mark.parametrize(
     ("line", "session", "tf2", "atc"),
     [
-        ('oo_level = "O1"', None, None, None),
-        ('oo_level = "O2"', "NP205", "NP205", "NP203"),
-        ('oo_level = "O9"', "NP203", "NP203", "NP203"),
-        ("topo_sorting_mode = 3", None, "NP203", None),
+        ('oo_level = "O1"', None, None, None), ('oo_level = "O2"', "NP205", "NP205", "NP203"),
+        ('oo_level = "O9"', "NP203", "NP203", "NP203"), ("topo_sorting_mode = 3", None, "NP203", None),
         ('op_select_implmode = "high_precision_for_all"', "NP205", "NP203", None),
-        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"),
-        ("jit_compile = 'auto'", None, None, None),
+        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"), ("jit_compile = 'auto'", None, None, None),
     ],
-)
+)  # fmt: skip
 def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: str | None, atc: str | None) -> None:
     text = f"[options]\n{line}\n"
     there = told(text, target="session")

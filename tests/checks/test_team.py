@@ -61,17 +61,15 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
         ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
-        (rule("deterministic"), "deterministic is not a condition", 3),
-        (rule("1 == 1"), "has the same result for every preset", 3),
-        (rule("deterministic = 1"), "is not a condition", 3),
-        (rule("determinstic == 1"), "'determinstic' is no setting", 3),
+        (rule("deterministic"), "deterministic is not a condition", 3), (rule("1 == 1"), "has the same result for every preset", 3),
+        (rule("deterministic = 1"), "is not a condition", 3), (rule("determinstic == 1"), "'determinstic' is no setting", 3),
         (rule("deterministic == true"), "deterministic is a whole number, but is compared with true", 3),
         (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
         (rule("deterministic == 1", message=""), "it is not one line of text", 4),
         (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
         (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
     ],
-)
+)  # fmt: skip
 def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, said: str, line: int) -> None:
     with pytest.raises(NpuprofError) as raised:
         parse_project("npuprof.toml", f"[[rule]]\n{table}".encode())
@@ -358,13 +356,10 @@ require = "product != 'atlas-a3'"
 @pytest.mark.parametrize(
     ("preset", "key", "codes"),
     [
-        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]),
-        ("a", "HCCL_ALGO", ["TEAM-2"]),
-        ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
-        ("a", "profile.scenario", ["TEAM-1"]),
-        ("a", "profile.owner", []),
+        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]), ("a", "HCCL_ALGO", ["TEAM-2"]), ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
+        ("a", "profile.scenario", ["TEAM-1"]), ("a", "profile.owner", []),
     ],
-)
+)  # fmt: skip
 def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
     preset: str, key: str, codes: list[str], project: Callable[..., Path], run: Run
 ) -> None:
@@ -379,13 +374,10 @@ def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
 @pytest.mark.parametrize(
     ("key", "codes", "exit_code"),
     [
-        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0),
-        ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
-        ("scenario", ["TEAM-1"], 0),
-        ("product", ["TEAM-4"], 0),
-        ("nothing", [], 2),
+        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0), ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
+        ("scenario", ["TEAM-1"], 0), ("product", ["TEAM-4"], 0), ("nothing", [], 2),
     ],
-)
+)  # fmt: skip
 def test_rule_lists_who_reads_a_key(key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run) -> None:
     project(READING, a="")
     shown = run("rule", key)

@@ -176,17 +176,11 @@ def test_the_head_says_once_what_is_compared(repo: Repo, run: Run) -> None:
 @pytest.mark.parametrize(
     ("path", "owners"),
     [
-        ("profiles/a.toml", ("@all",)),
-        ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
-        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")),
-        ("profiles/free/a.toml", ()),
-        ("x/secret.toml", ("@secret",)),
-        ("one/a.toml", ("@one",)),
-        ("one/two/a.toml", ("@all",)),
-        ("a/b/c/deep.toml", ("@deep",)),
-        ("with blank/a.toml", ("@blank",)),
+        ("profiles/a.toml", ("@all",)), ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")), ("profiles/free/a.toml", ()), ("x/secret.toml", ("@secret",)),
+        ("one/a.toml", ("@one",)), ("one/two/a.toml", ("@all",)), ("a/b/c/deep.toml", ("@deep",)), ("with blank/a.toml", ("@blank",)),
     ],
-)
+)  # fmt: skip
 def test_owners_are_those_of_the_last_line_that_matches(path: str, owners: tuple[str, ...]) -> None:
     text = (
         "# all\n* @all\n[Section][2] @no\nprofiles/job/ @jobs nlp@example.org # both\n/profiles/free/\n"

@@ -159,13 +159,11 @@ def test_more_files_than_can_be_compared_are_renamed_only_where_they_are_equal(r
 @pytest.mark.parametrize(
     ("text", "oid", "same"),
     [
-        (b"a\n", "78981922613b2afb6025042ff6bd878ac1994e85", True),
-        (b"a\r\n", "78981922613b2afb6025042ff6bd878ac1994e85", True),
-        (b"b\n", "78981922613b2afb6025042ff6bd878ac1994e85", False),
-        (b"a\r\n", "eb5d2b1b3ecbdc0eaa7d0cbf0efb1c8ec6c7ae45", False),
+        (b"a\n", "78981922613b2afb6025042ff6bd878ac1994e85", True), (b"a\r\n", "78981922613b2afb6025042ff6bd878ac1994e85", True),
+        (b"b\n", "78981922613b2afb6025042ff6bd878ac1994e85", False), (b"a\r\n", "eb5d2b1b3ecbdc0eaa7d0cbf0efb1c8ec6c7ae45", False),
         (b"a\n", "e1e7c06d6ea1de6c0ce3a0cb7d2e17e1dba1e2c3d4f5061728394a5b6c7d8e9f", False),
     ],
-)
+)  # fmt: skip
 def test_a_file_has_the_id_that_git_gives_it(repo: Repo, text: bytes, oid: str, same: bool) -> None:
     repo.write({"a": text})
     folder = store.Folder("profiles")

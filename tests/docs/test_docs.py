@@ -312,14 +312,11 @@ def test_on_a_terminal_headings_stand_out_and_lines_fit(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("a <!-- b -->c", "a c"),
-        ("a\n<!-- b -->\n\nc\n", "a\n\nc\n"),
-        ("| a |\n<!-- end -->\n\nb\n", "| a |\n\nb\n"),
-        ("a\n\n<!-- order: 3 -->\n\nb\n", "a\n\nb\n"),
-        ("```html\n<!-- b -->\n```\n", "```html\n<!-- b -->\n```\n"),
+        ("a <!-- b -->c", "a c"), ("a\n<!-- b -->\n\nc\n", "a\n\nc\n"), ("| a |\n<!-- end -->\n\nb\n", "| a |\n\nb\n"),
+        ("a\n\n<!-- order: 3 -->\n\nb\n", "a\n\nb\n"), ("```html\n<!-- b -->\n```\n", "```html\n<!-- b -->\n```\n"),
         ("````text\n```\n<!-- b -->\n```\n````\n", "````text\n```\n<!-- b -->\n```\n````\n"),
     ],
-)
+)  # fmt: skip
 def test_comments_are_for_those_who_write_a_page(written: str, shown: str) -> None:
     assert docs.drop_comments(written) == shown
 

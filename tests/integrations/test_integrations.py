@@ -64,13 +64,11 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
     ("words", "said"),
     [
         (["--npu_set", "hccl_timeout=7"], "--npu_set changes a preset, and --npu_preset names none"),
-        (["--npu_unset", "hccl_timeout"], "--npu_unset changes a preset"),
-        (["--npu_preset", "laef"], "leaf"),
-        (["--npu_preset", "-"], "standard input"),
-        (["--npu_preset", "leaf", "--npu_set", "hccl_timeout"], "is not KEY=VALUE"),
+        (["--npu_unset", "hccl_timeout"], "--npu_unset changes a preset"), (["--npu_preset", "laef"], "leaf"),
+        (["--npu_preset", "-"], "standard input"), (["--npu_preset", "leaf", "--npu_set", "hccl_timeout"], "is not KEY=VALUE"),
         (["--npu_preset", "leaf", "--npu_store", "nowhere"], "nowhere"),
     ],
-)
+)  # fmt: skip
 def test_what_is_asked_wrongly_is_said_with_a_repair(presets: Path, words: list[str], said: str) -> None:
     with pytest.raises(npuprof.NpuprofError, match=said) as caught:
         arguments.resolve_arguments(parse(words))

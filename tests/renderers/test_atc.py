@@ -53,16 +53,13 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
     ("options", "word"),
     [
         ({"precision_mode_v2": "fp16"}, "--precision_mode_v2=fp16"),
-        ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"),
-        ({"jit_compile": "auto"}, "--jit_compile=2"),
-        ({"jit_compile": "false"}, "--jit_compile=0"),
-        ({"external_weight": False}, "--external_weight=0"),
-        ({"oo_constant_folding": False}, "--oo_constant_folding=false"),
-        ({"deterministic": 1}, "--deterministic=1"),
+        ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"), ({"jit_compile": "auto"}, "--jit_compile=2"),
+        ({"jit_compile": "false"}, "--jit_compile=0"), ({"external_weight": False}, "--external_weight=0"),
+        ({"oo_constant_folding": False}, "--oo_constant_folding=false"), ({"deterministic": 1}, "--deterministic=1"),
         ({"auto_multistream_parallel_mode": "cv"}, "--multi_stream_parallel_mode=cv"),
         ({"input_shape": {"a": [1, 224, 224, 3], "b": [0]}}, "--input_shape=a:1,224,224,3;b:"),
     ],
-)
+)  # fmt: skip
 def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: dict[str, Any], word: str) -> None:
     preset = config(toml({"options": options, "atc": BASE}))
     for inline in (False, True):

@@ -295,15 +295,11 @@ def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() ->
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
-        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
-        ('[env]\n"A B" = 1\n', "A B"),
-        ('[env]\n"" = 1\n', "is not a variable name"),
-        ('[env]\n"A;touch x" = 1\n', "A;touch x"),
-        ('[env]\n"é" = 1\n', "is not a variable name"),
-        ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
+        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"), (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
+        ('[env]\n"A B" = 1\n', "A B"), ('[env]\n"" = 1\n', "is not a variable name"), ('[env]\n"A;touch x" = 1\n', "A;touch x"),
+        ('[env]\n"é" = 1\n', "is not a variable name"), ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
     ],
-)
+)  # fmt: skip
 def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -> None:
     with pytest.raises(NpuprofError) as caught:
         exported(text, {})

@@ -206,14 +206,10 @@ SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type":
 @pytest.mark.parametrize(
     ("cann", "named", "given", "told"),
     [
-        ("7.0.0", ">=6.0", False, False),
-        (None, "<=7.0.RC1", False, False),
-        ("9.0.0", ">=7.0", True, False),
-        (None, ">=9.0", True, False),
-        (None, ">=8.0", True, True),
-        ("8.0.0", ">=8.0", True, True),
+        ("7.0.0", ">=6.0", False, False), (None, "<=7.0.RC1", False, False), ("9.0.0", ">=7.0", True, False), (None, ">=9.0", True, False),
+        (None, ">=8.0", True, True), ("8.0.0", ">=8.0", True, True),
     ],
-)
+)  # fmt: skip
 def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: str | None, named: str, given: bool, told: bool) -> None:
     preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
     rendered = renderers.load_target("estimator").write(preset, False)
@@ -230,14 +226,11 @@ def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_noth
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        ({"use_off_line": False}, "use_off_line"),
-        ({"job": "worker"}, "job"),
-        ({"task_index": 1}, "task_index"),
-        ({"compress_weight_conf": "/c"}, "compress_weight_conf"),
-        ({"input_shape": "data:1,-1"}, "input_shape"),
+        ({"use_off_line": False}, "use_off_line"), ({"job": "worker"}, "job"), ({"task_index": 1}, "task_index"),
+        ({"compress_weight_conf": "/c"}, "compress_weight_conf"), ({"input_shape": "data:1,-1"}, "input_shape"),
         ({"compile_hybrid_mode": 1}, "compile_hybrid_mode"),
     ],
-)
+)  # fmt: skip
 def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key: str) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(config(toml({"options": options})), "estimator")

@@ -70,14 +70,13 @@ def test_a_preset_takes_each_key_of_vllm_ascend_and_the_file_has_it(name: str) -
         ("[vllm_ascend]\neplb_config.dynamic = true", ("NP212", "", "vLLM-Ascend stops at an unknown key of eplb_config.")),
         ("[vllm_ascend]\nnum_redundant_experts = 1", ("NP212", "'eplb_config.num_redundant_experts'", "")),
         ("[vllm]\nadditional-config = '{}'", ("NP212", "[vllm_ascend]", "")),
-        ("[vllm]\nadditional_config.refresh = true", ("NP212", "[vllm_ascend]", "")),
-        ("[vllm]\nport = inf", ("NP202", "as text", "")),
+        ("[vllm]\nadditional_config.refresh = true", ("NP212", "[vllm_ascend]", "")), ("[vllm]\nport = inf", ("NP202", "as text", "")),
         ("[vllm_ascend]\nweight_nz_mode = 3", ("NP203", "", "")),
         ("[vllm_ascend]\ndynamic_eplb = true", ("NP501", "eplb_config.dynamic_eplb", "until 0.13.0")),
         ('[profile]\nversions.vllm_ascend = ">=0.23"\n[vllm_ascend]\ndynamic_eplb = true', ("NP404", "", "until 0.13.0")),
         ('[profile]\nversions.vllm_ascend = "0.11.0"\n[vllm_ascend]\nrl_config.enabled = true', ("NP404", "", "since 0.27.1rc1")),
     ],
-)
+)  # fmt: skip
 def test_a_key_of_another_place_or_release_is_a_finding_that_says_what_to_write(text: str, wanted: tuple[str, str, str]) -> None:
     (finding,) = npuprof.check(config(text))
     assert finding.code == wanted[0]

@@ -119,19 +119,16 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
 @pytest.mark.parametrize(
     ("profile", "match", "asked", "expected"),
     [
-        ("", f'product = "{A3}"', {}, {"--product": [4]}),
-        ("", f'product = "{A3}"', {"product": A2}, {}),
+        ("", f'product = "{A3}"', {}, {"--product": [4]}), ("", f'product = "{A3}"', {"product": A2}, {}),
         ("", f'product = "{A3}", cann = ">=9.0"', {}, {"--product and --cann": [4]}),
         ("", f'product = "{A3}", cann = ">=9.0"', {"cann": "9.0.0"}, {"--product": [4]}),
         ("", f'product = "{A3}", scenario = "training"', {}, {}),
         ('scenario = "training"', f'product = "{A3}", scenario = "training"', {}, {"--product": [4]}),
-        ("", 'scenario = "training"', {}, {}),
-        (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
-        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}),
-        ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
+        ("", 'scenario = "training"', {}, {}), (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
+        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}), ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
         ('cann = ">=9.0"', 'cann = ">=8.5"', {}, {"--cann": [4]}),
     ],
-)
+)  # fmt: skip
 def test_overrides_that_only_wait_to_be_asked_for_are_known(
     profile: str, match: str, asked: dict[str, Any], expected: dict[str, Any]
 ) -> None:

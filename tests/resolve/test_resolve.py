@@ -180,18 +180,13 @@ def test_text_and_structured_form_have_one_digest(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        ("deterministic = 1", "deterministic = true"),
-        ("deterministic = 1", "deterministic = 1.0"),
-        ("deterministic = 1", 'deterministic = "1"'),
-        ("dynamic_dims = [[1, 2]]", "dynamic_dims = [[2, 1]]"),
+        ("deterministic = 1", "deterministic = true"), ("deterministic = 1", "deterministic = 1.0"),
+        ("deterministic = 1", 'deterministic = "1"'), ("dynamic_dims = [[1, 2]]", "dynamic_dims = [[2, 1]]"),
         ("dynamic_dims = [[1], [2]]", "dynamic_dims = [[2], [1]]"),
-        ("input_shape = { a = [1], b = [1] }", "input_shape = { b = [1], a = [1] }"),
-        ("x = 1979-05-27", "x = '1979-05-27'"),
-        ("x = 07:32:00", "x = 1979-05-27T07:32:00"),
-        ("x = [1, [2]]", "x = [[1], 2]"),
-        ("x = {}", "x = []"),
+        ("input_shape = { a = [1], b = [1] }", "input_shape = { b = [1], a = [1] }"), ("x = 1979-05-27", "x = '1979-05-27'"),
+        ("x = 07:32:00", "x = 1979-05-27T07:32:00"), ("x = [1, [2]]", "x = [[1], 2]"), ("x = {}", "x = []"),
     ],
-)
+)  # fmt: skip
 def test_what_differs_has_another_digest(left: str, right: str) -> None:
     assert npuprof.loads(f"[options]\n{left}\n").digest != npuprof.loads(f"[options]\n{right}\n").digest
 
@@ -201,12 +196,10 @@ def test_what_differs_has_another_digest(left: str, right: str) -> None:
     [
         ("dump_step = [1, 2]", "dump_step = [2, 1]"),
         ("modify_mixlist = { black-list = { to-add = ['A', 'B'] } }", "modify_mixlist = { black-list = { to-add = ['B', 'A'] } }"),
-        ('profiling_options = \'{"a": 1, "b": 2}\'', "profiling_options = { b = 2, a = 1 }"),
-        ("hccl_timeout = 10", "hccl_timeout = 0xA"),
-        ("hccl_timeout = 1\ndeterministic = 1", "deterministic = 1\nhccl_timeout = 1"),
-        ("dump_path = '/a'", 'dump_path = "\\u002fa"'),
+        ('profiling_options = \'{"a": 1, "b": 2}\'', "profiling_options = { b = 2, a = 1 }"), ("hccl_timeout = 10", "hccl_timeout = 0xA"),
+        ("hccl_timeout = 1\ndeterministic = 1", "deterministic = 1\nhccl_timeout = 1"), ("dump_path = '/a'", 'dump_path = "\\u002fa"'),
     ],
-)
+)  # fmt: skip
 def test_what_means_the_same_has_one_digest(left: str, right: str) -> None:
     assert npuprof.loads(f"[options]\n{left}\n").digest == npuprof.loads(f"[options]\n{right}\n").digest
 

@@ -216,13 +216,10 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nothing to look at"),
-        (("abcdef0", "--pid", "1"), "takes one thing to look at"),
-        (("zzz",), "'zzz' is neither a file nor a digest"),
-        (("short",), "says no digest"),
-        (("environ",), "no NPUPROF_DIGEST"),
+        ((), "nothing to look at"), (("abcdef0", "--pid", "1"), "takes one thing to look at"),
+        (("zzz",), "'zzz' is neither a file nor a digest"), (("short",), "says no digest"), (("environ",), "no NPUPROF_DIGEST"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], said: str, repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600)})
     Path("short").write_text("NPUPROF_DIGEST=12\n")

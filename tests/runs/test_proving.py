@@ -96,14 +96,10 @@ def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_
 @pytest.mark.parametrize(
     ("said", "levels"),
     [
-        (None, "FMK=1:GE=1"),
-        ("", "FMK=1:GE=1"),
-        ("GE=0", "GE=0:FMK=1"),
-        ("FMK=0:GE=1", "FMK=0:GE=1"),
-        ("HCCL=2", "HCCL=2:FMK=1:GE=1"),
+        (None, "FMK=1:GE=1"), ("", "FMK=1:GE=1"), ("GE=0", "GE=0:FMK=1"), ("FMK=0:GE=1", "FMK=0:GE=1"), ("HCCL=2", "HCCL=2:FMK=1:GE=1"),
         ("GE=3", "GE=3:FMK=1"),
     ],
-)
+)  # fmt: skip
 def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(said: str | None, levels: str) -> None:
     variables = plan_log({"ASCEND_MODULE_LOG_LEVEL": said} if said is not None else {}, "/x", "leaf")
     assert variables == {"ASCEND_MODULE_LOG_LEVEL": levels, "ASCEND_PROCESS_LOG_PATH": "/x"}

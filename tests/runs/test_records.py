@@ -146,18 +146,16 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
-        (["--api-key", "k3y"], ["--api-key", "***"]),
-        (["sh", "-c", "export HF_TOKEN=k3y; train"], ["sh", "-c", "***"]),
+        (["--api-key", "k3y"], ["--api-key", "***"]), (["sh", "-c", "export HF_TOKEN=k3y; train"], ["sh", "-c", "***"]),
         (["--header", "X-Api-Key: k3y", "X-Auth-Token: k3y"], ["--header", "***", "***"]),
-        (['{"password":"k3y"}', "-d", '{"user":"me"}'], ["***", "-d", '{"user":"me"}']),
-        (["s3://a:k3y@b/?sig=k3y"], ["s3://***@b/?..."]),
+        (['{"password":"k3y"}', "-d", '{"user":"me"}'], ["***", "-d", '{"user":"me"}']), (["s3://a:k3y@b/?sig=k3y"], ["s3://***@b/?..."]),
         (["DB_PWD=k3y", "--pwd=k3y", "--pin", "4711"], ["DB_PWD=***", "--pwd=***", "--pin", "***"]),
         (["x", "hf_abcdefghijklmnopqrstuvwx", "x=ghp_0123456789abcdef"], ["x", "***", "x=***"]),
         (["https://me:k3y@host/x", "--url=https://me:k3y@host/x"], ["https://***@host/x", "--url=https://***@host/x"]),
         (words := ["--tokenizer", "bert", "--author=Ada", "--epochs", "3", "-u", "train.py"], words),
         (words := ["TOKENIZERS_PARALLELISM=false", "--keyboard=us", "--max-tokens=512"][:2], words),
     ],
-)
+)  # fmt: skip
 def test_of_arguments_what_has_the_name_of_a_secret_is_redacted_and_the_rest_kept(words: list[str], kept: list[str]) -> None:
     assert hide_arguments(words) == kept
 
@@ -450,13 +448,11 @@ def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(record: Recor
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("diff out", "~ hccl_timeout 600 → 700 s"),
-        ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
-        ("whatran out", "(bert)\n  bert\n"),
-        ("diff alike out/bert.2.run.json", "~ hccl_timeout 600 → 700 s"),
+        ("diff out", "~ hccl_timeout 600 → 700 s"), ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
+        ("whatran out", "(bert)\n  bert\n"), ("diff alike out/bert.2.run.json", "~ hccl_timeout 600 → 700 s"),
         ("diff alike alike out/bert.2.run.json", "hccl_timeout"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_record_in_a_folder_is_told_and_the_others_are_compared(
     words: str, told: str, record: Record, tmp_path: Path, run: Run
 ) -> None:

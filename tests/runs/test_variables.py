@@ -183,16 +183,14 @@ def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
 @pytest.mark.parametrize(
     ("preset", "environment", "wanted"),
     [
-        ("[env]\nTASK_QUEUE_ENABLE = 2\n", {}, "env"),
-        ("[torch_npu]\njit_compile = false\n", {}, "env"),
+        ("[env]\nTASK_QUEUE_ENABLE = 2\n", {}, "env"), ("[torch_npu]\njit_compile = false\n", {}, "env"),
         ('[profile.versions]\ntorch_npu = ">=7.1"\n[options]\ndeterministic = 1\n', {}, "env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_NPU_LOGS": "memory"}, "memory,env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_NPU_LOGS": "+env"}, "+env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_LOGS": "+dynamo"}, "+dynamo,env"),
-        ("[env]\nTASK_QUEUE_ENABLE = 2\n[options]\ndeterministic = 1\n", {}, None),
-        ("[options]\ndeterministic = 1\n", {}, None),
+        ("[env]\nTASK_QUEUE_ENABLE = 2\n[options]\ndeterministic = 1\n", {}, None), ("[options]\ndeterministic = 1\n", {}, None),
     ],
-)
+)  # fmt: skip
 def test_run_prove_switches_the_lines_on_for_presets_of_torch_npu(preset: str, environment: dict[str, str], wanted: str | None) -> None:
     variables = plan_log(environment, "/x", "leaf", config(preset))
     assert variables.get("TORCH_NPU_LOGS") == wanted

@@ -106,14 +106,13 @@ DROPPED = "[GePlugin] Ge has already initialized"
 @pytest.mark.parametrize(
     ("text", "value", "state"),
     [
-        (write_old({"ge.deterministic": "1"}, {}, old=True), 1, "in force"),
-        (write_old({"ge.deterministic": "1"}, {}), 1, "in force"),
+        (write_old({"ge.deterministic": "1"}, {}, old=True), 1, "in force"), (write_old({"ge.deterministic": "1"}, {}), 1, "in force"),
         (write_old({}, {}) + write_old({"ge.deterministic": "1"}, {}, DROPPED), 1, "too late"),
         (write_old({"ge.deterministic": "1"}, {}, old=True) + write_old({}, {}, DROPPED, old=True), 1, "in force"),
         (write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True), 1, "cannot tell"),
         (write_old({"ge.deterministic": "1"}, {}, "", old=True), 1, "cannot tell"),
     ],
-)
+)  # fmt: skip
 def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(tmp_path: Path, text: str, value: Any, state: str) -> None:
     assert judge_one(tmp_path, text, "deterministic", value) == state
 

@@ -25,7 +25,7 @@ FLAGS = ["--framework=5", "--model=a.onnx", "--output", "a", "--precision_mode=f
         "import os\nos.system('atc --framework=5 --model={} --output=a --precision_mode={}'.format('a.onnx', 'force_fp16'))\n",
         f"import os\ndef convert(command):\n    os.system(command)\nconvert('atc {' '.join(FLAGS)}')\n",
     ],
-)
+)  # fmt: skip
 def test_flags_that_are_constants_are_those_of_a_conversion(script: str) -> None:
     read = imported(script)
     assert settings(script) == KNOWN

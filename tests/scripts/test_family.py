@@ -120,15 +120,14 @@ def test_the_releases_that_settings_need_are_said_where_they_are_certain(found: 
 @pytest.mark.parametrize(
     ("parts", "names"),
     [
-        ([OVERFLOW], ["overflow-detection-dump"]),
-        ([{"profiling_mode": True, "profiling_options": "x"}], ["profiling"]),
+        ([OVERFLOW], ["overflow-detection-dump"]), ([{"profiling_mode": True, "profiling_options": "x"}], ["profiling"]),
         ([{"enable_data_pre_proc": True, "precision_mode": "allow_mix_precision"}], ["data-preprocessing-mixed-precision"]),
         ([{"stream_max_parallel_num": "AIcoreEngine:3", "use_off_line": True}], ["on-device-performance"]),
         ([{"graph_memory_max_size": "1", "variable_memory_max_size": "1"}], ["memory"]),
         ([{"graph_run_mode": 1, "profile.scenario": "training"}], ["training"]),
         ([{"enable_dump": True, "dump_step": step} for step in ("0", "0|5")], ["dump", "dump"]),
     ],
-)
+)  # fmt: skip
 def test_mixins_are_named_by_what_they_do(parts: list[dict[str, Any]], names: list[str]) -> None:
     assert [join_topics(facts.items()) for facts in parts] == names
 

@@ -175,13 +175,10 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("check", "checks.judge_config"),
-        ("check", "store.Folder.profile"),
-        ("list", "resolve.Resolver.resolve_profile"),
-        ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"),
-        ("site public", "site.building.build_details"),
+        ("check", "checks.judge_config"), ("check", "store.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
+        ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"), ("site public", "site.building.build_details"),
     ],
-)
+)  # fmt: skip
 def test_a_bug_in_one_preset_does_not_hide_the_others(
     verb: str, step: str, store: Callable[..., Path], break_step: Break, run: Run, tmp_path: Path
 ) -> None:

@@ -206,7 +206,7 @@ def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> 
         ("npu.global_options().topo_sorting_mode, npu.global_options().deterministic = 2, 1", "NP203", "write one of 0, 1"),
         ("from npu_device import global_options as chosen; chosen().topo_sorting_mode = 2", "NP203", "write one of 0, 1"),
     ],
-)
+)  # fmt: skip
 def test_what_the_class_of_tf2_refuses_is_named_with_what_it_takes(line: str, code: str, hint: str) -> None:
     (found,) = [one for one in findings(f"import npu_device as npu\n{line}\n") if one.severity == "error"]
     assert (found.code, found.line) == (code, 2)
@@ -231,15 +231,14 @@ def test_an_attribute_of_tf2_is_judged_by_the_release_asked_for(line: str, relea
 @pytest.mark.parametrize(
     ("call", "release", "told"),
     [
-        ("NPURunConfig(auto_tune_mode='RL,GA')", "6.0.RC1", []),
-        ("NPURunConfig(auto_tune_mode='RL,GA')", None, [("NP812", "error")]),
+        ("NPURunConfig(auto_tune_mode='RL,GA')", "6.0.RC1", []), ("NPURunConfig(auto_tune_mode='RL,GA')", None, [("NP812", "error")]),
         ("DynamicInputConfig('a:1,-1', '2;3', 1)", "7.0.0", []),
         ("ProfilingConfig(enable_options=['task_trace'])", None, [("NP812", "error")]),
         ("DynamicInputConfig('a:1,-1', '2;3', 1)", "9.0.0", [("NP819", "error")]),
         ("GraphParallelConfig(enable_graph_parallel=True)", "6.0.1", []),
         ("GraphParallelConfig(enable_graph_parallel=True)", "9.0.0", [("NP819", "error")]),
     ],
-)
+)  # fmt: skip
 def test_a_class_is_that_of_the_release_asked_for(call: str, release: str | None, told: list[tuple[str, str]]) -> None:
     asked = {"cann": release} if release else {}
     found = findings(f"from npu_bridge.npu_init import *\nmade = {call}\n", **asked)
@@ -269,12 +268,11 @@ SECOND = re.sub(r"custom_op\b", "other", HEAD).partition("config = tf.ConfigProt
         ("config.graph_options.rewrite_options.custom_optimizers.add().name = 'NpuOptimizer'\n", [1]),
         ("config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", []),
         ("op = config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", [1]),
-        (f"if FLAGS.x:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n", [2]),
-        (f"config = tf.ConfigProto()\n{SECOND}", []),
+        (f"if FLAGS.x:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n", [2]), (f"config = tf.ConfigProto()\n{SECOND}", []),
         (f"del config.graph_options.rewrite_options.custom_optimizers[:]\n{SECOND}", []),
         (f"def again(config):\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n", []),
     ],
-)
+)  # fmt: skip
 def test_a_second_entry_of_one_configuration_is_named(lines: str, doubled: list[int]) -> None:
     assert [line for code, line in told(lines) if code == "NP820"] == doubled
 
@@ -360,12 +358,10 @@ def test_a_line_that_works_for_its_reader_is_no_error(line: str, codes: list[str
     ("line", "code"),
     [
         ("export PROFILING_MODE=true PROFILING_OPTIONS=training_trace:task_trace", "NP203"),
-        ("export CM_CHIEF_IP=10.0.0.1 RANK_SIZE=8", "NP386"),
-        (f"{ATC} --precision=force_fp16", "NP209"),
-        (f"{ATC} --input_shape=1,3,224,224", "NP203"),
-        (f"{ATC} --input_shape='input:[1~1500,83]'", "NP203"),
+        ("export CM_CHIEF_IP=10.0.0.1 RANK_SIZE=8", "NP386"), (f"{ATC} --precision=force_fp16", "NP209"),
+        (f"{ATC} --input_shape=1,3,224,224", "NP203"), (f"{ATC} --input_shape='input:[1~1500,83]'", "NP203"),
     ],
-)
+)  # fmt: skip
 def test_a_line_that_its_reader_refuses_stays_an_error(line: str, code: str) -> None:
     found = [f for f in findings(f"#!/bin/bash\n{line}\n", "x.sh") if f.severity != "info"]
     assert [(f.code, f.severity) for f in found] == [(code, "error")]
@@ -469,7 +465,7 @@ def test_the_options_of_tf_2_are_known_by_every_name(lines: str) -> None:
         ("import npu_bridge.npu_init as npu\nR = npu.NPURunConfig\nR(precison_mode='x')", "NP812"),
         ("from npu_bridge.npu_init import *\nR = NPURunConfig\nR = print\nR(precison_mode='x')", ""),
     ],
-)
+)  # fmt: skip
 def test_the_classes_are_known_by_every_name(lines: str, code: str) -> None:
     text = f"{lines}\n"
     assert [(one.code, one.line) for one in findings(text) if one.severity == "error"] == [(code, text.count("\n"))] * bool(code)

@@ -36,14 +36,13 @@ def test_a_script_of_the_corpus_gives_its_preset(path: Path, monkeypatch: pytest
         ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("".join(["/", "d"]))', "/d"),
         ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/d" if True else "/e")', "/d"),
         ('custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(str(31 * 1024 ** 3))', str(31 * 1024**3)),
-        ('custom_op.parameter_map["hccl_timeout"].i = int(3.6e3)', 3600),
-        ('custom_op.parameter_map["enable_dump"].b = 1', True),
+        ('custom_op.parameter_map["hccl_timeout"].i = int(3.6e3)', 3600), ('custom_op.parameter_map["enable_dump"].b = 1', True),
         ('custom_op.parameter_map["enable_dump"].b = not True', False),
         ('custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes(json.dumps({"output": "/p"}))', '{"output": "/p"}'),
         ('self.op.parameter_map["dump_path"].s = b"/d"', "/d"),
         ('config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["dump_path"].s = b"/d"', "/d"),
     ],
-)
+)  # fmt: skip
 def test_a_constant_is_folded(line: str, value: object) -> None:
     assert one(f"{line}\n").value == value
     assert type(one(f"{line}\n").value) is type(value)
@@ -185,13 +184,11 @@ def test_a_list_with_a_second_name_is_not_folded() -> None:
 @pytest.mark.parametrize(
     ("imports", "expression"),
     [
-        ("import os.path as osp", 'osp.join("/a", "b")'),
-        ("from os import path as p", 'p.join("/a", "b")'),
-        ("from os.path import join", 'join("/a", "b")'),
-        ("import os", '{"x": "/a/b"}.get("x", "/c")'),
+        ("import os.path as osp", 'osp.join("/a", "b")'), ("from os import path as p", 'p.join("/a", "b")'),
+        ("from os.path import join", 'join("/a", "b")'), ("import os", '{"x": "/a/b"}.get("x", "/c")'),
         ("import os", '{"y": "/c"}.get("x", "/a/b")'),
     ],
-)
+)  # fmt: skip
 def test_a_function_is_known_under_the_name_it_is_imported_by(imports: str, expression: str) -> None:
     line = f'op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
     assert one(f"{imports}\n{line}").value == "/a/b"

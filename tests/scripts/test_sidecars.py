@@ -144,8 +144,7 @@ BLOCK = "aipp_op {\n  aipp_mode: static # why\n  input_format: RGB888_U8\n  src_
     ("flag", "text", "message", "line"),
     [
         ("keep_dtype", "model/softmax\n\nOpType::LayerNorm\n", None, 0),
-        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is not an operator type", 2),
-        ("insert_op_conf", BLOCK, None, 0),
+        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is not an operator type", 2), ("insert_op_conf", BLOCK, None, 0),
         ("insert_op_conf", BLOCK + BLOCK.replace("static", "dynamic\n  max_src_image_size: 752640"), None, 0),
         ("insert_op_conf", BLOCK.replace("static", "statc"), "'statc' is not a mode", 2),
         ("insert_op_conf", BLOCK.replace("224", "5000"), "src_image_size_w is out of range", 4),
@@ -153,7 +152,7 @@ BLOCK = "aipp_op {\n  aipp_mode: static # why\n  input_format: RGB888_U8\n  src_
         ("raw_ge_options", '{"compile options": {"session": {"ge.jit_compile": "2"}}}', None, 0),
         ("raw_ge_options", '{"compile options": {"graph": {"ge.oo.level": 1}}}', "'ge.oo.level' has no text", 1),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_a_flag_names_is_judged(
     flag: str, text: str, message: str | None, line: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,12 +57,10 @@ def test_what_never_runs_is_told_wherever_it_stands() -> None:
     ("expression", "path"),
     [
         ('os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../dump"))', "../dump"),
-        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"),
-        ('"%s/dump" % HERE', "./dump"),
-        ('f"{HERE}/dump"', "./dump"),
+        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"), ('"%s/dump" % HERE', "./dump"), ('f"{HERE}/dump"', "./dump"),
         ('"{}/dump".format(HERE)', "./dump"),
     ],
-)
+)  # fmt: skip
 def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: str, path: str) -> None:
     text = f'import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
     settings, left = drafted(text)

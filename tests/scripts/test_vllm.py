@@ -97,12 +97,10 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
     [
         ("a.sh", "vllm serve m --additional-config '{\"a\": 1 2}'", (1, 43)),
         ("a.sh", "vllm serve m --additional-config '{\n\"refresh\" true}'", (2, 11)),
-        ("a.sh", "vllm serve m --additional-config 7", (1, 34)),
-        ("a.sh", "vllm serve m --additional-config {refresh:true}", (1, 35)),
-        ("a.yaml", "additional-config: '{'", (1, 20)),
-        ("a.yaml", "a:\n  command: [vllm, serve, m, --additional-config, '[1]']", (2, 50)),
+        ("a.sh", "vllm serve m --additional-config 7", (1, 34)), ("a.sh", "vllm serve m --additional-config {refresh:true}", (1, 35)),
+        ("a.yaml", "additional-config: '{'", (1, 20)), ("a.yaml", "a:\n  command: [vllm, serve, m, --additional-config, '[1]']", (2, 50)),
     ],
-)
+)  # fmt: skip
 def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple[int, int]) -> None:
     assert faults(name, text) == [("NP203", *place)]
 
@@ -116,7 +114,7 @@ def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple
         ("a.py", "LLM('m', additional_config={'refresh': FLAGS.x})", "depends on the command line or its parameters (FLAGS.x)"),
         ("a.py", "LLM('m', additional_config={**base, 'refresh': True})", "takes in another table"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, reason: str) -> None:
     imported_file = read(name, text)
     assert reason in [setting.reason for setting in imported_file.found]

@@ -41,13 +41,11 @@ def team(repo: Repo) -> Repo:
         ("jobs/*/preset.toml", "jobs/x/preset", "jobs/preset jobs/x/y/preset jobs/x/presets a/jobs/x/preset jobs/.x/preset"),
         ("**/preset.toml", "preset a/preset a/b/c/preset", "profiles/preset a/.b/preset .a/preset a/.preset apreset"),
         ("jobs/**/*.toml", "jobs/a jobs/x/a jobs/x/y/a", "a jobs x/jobs/a"),
-        ("**/jobs/**/p.toml", "jobs/p jobs/jobs/p a/jobs/b/p", "p a/p"),
-        ("*.toml", "a pyproject", "npuprof x/a .a"),
-        ("a*b*c/p.toml", "abc/p axbxc/p abbcc/p", "ac/p acb/p ab/c/p"),
-        ("profiles/**/*.toml", "", "profiles/a profiles/x/a"),
+        ("**/jobs/**/p.toml", "jobs/p jobs/jobs/p a/jobs/b/p", "p a/p"), ("*.toml", "a pyproject", "npuprof x/a .a"),
+        ("a*b*c/p.toml", "abc/p axbxc/p abbcc/p", "ac/p acb/p ab/c/p"), ("profiles/**/*.toml", "", "profiles/a profiles/x/a"),
         ("profiles2/*.toml", "profiles2/a", "profiles/a"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("prefix", ["profiles/", "mono/profiles/"])
 def test_a_glob_names_files_outside_the_store(glob: str, taken: str, left: str, prefix: str) -> None:
     layout = Layout(prefix, (glob,))

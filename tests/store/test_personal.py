@@ -48,7 +48,7 @@ def write_layer(text: str, name: str = "leaf") -> Path:
         (("show", "leaf", "--with", "mixin"), "hccl_timeout = 99\n", "hccl_timeout = 1800\n"),
         (("show", "mixin+leaf"), "hccl_timeout = 99\n", "hccl_timeout = 1800\n"),
     ],
-)
+)  # fmt: skip
 def test_four_verbs_lay_it_over_and_say_so(words: tuple[str, ...], with_layer: str, without: str, team: Repo, run: Run) -> None:
     path = write_layer(LAYER)
     done = run(*words)
@@ -97,13 +97,11 @@ def test_nothing_else_reads_it(words: str, team: Repo, run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "expected"),
     [
-        ("[[[ broken", "NP001", ":1:"),
-        ('[profile]\nextends = ["gone"]\n', "NP101", "extends 'gone'"),
-        ('[profile]\nscenario = "offline-inference"\n', "NP", "offline-inference"),
-        ("[optoins]\nx = 1\n", "NP006", "optoins"),
+        ("[[[ broken", "NP001", ":1:"), ('[profile]\nextends = ["gone"]\n', "NP101", "extends 'gone'"),
+        ('[profile]\nscenario = "offline-inference"\n', "NP", "offline-inference"), ("[optoins]\nx = 1\n", "NP006", "optoins"),
         ("\xff", "NP002", "UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_one_is_an_error_that_names_it_and_the_way_without(text: str, code: str, expected: str, team: Repo, run: Run) -> None:
     path = write_layer("")
     path.write_bytes(text.encode("latin-1"))

@@ -139,7 +139,7 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
         (lambda text: "", "does not say at which commit"),
         (lambda text: text + "[sources.team.versions]\nbase = 1\n", "not as npuprof writes it"),
     ],
-)
+)  # fmt: skip
 def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
     change: Callable[[str], str], told: str, run: Run, lock: Path
 ) -> None:
@@ -523,7 +523,7 @@ PINNED = "base@1.0.0"
         ({"a" * 40: "c" * 40}, {"a" * 40: "c" * 40}, True),
         ({"v1.0.0": "v1.0.0"}, {"a" * 40: "c" * 40, "0" * 64: "1" * 64, "v1.0.0": "v1.1.0"}, True),
     ],
-)
+)  # fmt: skip
 def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
     ours: dict[str, str], theirs: dict[str, str], clean: bool, tmp_path: Path, run: Run
 ) -> None:
