@@ -1,4 +1,4 @@
-"""Edits of a preset's text that leave a setting alone, recognised by their lines: most of a long history need not be resolved."""
+"""Recognises edits that leave a setting alone by their lines, so that most of a long history need not be resolved."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.system import lazy_pattern
 
-#: A plain value on one line, and the header of a section of them.
+#: A line that sets a plain value.
 _PLAIN = lazy_pattern(
     rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*(?:#[\t -~]*)?\r?"""
 )
+#: The headers below which such lines are compared.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
 
 

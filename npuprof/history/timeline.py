@@ -174,7 +174,7 @@ class Timeline:
             return False
         try:
             texts = [self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
-        except NpuprofError:  # told where it is resolved
+        except NpuprofError:  # reported when the preset is resolved
             return False
         return leaves_setting_alone(key, *texts)
 

@@ -122,7 +122,7 @@ def walk_commits(
 
 
 class ReadAhead:
-    """Reads files along a walk: together with the versions at the next commits, of the same file and of files read before."""
+    """Reads files along a walk, each with its older versions in the next commits, and with those of files read before."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
