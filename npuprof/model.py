@@ -227,6 +227,11 @@ def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
     """Return a message with long words, quoted texts and bracketed lists cut, and everything after 6,000 characters."""
     if len(text) <= longest:
         return text
+    return _cut_values(text, longest)
+
+
+@lru_cache(256)  # a command that renders many presets builds the same messages again and again
+def _cut_values(text: str, longest: int) -> str:
     long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
     text = re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."

@@ -21,8 +21,8 @@ class Wanted(Record):
 
     ``known`` is its content when it was read, None if it did not exist: other content is somebody's change and is not
     overwritten. ``below`` is the folder that the user named, unless he named the file: links may not lead out of it.
-    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are not synced to disk,
-    and read back only after they have replaced the old ones.
+    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are neither synced to disk
+    nor read back.
     """
 
     path: str
@@ -163,7 +163,7 @@ class _Replacing:
         for prepared in self._prepared:
             if prepared.links > 1:
                 output.tell_remark(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
-            if not _is_as_wanted(prepared.wanted, prepared.target):
+            if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
                 raise NpuprofError([_build_changed_finding(prepared.wanted.path)._replace(why=why)])
 

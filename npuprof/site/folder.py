@@ -56,8 +56,8 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     changed = sorted(files.keys() - same)
     now = {_format_line(name, content) for name, content in files.items()}
     _write_record(record, known | now)  # a killed run leaves files of both
-    for name in changed:
-        tree.make_folder(os.path.dirname(name))
+    for path in dict.fromkeys(map(os.path.dirname, changed)):
+        tree.make_folder(path)
     names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
     # Pages can be rebuilt at any time, so they are not synced to disk.
     wanted = [Wanted(os.path.join(folder, name), files[name], below=folder, durable=False) for name in changed]

@@ -18,10 +18,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+#: The number of characters up to which the same text is on many pages.
+_SHORT = 200
+
 
 def show_value(value: Any) -> Any:
-    """Return a value for a template: invisible characters made visible; markup unchanged."""
-    return escape_lines(str(value)) if type(value) in (str, Origin) else value
+    """Return a value for a template: invisible characters made visible; markup unchanged. Short texts are already escaped."""
+    if type(value) not in (str, Origin):
+        return value
+    text = str(value)
+    return _mark_escaped(text) if len(text) <= _SHORT else escape_lines(text)
+
+
+@lru_cache(16384)
+def _mark_escaped(text: str) -> Markup:
+    return mark_markup(escape_text(text))
 
 
 @lru_cache(16384)
