@@ -78,7 +78,7 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
-        cls._required = frozenset(cls._fields).difference(*(base.__dict__ for base in cls.__mro__))
+        cls._required = frozenset([name for name in (*cls._required, *cls.__annotations__) if name not in cls.__dict__])
         cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
 
     def __init__(self, *values: Any, **named: Any) -> None:

@@ -577,14 +577,10 @@ def list_rule_reads() -> dict[str, tuple[str, ...]]:
     return reads
 
 
-@cache
-def rules_by_trigger() -> dict[str, list[str]]:
+def rules_by_trigger() -> dict[str, tuple[str, ...]]:
     """Return, for each key, the codes of the rules that it triggers."""
-    rules: dict[str, list[str]] = {}
-    for code, triggers in load_built_part("rules")["triggers"].items():
-        for key in triggers:
-            rules.setdefault(key, []).append(code)
-    return rules
+    codes: dict[str, tuple[str, ...]] = load_built_part("rules")["codes_by_trigger"]
+    return codes
 
 
 @cache

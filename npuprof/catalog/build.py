@@ -313,8 +313,16 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     by_code: dict[str, Any] = {rule[0]: rule for rule in rules}
     outside = tuple(name for name, record in variables.items() if record.get("freeze") in ("never", "launcher"))
     index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses, "outside": outside}
-    index |= {name: {code: rule[place] for code, rule in by_code.items()} for name, place in (("reads", 8), ("triggers", 9))}
+    index |= {"reads": {code: rule[8] for code, rule in by_code.items()}, "codes_by_trigger": _index_triggers(by_code)}
     return index, {"rules": texts, "advice": advice}
+
+
+def _index_triggers(by_code: dict[str, Any]) -> Any:
+    codes: dict[str, list[str]] = {}
+    for code, rule in by_code.items():
+        for key in rule[9]:
+            codes.setdefault(key, []).append(code)
+    return _freeze_lists(codes)
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
