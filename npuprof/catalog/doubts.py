@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from npuprof.catalog import load_built_part
-from npuprof.catalog.profiling import find_profiling_doubts
 from npuprof.catalog.shapes import Fault
 from npuprof.model import Path
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.catalog import profiling
+else:
+    profiling = lazy_module("npuprof.catalog.profiling")
 
 _OPERATOR = "the operator library spells it {right}, and another spelling names no operator"
 _FUSION = "CANN spells it {right}, and another spelling names no pass"
@@ -90,5 +94,5 @@ _DOUBTS: dict[str, Callable[[Any], Iterable[Fault]]] = {
     "aoe-config": lambda value: find_name_doubts("operators", value.get("tune_ops_type", []), ("tune_ops_type",)),
     "switches": lambda value: find_name_doubts("passes", value),
     "ids": _find_device_doubts,
-    "profiling": find_profiling_doubts,
+    "profiling": lambda value: profiling.find_profiling_doubts(value),
 }

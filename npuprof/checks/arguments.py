@@ -11,15 +11,13 @@ from npuprof.checks.meaning import (
     UNKNOWN,
     build_choice_fault,
     describe_value_kind,
-    find_nul_faults,
-    find_range_faults,
     format_choices,
     guess_choice,
     guess_plain_value,
     suggest_value,
     verify_guess,
 )
-from npuprof.checks.view import Fault
+from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document.keys import format_short_value
 from npuprof.model import suggest_name
 

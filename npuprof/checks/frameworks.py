@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks.arguments import find_path_faults, find_plain_value_faults
-from npuprof.checks.meaning import UNKNOWN, describe_value_kind, find_nul_faults, guess_choice, read_number, read_truth
-from npuprof.checks.view import Fault, View
+from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, read_number, read_truth
+from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, suggest_name

@@ -18,8 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    #: Records with choices and a range.
-    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
+    from npuprof.checks.view import Plain
 
 #: No value.
 UNKNOWN: Any = object()
@@ -201,26 +200,6 @@ def describe_value_kind(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     return format_short_value(value)
-
-
-def format_range(low: float | None, high: float | None, unit: str) -> str:
-    """Return bounds as text; at least one must be set."""
-    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
-    return f"{span} {unit}".rstrip()
-
-
-def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
-    """Return the fault of a text with a NUL character, which ends strings in C."""
-    return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
-
-
-def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:
-    """Return the fault of a number outside the range of its record; ``assignment`` is the text that sets it."""
-    low, high = record.minimum, record.maximum
-    if (low is not None and number < low) or (high is not None and number > high):
-        unit = "" if isinstance(record, catalog.Flag) else record.unit
-        return [Fault(code, f"{assignment} is out of range", why, f"write {format_range(low, high, unit)}")]
-    return []
 
 
 def build_choice_fault(key: str, value: Any, record: Plain, suggestion: tuple[str, Fix | None] | None = None, why: str = "") -> Fault:

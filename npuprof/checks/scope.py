@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 from npuprof import catalog
-from npuprof.catalog import Option, condition, products, releases, targets
+from npuprof.catalog import Option, condition, releases, targets
 from npuprof.checks.surfaces import (
     encode_flag_value,
     find_family_faults,
@@ -21,10 +21,15 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.catalog import products
+else:
+    products = lazy_module("npuprof.catalog.products")
 
 #: Findings about the claims of a preset rather than about its values.
 MEANT_CODES = ("NP406", "NP407")

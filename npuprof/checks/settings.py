@@ -8,32 +8,23 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.catalog.readers import NOT_FOUND
-from npuprof.checks.meaning import (
-    UNKNOWN,
-    build_choice_fault,
-    describe_value_kind,
-    find_nul_faults,
-    find_range_faults,
-    format_choices,
-    format_range,
-    guess_choice,
-    guess_plain_value,
-    read_number,
-    suggest_choice,
-    suggest_value,
-    verify_guess,
-)
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
-from npuprof.checks.view import Fault, Scope
+from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults, format_range
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.catalog import readers
+    from npuprof.checks import meaning
+else:
+    readers = lazy_module("npuprof.catalog.readers")
+    meaning = lazy_module("npuprof.checks.meaning")
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -62,7 +53,7 @@ def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
             option = catalog.find_option(key)
             flag = find_twin_flag(scope, option) if option else None
-            known = fault.code == "NP203" and flag is not None and flag.reader not in ("", NOT_FOUND)
+            known = fault.code == "NP203" and flag is not None and flag.reader not in ("", readers.NOT_FOUND)
             fault = fault._replace(why="ATC stops at such a value." if known else "The manual of ATC has no such value.")
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
@@ -173,20 +164,24 @@ def _is_of_option_type(option: Option, value: Any) -> bool:
 def guess_option_value(option: Option, value: Any) -> Any:
     """Return the option value intended by a value of another type, if the checks accept it; ``meaning.UNKNOWN`` if it is ambiguous."""
     if option.default_count or option.listed or option.kind.startswith("path"):  # not a list, name or path
-        return UNKNOWN
+        return meaning.UNKNOWN
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
-    guess = guess_choice(value, option.choices, option.numbered) if option.choices else guess_plain_value(value, kind, option.unit)
-    guess = UNKNOWN if option.numbered and isinstance(value, bool) else guess
-    return verify_guess(guess, lambda guess: _find_option_faults(option, guess))
+    guess = (
+        meaning.guess_choice(value, option.choices, option.numbered)
+        if option.choices
+        else meaning.guess_plain_value(value, kind, option.unit)
+    )
+    guess = meaning.UNKNOWN if option.numbered and isinstance(value, bool) else guess
+    return meaning.verify_guess(guess, lambda guess: _find_option_faults(option, guess))
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
     if option.choices:
-        listed = format_choices(option.choices)
+        listed = meaning.format_choices(option.choices)
         wanted = " or ".join(map(format_short_value, option.choices)) if len(option.choices) < 4 else f"{wanted}, one of {listed}"
-        otherwise = f"write one of {format_choices(_list_sure_choices(option))}"
+        otherwise = f"write one of {meaning.format_choices(_list_sure_choices(option))}"
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
@@ -194,9 +189,9 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
     is_only = isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
     guess = value[0] if is_only else guess_option_value(option, value)
-    hint, fix = suggest_value(option.name, guess, otherwise, value)
+    hint, fix = meaning.suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
-    return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
+    return Fault("NP202", f"{option.name} takes {wanted}, not {meaning.describe_value_kind(value)}", why, hint, fix=fix)
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
@@ -210,22 +205,24 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = _list_sure_choices(option)
-        hint = f"without caveats {'is' if len(plain) == 1 else 'are'} {format_choices(plain)}"
+        hint = f"without caveats {'is' if len(plain) == 1 else 'are'} {meaning.format_choices(plain)}"
         return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
     if until:
         what = f"{option.name} = {format_short_value(value)} is no longer accepted"
-        return [Fault("NP203", what, f"CANN {until} took the value away.", f"write one of {format_choices(_list_sure_choices(option))}")]
+        return [
+            Fault("NP203", what, f"CANN {until} took the value away.", f"write one of {meaning.format_choices(_list_sure_choices(option))}")
+        ]
     sure = _list_sure_choices(option)
-    hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
+    hint, fix = meaning.suggest_choice(option.name, value, option.choices, sure, option.numbered)
     if fix is None and (renamed := _suggest_renamed_value(option, value)):
         hint = renamed
     if fix is not None and str(fix.value) in option.doubtful_values:
-        hint, fix = f"write one of {format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
+        hint, fix = f"write one of {meaning.format_choices(sure)}; {format_short_value(fix.value)} is doubtful itself", None
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; the behavior of the engine is not documented.")
-    return [build_choice_fault(option.name, value, option, (hint, fix), why)]
+    return [meaning.build_choice_fault(option.name, value, option, (hint, fix), why)]
 
 
 def _suggest_renamed_value(option: Option, value: Any) -> str:
@@ -260,7 +257,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [_build_structure_fault(option, fault) for fault in structure.faults(parsed)] or _find_undocumented_form_faults(
             option, parsed
         )
-    number = read_number(value, option.unit) if option.unit and not option.structure else None
+    number = meaning.read_number(value, option.unit) if option.unit and not option.structure else None
     if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
         what = f"{option.name} = {format_short_value(value)} is not in its format"
         hint, fix = f'write {option.name} = "{number}"', Fix(str(number))

@@ -8,14 +8,18 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
-from npuprof.catalog.readers import find_spelling, is_taken
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, has_only_digits
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.catalog import readers
+else:
+    readers = lazy_module("npuprof.catalog.readers")
 
 OFFLINE = "offline-inference"
 
@@ -37,7 +41,7 @@ def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
 def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
     """Return whether a text has the form that the ATC compiler requires, if that differs from the session's."""
     flag = find_twin_flag(scope, option)
-    return flag is not None and isinstance(value, str) and bool(flag.pattern) and is_taken(flag, value)
+    return flag is not None and isinstance(value, str) and bool(flag.pattern) and readers.is_taken(flag, value)
 
 
 def encode_flag_value(option: Option, value: Any) -> Any:
@@ -173,7 +177,7 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")
     own = [pattern for pattern in (option.pattern, option.lax_pattern) if pattern and isinstance(written, str)]
-    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not is_taken(flag, written):
+    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not readers.is_taken(flag, written):
         what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
         yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
     if flag.kind == "chip" and isinstance(value, str):
@@ -197,7 +201,7 @@ def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...
 
 def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
     """Yield the parts of a value that the selected product families or releases reject."""
-    text = find_spelling(record, text)
+    text = readers.find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
     for part in dict.fromkeys((*parts, *text.replace(";", ":").split(":"))):  # a value may follow a node name
         works = record.value_products.get(part)

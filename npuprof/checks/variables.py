@@ -13,17 +13,14 @@ from npuprof.checks.meaning import (
     UNKNOWN,
     build_choice_fault,
     describe_value_kind,
-    find_nul_faults,
-    find_range_faults,
     format_choices,
-    format_range,
     guess_choice,
     guess_plain_value,
     read_truth,
     suggest_value,
     verify_guess,
 )
-from npuprof.checks.view import Fault
+from npuprof.checks.view import Fault, find_nul_faults, find_range_faults, format_range
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_names, find_same_name

@@ -5,27 +5,33 @@ from __future__ import annotations
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog import products, releases, values
+from npuprof.catalog import releases, values
 from npuprof.catalog.targets import SURFACES
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from npuprof.catalog import products
     from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
+    #: Records with choices and a range.
+    Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
     #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
     #: A finding with its conditions; empty if it applies everywhere.
     Told = tuple[Finding, tuple[str, ...]]
+else:
+    products = lazy_module("npuprof.catalog.products")
 
 
 class _PageSeverity:
@@ -295,3 +301,23 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
         return None, None
     is_set, member = values.find_value(key, inner, tail)
     return is_set, member
+
+
+def format_range(low: float | None, high: float | None, unit: str) -> str:
+    """Return bounds as text; at least one must be set."""
+    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+    return f"{span} {unit}".rstrip()
+
+
+def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
+    """Return the fault of a text with a NUL character, which ends strings in C."""
+    return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
+
+
+def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:
+    """Return the fault of a number outside the range of its record; ``assignment`` is the text that sets it."""
+    low, high = record.minimum, record.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        unit = "" if isinstance(record, catalog.Flag) else record.unit
+        return [Fault(code, f"{assignment} is out of range", why, f"write {format_range(low, high, unit)}")]
+    return []

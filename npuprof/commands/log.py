@@ -14,8 +14,7 @@ from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import one_time, spec
-from npuprof.store.parents import is_source_reference
+from npuprof.store import is_source_reference, one_time, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
-from npuprof.store import ReadOnceStore, spec, trust
-from npuprof.store.parents import is_source_reference
+from npuprof.store import ReadOnceStore, is_source_reference, spec, trust
 from npuprof.store.problems import build_no_folder_finding
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted

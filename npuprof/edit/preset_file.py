@@ -20,8 +20,7 @@ from npuprof.report.findings import format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
-from npuprof.store import FILE, spec
-from npuprof.store.parents import is_source_reference
+from npuprof.store import FILE, is_source_reference, spec
 from npuprof.store.problems import build_bad_new_name_finding
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from npuprof.history.store_steps import StoreSteps, explain_presets, explain_pro
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import parents, spec
+from npuprof.store import is_source_reference, parents, spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
@@ -162,7 +162,7 @@ class _Planner:
 
     def _read_parents(self, name: str) -> list[str]:
         try:
-            return [reference for reference in self._committed.profile(name).extends if not parents.is_source_reference(reference)]
+            return [reference for reference in self._committed.profile(name).extends if not is_source_reference(reference)]
         except NpuprofError:
             return []  # reported when it is resolved
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
+from npuprof.store import is_source_reference
 from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.parents import is_source_reference
 from npuprof.store.sources.reading import find_source_store
 from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version

@@ -8,7 +8,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, compare_configs
 from npuprof.model import NpuprofError, Path, Record
 from npuprof.resolve.config import Config
-from npuprof.store.parents import is_source_reference
+from npuprof.store import is_source_reference
 from npuprof.store.problems import is_untold
 from npuprof.store.versions import parse_version_request
 

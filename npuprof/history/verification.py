@@ -8,10 +8,9 @@ from npuprof.history.releasing import digest_store, list_pinned_parents
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
-from npuprof.store import spec
+from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import Repository, shorten_commit
-from npuprof.store.parents import is_source_reference
 from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object

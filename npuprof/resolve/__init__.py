@@ -10,21 +10,25 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
 
-from npuprof.catalog import products, releases, values
+from npuprof.catalog import releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages, list_form_problems
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.catalog import products
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lookup
+else:
+    products = lazy_module("npuprof.catalog.products")
 
 #: The name of a layer, as origins show it, and its steps.
 Layer = tuple[str, tuple[Step, ...]]

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from npuprof.catalog import products, releases
+from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Finding, Origin, Record
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.catalog import products
+
     #: The claims of a preset by inherited key, for the keys that are set.
     Claims = dict[str, "Claim"]
+else:
+    products = lazy_module("npuprof.catalog.products")
 
 
 class Claim(Record):

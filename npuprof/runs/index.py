@@ -18,12 +18,12 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import ContextMap
 from npuprof.resolve.digests import list_digests
-from npuprof.store import is_profile_name
+from npuprof.store import is_profile_name, is_source_reference
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision, find_pin
 from npuprof.store.layout import read_globs
-from npuprof.store.parents import find_parent, is_source_reference
+from npuprof.store.parents import find_parent
 from npuprof.store.problems import UNTOLD
 from npuprof.store.versions import parse_version_text
 

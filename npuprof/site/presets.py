@@ -19,8 +19,7 @@ from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.catalogue import find_framework
 from npuprof.site.settings import Setting, build_compared_fields, build_settings, list_scopes
-from npuprof.store import spec
-from npuprof.store.parents import is_source_reference
+from npuprof.store import is_source_reference, spec
 
 #: Targets whose text includes the context.
 _TOLD_CONTEXT = ("toml", "json")

@@ -6,7 +6,7 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, Folder
+from npuprof.store import BUILTIN, Folder, is_source_reference
 from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.kept import KeptRelease
     from npuprof.store.versions import Version
-
-#: Characters besides letters and digits in a source's name; ``/`` precedes a source of a source.
-_JOINTS = {ord(char): None for char in "-_/"}
 
 
 class PinnedProfile(Record):
@@ -73,12 +70,6 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
             referrer.outdated[reference] = pin.outdated
         return pin.profile
     return home.profile(reference, asked)
-
-
-def is_source_reference(text: str) -> bool:
-    """Return whether a spec or reference names a preset of a source: ``team:base/training@2``."""
-    source, colon, _ = text.partition("@")[0].partition(":")
-    return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
 
 
 def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None, referrer: Profile | None = None) -> Profile:

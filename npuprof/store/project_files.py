@@ -11,10 +11,9 @@ from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report import writing
 from npuprof.report.writing import Wanted
-from npuprof.store import Folder, find_project_folder, spec
+from npuprof.store import Folder, find_project_folder, is_source_reference, spec
 from npuprof.store.around import BareStore
 from npuprof.store.gitstore import revisions
-from npuprof.store.parents import is_source_reference
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource

@@ -13,9 +13,9 @@ from npuprof.report import output, writing
 from npuprof.report.locks import find_foreign_file, lock_folders
 from npuprof.report.output import read_plain_file
 from npuprof.report.writing import Wanted
+from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.kept import RECORD
-from npuprof.store.parents import is_source_reference
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.project import Project, Source, find_copy_fault

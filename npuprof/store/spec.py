@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof import catalog, document, store
-from npuprof.catalog import products, releases, targets
+from npuprof.catalog import releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
@@ -15,15 +15,19 @@ from npuprof.report import say_option
 from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
-from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
-from npuprof.store.problems import LIST_ADVICE, build_file_revision_finding, build_unreadable_finding
-from npuprof.system import expand_home
+from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path, is_source_reference
+from npuprof.system import expand_home, lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.catalog import products
     from npuprof.document import Document
     from npuprof.document.profile import ProfileSource
+    from npuprof.store import parents, problems
+else:
+    parents = lazy_module("npuprof.store.parents")
+    problems = lazy_module("npuprof.store.problems")
+    products = lazy_module("npuprof.catalog.products")
 
 #: One of the specs joined by ``+``; a quoted revision may contain any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
@@ -90,8 +94,10 @@ class Workspace:
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``. Raises NpuprofError."""
-        home = referrer.home if referrer is not None else None
-        return find_extended_profile(home if home is not None else self.home, reference, referrer, index)
+        home = referrer.home if referrer is not None and referrer.home is not None else self.home
+        if "@" in reference or ":" in reference:
+            return parents.find_extended_profile(home, reference, referrer, index)
+        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
 
     def profile(self, spec: str) -> Profile:
         """Return the profile of a spec; several joined by ``+`` become one that extends them all.
@@ -197,9 +203,9 @@ class Workspace:
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
-                raise NpuprofError([build_file_revision_finding(name, revision)])
+                raise NpuprofError([problems.build_file_revision_finding(name, revision)])
             name = inside
-        pinned = load_profile_at_revision(self.home, f"{name}@{revision}")
+        pinned = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
             from npuprof.store.sources.project import require_fitting_project
@@ -225,7 +231,7 @@ class Workspace:
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile of ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION``."""
-        profile = find_source_profile(self.home, spec)
+        profile = parents.find_source_profile(self.home, spec)
         if "@" in spec:
             self._names[profile.key] = spec
         return profile
@@ -234,7 +240,7 @@ class Workspace:
         """Return a profile without settings that composes the given ones, in order."""
         joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
         joined.stacked = True
-        joined.home = ComposedParts({part.key: part for part in parts})
+        joined.home = parents.ComposedParts({part.key: part for part in parts})
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 
@@ -391,7 +397,7 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     except FileNotFoundError:
         raise NpuprofError([Finding("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home))]) from None
     except (OSError, ValueError) as error:
-        raise NpuprofError([build_unreadable_finding(source, error)]) from None
+        raise NpuprofError([problems.build_unreadable_finding(source, error)]) from None
     return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
 
 
@@ -409,7 +415,7 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
         f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} contains blanks"
     )
     why = "A + composes two specs; the second wins. Quote a revision that contains a +."
-    return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
+    return Finding("NP004", what, why, f"write {plain}" if plain else problems.LIST_ADVICE)
 
 
 def require_no_blanks(spec: str) -> None:
@@ -422,6 +428,6 @@ def require_no_blanks(spec: str) -> None:
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return the finding for a revision without a preset name."""
     if not revision:
-        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", LIST_ADVICE)
+        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", problems.LIST_ADVICE)
     hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
     return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)

@@ -37,6 +37,21 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
+class _LazyModule:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(__import__(self._name, fromlist=[attribute]), attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+def lazy_module(name: str) -> Any:
+    """Return a module that is imported when one of its attributes is first used, for commands that seldom need it."""
+    return _LazyModule(name)
+
+
 class PausedCollection:
     """A context that pauses garbage collection, for work that keeps nearly all its objects."""
 

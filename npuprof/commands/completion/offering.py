@@ -16,7 +16,7 @@ Candidate = tuple[str, str]
 
 def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     """Yield presets; after ``@`` the versions and revisions of one; after ``+`` presets to compose with."""
-    from npuprof.store.parents import is_source_reference
+    from npuprof.store import is_source_reference
 
     stacked, plus, last = current.rpartition("+")
     name, at, _ = last.partition("@")

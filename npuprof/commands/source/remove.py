@@ -8,7 +8,7 @@ from npuprof.commands.framework import Verb, argument, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store.parents import is_source_reference
+from npuprof.store import is_source_reference
 from npuprof.store.project_files import ProjectFiles
 
 
