@@ -162,6 +162,8 @@ class Replies:
         self._process = process
         self._handle = process.stdout.fileno()
         self._held = bytearray()  # bytes are removed from its front without copying the rest
+        self._waiting = select.poll()
+        self._waiting.register(self._handle, select.POLLIN)
 
     def read_line(self) -> bytes:
         """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
@@ -182,11 +184,9 @@ class Replies:
 
     def read_some(self) -> bytes:
         """Return the next bytes of the process, empty at its end. Raises SilentError."""
-        waiting = select.poll()
-        waiting.register(self._handle, select.POLLIN)
-        if not waiting.poll(PATIENCE * 1000):
+        if not self._waiting.poll(PATIENCE * 1000):
             end_silent(self._process)
-        return os.read(self._handle, 1 << 20)
+        return os.read(self._handle, 1 << 16)  # a full pipe; more memory would be mapped anew each time
 
 
 def ask_python(code: str) -> bytes:

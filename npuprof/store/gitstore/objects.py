@@ -217,6 +217,8 @@ class Git:
             if self._filters_off is None:
                 self._filters_off = self._list_filters_off()
             environ |= self._filters_off
+        if self.profile is READ and not is_asked:
+            environ["GIT_FLUSH"] = "0"  # output comes in blocks, not commit by commit
         if not self._is_looked_at:
             self._is_looked_at = True
             require_plain_files(self.bare or self.top, "" if self.bare else self.folder)
