@@ -1,6 +1,9 @@
-"""Recognises edits that leave a setting alone by their lines, so that most of a long history need not be resolved."""
+"""Recognises edits of plain values by their lines, so that most of a long history need not be resolved."""
 
 from __future__ import annotations
+
+from itertools import compress, count
+from operator import ne
 
 from npuprof.catalog import values
 from npuprof.document import keys
@@ -8,29 +11,43 @@ from npuprof.system import lazy_pattern
 
 #: A line that sets a plain value.
 _PLAIN = lazy_pattern(
-    rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*(?:#[\t -~]*)?\r?"""
+    rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*(?:#[\t -~]*)?\r?"""
 )
 #: The headers below which such lines are compared.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
+#: The line and the earlier value of an edited setting; the line is 0 if it was not edited.
+PlainEdit = tuple[int, bool | int | str]
 
 
-def leaves_setting_alone(key: str, old: bytes, new: bytes) -> bool:
-    """Return whether two texts of a preset, of which one is valid, differ only in plain values of other settings, line by line."""
+def find_plain_edit(key: str, old: bytes, new: bytes) -> PlainEdit | None:
+    """Return the edit of a setting between two texts of a preset, of which one is valid.
+
+    None if they differ in anything but plain values of settings, or in the place of the setting.
+    """
     olds, news = old.split(b"\n"), new.split(b"\n")
-    if len(olds) != len(news) or any(mark in new or mark in old for mark in (b'"""', b"'''")):
-        return False
-    section = ""
-    for was, now in zip(olds, news, strict=True):
-        if was != now and not (section and _is_edit_of_another(key, section, was, now)):
-            return False
-        if now.lstrip().startswith(b"["):
-            section = _SECTIONS.get(now.strip(), "")
-    return True
+    if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
+        return None
+    found: PlainEdit = (0, "")
+    for place in compress(count(), map(ne, olds, news)):
+        before, after = _PLAIN.fullmatch(olds[place]), _PLAIN.fullmatch(news[place])
+        section = _find_section(news[:place])
+        if not section or before is None or after is None or before[1] != after[1]:
+            return None
+        edited = keys.format_full_key(section, after[1].decode())
+        if values.find_structure(edited) is not None or (edited == key and before.start(2) != after.start(2)):
+            return None
+        if edited == key:
+            found = place + 1, _read_value(before[2].decode())
+    return found
 
 
-def _is_edit_of_another(key: str, section: str, was: bytes, now: bytes) -> bool:
-    before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
-    if before is None or after is None or before[1] != after[1]:
-        return False
-    other = keys.format_full_key(section, after[1].decode())
-    return other != key and values.find_structure(other) is None
+def _find_section(lines: list[bytes]) -> str:
+    """Return the section of the line that follows; an empty string if its lines are not compared."""
+    header = next((line for line in reversed(lines) if line.lstrip().startswith(b"[")), b"")
+    return _SECTIONS.get(header.strip(), "")
+
+
+def _read_value(text: str) -> bool | int | str:
+    if text.startswith('"'):
+        return text[1:-1]
+    return text == "true" if text in ("true", "false") else int(text)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from npuprof.catalog import values
-from npuprof.compare.changes import Change, build_one_sided_changes, compare_configs
-from npuprof.model import NpuprofError, Path, Record
+from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
+from npuprof.model import NpuprofError, Origin, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
 from npuprof.store.problems import is_untold
 from npuprof.store.versions import parse_version_request
+
+_PLAIN = (bool, int, float, str)
 
 
 class SettingPath(Record):
@@ -58,6 +60,14 @@ def find_moving_references(config: Config) -> frozenset[str]:
     return references
 
 
+def set_plain_value(config: Config, key: str, value: bool | int | str, origin: Origin) -> Config:
+    """Return a config with another value of a setting, set on the same line; it has no other settings."""
+    traced = values.Leaf(value, origin), config.history(key)
+    edited = Config(config.name, config.context, config.lineage, {key: value}, lambda _: traced, config.resolver, (), config.claims)
+    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges")})
+    return edited
+
+
 def compare_states(then: Config, now: Config, path: SettingPath, trace: bool = True) -> list[Change]:
     """Return the changes between two states: all, or those at a path, inside it, or of a value that contains it."""
     if not path.everywhere:
@@ -75,6 +85,9 @@ def _compare_asked_settings(then: Config, now: Config, path: SettingPath, trace:
         return compare_configs(then, now, trace)
     if _is_same_setting(then, now, path):
         return []
+    old, new = then.settings.get(path.key), now.settings.get(path.key)
+    if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
+        return [build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))]
     changes = compare_configs(_restrict_config(then, path.key), _restrict_config(now, path.key), trace)
     return [change for change in changes if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]]
 

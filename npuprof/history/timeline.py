@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
-from npuprof.history.plain_edits import leaves_setting_alone
+from npuprof.history.plain_edits import PlainEdit, find_plain_edit
 from npuprof.history.snapshots import Snapshots
 from npuprof.history.states import (
     PresetState,
@@ -18,10 +18,12 @@ from npuprof.history.states import (
     has_setting,
     is_moving_reference,
     is_untold_state,
+    set_plain_value,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import has_overrides
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.parents import find_extended_profile
@@ -163,20 +165,34 @@ class Timeline:
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
-        if touched and not linked and not ranged and all(map(self._leaves_setting_alone, touched)):
-            return preset
-        return self._resolve_preset(files, name, commit)
+        derived = self._undo_plain_edits(preset, touched) if touched and self._path.key and not linked and not ranged else None
+        return self._resolve_preset(files, name, commit) if derived is None else derived
 
-    def _leaves_setting_alone(self, change: FileChange) -> bool:
-        """Return whether an edit certainly leaves the requested setting and its line alone; False if the whole preset is requested."""
-        key, name, old, new = self._path.key, change.was, change.old, change.new
-        if not key or name is None or name != change.now or old is None or new is None or old.mode != new.mode:
-            return False
+    def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
+        """Return the preset before some edits, correct for the requested setting; None if it has to be resolved."""
+        key, edits = self._path.key, {}
+        for change in touched:
+            edit = self._find_plain_edit(change)
+            if edit is None:
+                return None
+            if edit[0]:
+                edits[change.was] = edit
+        if edits and has_overrides(preset.lineage):
+            return None
+        origin = preset.origin(key) if edits and key in preset.settings else None
+        if origin is None or origin.revision or edits.get(origin.profile, (0,))[0] != origin.line:
+            return preset  # another line sets the value
+        return set_plain_value(preset, key, edits[origin.profile][1], origin)
+
+    def _find_plain_edit(self, change: FileChange) -> PlainEdit | None:
+        name, old, new = change.was, change.old, change.new
+        if name is None or name != change.now or old is None or new is None or old.mode != new.mode:
+            return None
         try:
             texts = [self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
         except NpuprofError:  # reported when the preset is resolved
-            return False
-        return leaves_setting_alone(key, *texts)
+            return None
+        return find_plain_edit(self._path.key, *texts)
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:

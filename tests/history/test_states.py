@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from npuprof.model import Context
-from support.histories import import_versions, resolve_setting, walk_history
+from support.histories import describe_history, import_versions, resolve_setting, walk_history
 from support.repositories import Link, Node, import_graph
 
 # -- lines that change in place, and what else that can change ----------------------------------------------------
@@ -81,6 +81,16 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
     monkeypatch.chdir(repo.folder)
     found = walk_history(repo.folder, key, context)
     assert list(resolve_setting(repo.folder, found[::-1], key, context).values()) == expected
+
+
+@pytest.mark.parametrize("told", HISTORIES)
+def test_plain_edits_are_told_as_if_each_commit_were_resolved(tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, leaf, versions, _ = HISTORIES[told]
+    repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in [*versions, *versions[-2::-1]]])
+    monkeypatch.chdir(repo.folder)
+    found = describe_history(repo.folder, key)
+    monkeypatch.setattr("npuprof.history.timeline.find_plain_edit", lambda *_: None)
+    assert found == describe_history(repo.folder, key)
 
 
 # -- what is not in the files that change -------------------------------------------------------------------------

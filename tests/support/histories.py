@@ -22,6 +22,19 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
     return [step.commit.id for step in steps]
 
 
+def describe_history(folder: Path, key: str) -> list[Any]:
+    """Return the steps of the history of a setting as plain values, each change with the places it cites."""
+    repository = Repository(str(folder / "profiles"))
+    full, tail = keys.parse_key(key) or ("", ())
+    return [
+        (step.commit.id, step.kind, step.findings, [
+            (change._replace(origins=(None, None)), *[origin and (str(origin), origin.column, origin.layer) for origin in change.origins])
+            for change in step.changes
+        ])
+        for step in Timeline(repository, repository.resolve_commit("HEAD"), "leaf", Context()).walk_steps(full, tail)
+    ]  # fmt: skip
+
+
 def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: Context) -> dict[str, Any]:
     """Return what a setting is at each commit, resolved for itself: its value, or why there is none."""
     store = npuprof.open_store(str(folder / "profiles"))
