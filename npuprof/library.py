@@ -13,7 +13,7 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, is_utf8
+from npuprof.model import Context, Finding, NpuprofError, did_you_mean, is_utf8
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.one_time import build_plain_steps
@@ -198,8 +198,6 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     _require_config(config)
     _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
     if target not in renderers.MODULES:
-        from npuprof.model import did_you_mean
-
         hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
     there = _resolve_for_target(config, target, check)

@@ -22,6 +22,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
 from npuprof.report import Answer
@@ -75,7 +76,6 @@ class Env(Verb):
 
     def run(self) -> Answer:
         """Return shell assignments, the file, or the changes. Raises NpuprofError."""
-        from npuprof.renderers import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
@@ -122,7 +122,7 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
-    from npuprof.renderers import collect_sidecars, files
+    from npuprof.renderers import files
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 

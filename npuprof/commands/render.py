@@ -9,6 +9,8 @@ from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import collect_sidecars
+from npuprof.renderers.stamp import compare_rendered
 from npuprof.report import Answer, output
 from npuprof.resolve.config import Config
 
@@ -81,8 +83,6 @@ class Render(Verb):
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
-    from npuprof.renderers import collect_sidecars
-
     names = list(collect_sidecars(config))
     what = f"the code needs {', '.join(rendered.sidecars)} as sidecar files, which cannot be written to standard output"
     why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
@@ -91,8 +91,6 @@ def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Findi
 
 def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answer:
     """Report whether a rendered file and its sidecar files are up to date."""
-    from npuprof.renderers.stamp import compare_rendered
-
     if os.path.isdir(path):
         path = os.path.join(path, renderers.load_target(to).file)
     state = compare_rendered(_read_text(path), rendered.text, same_body=to == "env-loader")

@@ -29,9 +29,9 @@ def find_plain_edit(key: str, old: bytes, new: bytes) -> PlainEdit | None:
         return None
     found: PlainEdit = (0, "")
     for place in compress(count(), map(ne, olds, news)):
-        before, after = _PLAIN.fullmatch(olds[place]), _PLAIN.fullmatch(news[place])
         section = _find_section(news[:place])
-        if not section or before is None or after is None or before[1] != after[1]:
+        before, after = (_PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news))
+        if before is None or after is None or before[1] != after[1]:
             return None
         edited = keys.format_full_key(section, after[1].decode())
         if values.find_structure(edited) is not None or (edited == key and before.start(2) != after.start(2)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from npuprof.catalog import find_record_texts, record_names
 from npuprof.model import Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.system import lazy_pattern
@@ -95,7 +96,6 @@ def _judge_engine_options(text: str) -> State:
     """Return whether a text has npuprof's form of engine options: stale if so, else edited by hand."""
     import json
 
-    from npuprof.catalog import find_record_texts, record_names
     from npuprof.report.json_text import format_json_answer
 
     try:

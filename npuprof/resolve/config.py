@@ -10,7 +10,7 @@ from npuprof.catalog.values import FrozenDict, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
-from npuprof.report.text import format_count
+from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 
@@ -395,7 +395,6 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
 def _format_html(config: Config) -> str:
     """Return a config as a table of its settings with their values, origins and overridden values."""
     from npuprof.report.html import escape_html, fold_long_text, format_notebook_table
-    from npuprof.report.text import Code, Markup
 
     lines = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
     rows = []

@@ -19,7 +19,7 @@ from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
 from npuprof.report.output import describe_os_error, read_file_content, read_standard_input, tell_remark
 from npuprof.resolve.digests import load_sha256
-from npuprof.store.parents import ComposedParts
+from npuprof.store import ComposedParts
 
 SCHEMA = "npuprof.run/2"
 #: The previous schema: it includes the command's arguments, which may contain passwords.

@@ -15,7 +15,7 @@ from npuprof import renderers
 from npuprof.catalog import build_finding
 from npuprof.checks import require_exportable
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
-from npuprof.renderers import Rendered
+from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
 from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.store import spec
@@ -148,7 +148,6 @@ class Injector:
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
-        from npuprof.renderers import add_render_header, collect_sidecars, find_left_out_sections
         from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
         from npuprof.renderers.files import format_clear_and_export_lines
 

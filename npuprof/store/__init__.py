@@ -175,6 +175,25 @@ def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Pro
     return profile
 
 
+class ComposedParts:
+    """The store of a composed profile: its parts by key."""
+
+    def __init__(self, parts: dict[str, Profile]) -> None:
+        self.parts = parts
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return a part by key."""
+        return self.parts[name]
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return the policy of any of the parts. Raises NpuprofError."""
+        joined: Policy | None = None
+        for part in self.parts.values():
+            policy = part.home.find_policy(part.name) if part.home is not None else None
+            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
+        return joined
+
+
 class Folder(ReadOnceStore):
     """A store in a folder. Files are read on demand, each once."""
 

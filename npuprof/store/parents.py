@@ -6,12 +6,11 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, Folder, is_source_reference
+from npuprof.store import BUILTIN, ComposedParts, Folder, is_source_reference
 from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.kept import KeptRelease
@@ -31,25 +30,6 @@ class PinnedProfile(Record):
     commit: str
     yanked: Yank | None = None
     outdated: str = ""
-
-
-class ComposedParts:
-    """The store of a composed profile: its parts by key."""
-
-    def __init__(self, parts: dict[str, Profile]) -> None:
-        self.parts = parts
-
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return a part by key."""
-        return self.parts[name]
-
-    def find_policy(self, name: str) -> Policy | None:
-        """Return the policy of any of the parts. Raises NpuprofError."""
-        joined: Policy | None = None
-        for part in self.parts.values():
-            policy = part.home.find_policy(part.name) if part.home is not None else None
-            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
-        return joined
 
 
 def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:

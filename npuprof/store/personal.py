@@ -15,8 +15,7 @@ from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
-from npuprof.store import Folder, find_project_folder
-from npuprof.store.parents import ComposedParts
+from npuprof.store import ComposedParts, Folder, find_project_folder
 from npuprof.system import find_user_folder
 
 

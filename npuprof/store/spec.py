@@ -15,7 +15,7 @@ from npuprof.report import say_option
 from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path, is_source_reference
+from npuprof.store import BUILTIN, ComposedParts, Folder, ReadOnceStore, format_relative_path, is_source_reference
 from npuprof.system import expand_home, lazy_module
 
 TYPE_CHECKING = False
@@ -240,7 +240,7 @@ class Workspace:
         """Return a profile without settings that composes the given ones, in order."""
         joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
         joined.stacked = True
-        joined.home = parents.ComposedParts({part.key: part for part in parts})
+        joined.home = ComposedParts({part.key: part for part in parts})
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 

@@ -46,14 +46,14 @@ STARTING = {"subprocess", "npuprof.system.processes"}
 #: A command, the most patterns it compiles (the three of tomli among them), processes it starts and modules of npuprof it loads (those of
 #: the built catalogue left out), and what it does not load although others do.
 ROWS = [
-    ("render bert-training", 3, 0, 45, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
-        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout"}),
-    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 44,
-        {*STARTING, "npuprof.checks.variables", "npuprof.catalog.execution"}),
-    ("env bert-training", 3, 0, 49, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
-    ("show bert-training", 3, 0, 33, STARTING),
+    ("render bert-training", 3, 0, 43, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
+        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout", "npuprof.store.problems", "npuprof.store.parents"}),
+    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 40,
+        {*STARTING, "npuprof.checks.meaning", "npuprof.catalog.readers", "npuprof.checks.variables", "npuprof.catalog.execution"}),
+    ("env bert-training", 3, 0, 47, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
+    ("show bert-training", 3, 0, 30, STARTING),
     ("option hccl_timeout", 0, 0, 17, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
-    ("list", 4, 0, 36, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
+    ("list", 4, 0, 35, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
     ("check", 12, 0, 64, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
         "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
     ("explain bert-training precision_mode_v2", 5, 2, 50, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",

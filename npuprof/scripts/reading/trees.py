@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -68,8 +69,6 @@ def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
 
 def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     """Return the tree of a JSON text; None and a finding if it is invalid."""
-    import json
-
     try:
         json.loads(text)
     except RecursionError:
@@ -84,8 +83,6 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
 
 
 def _build_json_tree(text: str) -> Node:
-    import json
-
     starts = [0, *(end.end() for end in re.finditer("\n", text))]
     levels: list[list[Node]] = [[]]
     for token in _TOKEN.finditer(text):
