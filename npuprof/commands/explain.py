@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof import catalog
-from npuprof.catalog import Rule, products, releases, values
+from npuprof.catalog import Rule, releases, values
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import (
     CANN,
@@ -32,12 +32,16 @@ from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.catalog import products
     from npuprof.document.policy import TeamRule
+else:
+    products = lazy_module("npuprof.catalog.products")
 
 
 class Explain(Verb):

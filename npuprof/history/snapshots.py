@@ -8,15 +8,18 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
 from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
-from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
-from npuprof.store.problems import build_clash_finding
 from npuprof.store.versions import Version
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import ProfileOrError
+    from npuprof.store import ProfileOrError, problems
+    from npuprof.store.gitstore import revisions
     from npuprof.store.sources.reading import Sources
+else:
+    problems = lazy_module("npuprof.store.problems")
+    revisions = lazy_module("npuprof.store.gitstore.revisions")
 
 _PROFILES = 400  # kept for the next commits
 
@@ -85,8 +88,8 @@ class Snapshots:
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
-            raise NpuprofError([build_clash_finding(name, paths, referrer)])
-        there = Revision(self.repository, self._tip, self.files).follow_links(name) if file.is_link else name
+            raise NpuprofError([problems.build_clash_finding(name, paths, referrer)])
+        there = revisions.Revision(self.repository, self._tip, self.files).follow_links(name) if file.is_link else name
         oid = self.files[there].oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()

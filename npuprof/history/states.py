@@ -9,8 +9,14 @@ from npuprof.compare.changes import Change, build_one_sided_changes, build_setti
 from npuprof.model import NpuprofError, Origin, Path, Record
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
-from npuprof.store.problems import is_untold
 from npuprof.store.versions import parse_version_request
+from npuprof.system import lazy_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store import problems
+else:
+    problems = lazy_module("npuprof.store.problems")
 
 _PLAIN = (bool, int, float, str)
 
@@ -31,7 +37,7 @@ PresetState = Config | NpuprofError | None
 
 def is_untold_state(state: PresetState) -> bool:
     """Return whether the state of a preset is unknown because a source is missing on this machine."""
-    return isinstance(state, NpuprofError) and is_untold(state.findings)
+    return isinstance(state, NpuprofError) and problems.is_untold(state.findings)
 
 
 def find_member_names(config: Config) -> frozenset[str]:

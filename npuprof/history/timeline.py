@@ -24,11 +24,17 @@ from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
+from npuprof.store import find_extended_profile
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.parents import find_extended_profile
-from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.versions import Version
+from npuprof.system import lazy_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store import problems
+else:
+    problems = lazy_module("npuprof.store.problems")
 
 _FOLDS = 400  # kept for the next commits
 
@@ -204,7 +210,7 @@ class Timeline:
         except NpuprofError as error:
             if error.findings[0].code == "NP022":
                 raise  # objects are missing: nothing is known of the presets
-            self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
+            self._untold += [finding for finding in error.findings if finding.code in problems.UNTOLD]
             return error
 
     def _find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -248,12 +254,12 @@ def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now
     if is_untold_state(now) and any(map(is_untold_state, before)):
         return None
     findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
-    untold = tuple(advise_sync_of(finding, "--history") for finding in findings if finding.code in UNTOLD)
+    untold = tuple(problems.advise_sync_of(finding, "--history") for finding in findings if finding.code in problems.UNTOLD)
     return HistoryStep(commit, "untold", name, (), untold)
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:
-    advice = advise_sync_of(finding._replace(message=f"cannot find all changes of {name}: {finding.message}"), "--history")
+    advice = problems.advise_sync_of(finding._replace(message=f"cannot find all changes of {name}: {finding.message}"), "--history")
     return advice._replace(origin=None, key="", where=None)
 
 

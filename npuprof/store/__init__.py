@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from npuprof.document.policy import Policy
-    from npuprof.store import problems
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store import parents, problems
     from npuprof.store.layout import Layout
 
     Key = TypeVar("Key")
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     #: The result of reading a profile.
     ProfileOrError = Profile | NpuprofError
 else:
+    parents = lazy_module("npuprof.store.parents")
     problems = lazy_module("npuprof.store.problems")
 
 #: The files next to the store's folder: the project file, which also lists presets outside the store, and the lock of its sources.
@@ -192,6 +194,14 @@ class ComposedParts:
             policy = part.home.find_policy(part.name) if part.home is not None else None
             joined = policy if joined is None else joined.join(policy) if policy is not None else joined
         return joined
+
+
+def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
+    """Return the profile of a reference in ``extends``, looked up in a store or its history. Raises NpuprofError."""
+    asked = referrer.origin("profile", "extends", index) if referrer else None
+    if isinstance(home, ComposedParts) or not ("@" in reference or is_source_reference(reference)):
+        return home.profile(reference, asked)
+    return parents.find_distant_profile(home, reference, asked, referrer)
 
 
 class Folder(ReadOnceStore):

@@ -6,7 +6,7 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, ComposedParts, Folder, is_source_reference
+from npuprof.store import BUILTIN, Folder, find_extended_profile, is_source_reference
 from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False
@@ -32,24 +32,19 @@ class PinnedProfile(Record):
     outdated: str = ""
 
 
-def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
-    """Return the profile of a reference in ``extends``, looked up in a store or its history. Raises NpuprofError."""
-    asked = referrer.origin("profile", "extends", index) if referrer else None
-    if isinstance(home, ComposedParts):
-        return home.profile(reference, asked)
+def find_distant_profile(home: ProfileSource, reference: str, asked: Origin | None, referrer: Profile | None) -> Profile:
+    """Return the profile of a reference in ``extends`` to a source or a revision, seen from a store. Raises NpuprofError."""
     if is_source_reference(reference):
         return find_source_profile(home, reference, asked, referrer)
-    if "@" in reference:
-        if find_version := getattr(home, "find_version", None):  # a source's store finds its own versions
-            found: Profile = find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
-            return found
-        pin = load_profile_at_revision(home, reference, asked)
-        if pin.yanked and referrer is not None:
-            referrer.yanked[reference] = pin.yanked
-        if pin.outdated and referrer is not None:
-            referrer.outdated[reference] = pin.outdated
-        return pin.profile
-    return home.profile(reference, asked)
+    if find_version := getattr(home, "find_version", None):  # a source's store finds its own versions
+        found: Profile = find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
+        return found
+    pin = load_profile_at_revision(home, reference, asked)
+    if pin.yanked and referrer is not None:
+        referrer.yanked[reference] = pin.yanked
+    if pin.outdated and referrer is not None:
+        referrer.outdated[reference] = pin.outdated
+    return pin.profile
 
 
 def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None, referrer: Profile | None = None) -> Profile:

@@ -15,7 +15,7 @@ from npuprof.report import say_option
 from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, ComposedParts, Folder, ReadOnceStore, format_relative_path, is_source_reference
+from npuprof.store import BUILTIN, ComposedParts, Folder, ReadOnceStore, find_extended_profile, format_relative_path, is_source_reference
 from npuprof.system import expand_home, lazy_module
 
 TYPE_CHECKING = False
@@ -95,9 +95,7 @@ class Workspace:
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``. Raises NpuprofError."""
         home = referrer.home if referrer is not None and referrer.home is not None else self.home
-        if "@" in reference or ":" in reference:
-            return parents.find_extended_profile(home, reference, referrer, index)
-        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+        return find_extended_profile(home, reference, referrer, index)
 
     def profile(self, spec: str) -> Profile:
         """Return the profile of a spec; several joined by ``+`` become one that extends them all.

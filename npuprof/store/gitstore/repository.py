@@ -10,8 +10,14 @@ from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
-from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
+from npuprof.system import lazy_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store import problems
+else:
+    problems = lazy_module("npuprof.store.problems")
 
 #: The sizes of the in-memory caches.
 _LAYOUTS, _REVISIONS, _TREES = 4000, 200, 100
@@ -125,8 +131,8 @@ class Repository(ReleaseTags):
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         if not revision:
             what, hint = "the revision after @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
-            return place_finding(Finding("NP011", what, "", hint), asked)
-        return place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
+            return problems.place_finding(Finding("NP011", what, "", hint), asked)
+        return problems.place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks older commits; cached."""
@@ -163,7 +169,7 @@ class Repository(ReleaseTags):
         hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
         if self.is_shallow():
             hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
-        return place_finding(Finding("NP011", what, why, hint), asked)
+        return problems.place_finding(Finding("NP011", what, why, hint), asked)
 
     def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
         released = [version.number_text for version in self.load_versions(name)]
@@ -172,7 +178,7 @@ class Repository(ReleaseTags):
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
-        return place_finding(Finding("NP011", what, why, hint), asked)
+        return problems.place_finding(Finding("NP011", what, why, hint), asked)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""
