@@ -337,9 +337,9 @@ class Rule(Record):
     """A rule between options: broken if ``when`` is true and ``needs`` (if any) is false.
 
     ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets no trigger cannot break
-    the rule. All of ``required`` must be set to break it. ``by_product`` is set if the result may depend on the product
-    family. ``compares`` are the settings whose values are compared; the others are only tested for being set. ``atc`` is
-    what ATC does if the rule is broken, empty for a rule of the TensorFlow adapter that ATC lacks.
+    the rule. ``by_product`` is set if the result may depend on the product family. ``compares`` are the settings whose
+    values are compared; the others are only tested for being set. ``atc`` is what ATC does if the rule is broken, empty for
+    a rule of the TensorFlow adapter that ATC lacks.
     """
 
     code: str
@@ -352,7 +352,6 @@ class Rule(Record):
     hint: str
     reads: tuple[str, ...]
     triggers: tuple[str, ...]
-    required: tuple[str, ...]
     by_product: bool
     compares: tuple[str, ...]
     atc: str
@@ -577,10 +576,11 @@ def list_rule_reads() -> dict[str, tuple[str, ...]]:
     return reads
 
 
-def rules_by_trigger() -> dict[str, tuple[str, ...]]:
-    """Return, for each key, the codes of the rules that it triggers."""
-    codes: dict[str, tuple[str, ...]] = load_built_part("rules")["codes_by_trigger"]
-    return codes
+def list_triggered_rules(names: tuple[str, ...]) -> list[str]:
+    """Return the codes of the rules that settings can break: one of the triggers and all required settings are among the names."""
+    known, index = frozenset(names), load_built_part("rules")
+    triggered = {code for name in names for code in index["codes_by_trigger"].get(name, ())}
+    return sorted(code for code in triggered if known.issuperset(index["required"][code]))
 
 
 @cache

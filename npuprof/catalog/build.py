@@ -283,7 +283,7 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
 
 def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
-    rules, texts = [], {}
+    rules, required, texts = [], {}, {}
     for record in source["rule"]:
         when = condition.parse_condition(record["when"])
         needs = condition.parse_condition(record["needs"]) if "needs" in record else None
@@ -293,9 +293,10 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
         atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
         rules.append((
             record["code"], record["name"], tuple(record["options"]), when, needs,
-            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _find_required(when, options),
+            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers,
             _is_product_dependent(trees, options), _collect_compared_settings(trees), atc,
         ))  # fmt: skip
+        required[record["code"]] = _find_required(when, options)
         texts[record["code"]] = record
     advice = tuple(
         {**record, "when": condition.parse_condition(record["when"]) if "when" in record else None} for record in source.get("advice", ())
@@ -313,7 +314,11 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     by_code: dict[str, Any] = {rule[0]: rule for rule in rules}
     outside = tuple(name for name, record in variables.items() if record.get("freeze") in ("never", "launcher"))
     index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses, "outside": outside}
-    index |= {"reads": {code: rule[8] for code, rule in by_code.items()}, "codes_by_trigger": _index_triggers(by_code)}
+    index |= {
+        "reads": {code: rule[8] for code, rule in by_code.items()},
+        "codes_by_trigger": _index_triggers(by_code),
+        "required": required,
+    }
     return index, {"rules": texts, "advice": advice}
 
 

@@ -55,15 +55,11 @@ class RulePlan(Record):
 
 @lru_cache(1024)  # presets of one group set the same keys
 def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan, ...], tuple[str, ...]]:
-    """Return the settings that matter to rules, the triggered rules by code, and all compared settings.
-
-    A rule is triggered if one of its triggers and all its required settings are set.
-    """
-    known, by_trigger = frozenset(names), catalog.rules_by_trigger()
+    """Return the settings that matter to rules, the triggered rules by code, and all compared settings."""
+    known = frozenset(names)
     plans = tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
-        for rule in map(catalog.find_rule, sorted({code for name in names for code in by_trigger.get(name, ())}))
-        if known.issuperset(rule.required)
+        for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )
     return names, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
