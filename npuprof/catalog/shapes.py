@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from npuprof.model import Path, Record, did_you_mean
 
@@ -25,8 +25,8 @@ class Structure(Record):
     valid value; ``faults`` lists the faults of a value. ``file`` is the name of the sidecar file for the text, or empty if
     the option itself contains it. ``unordered`` is set if the order of lists means nothing, ``ordered_keys`` if the order
     of table keys matters. ``dropped`` lists what the reader of a file ignores in a text that ``parse`` accepts: line,
-    message, hint. ``members`` are the names of list positions in conditions.
-    A value without faults ``is_exact`` where it is always read back as it was written.
+    message, hint. ``members`` are the names of list positions in conditions. ``doubt`` finds suspicious parts of a valid
+    value. A value without faults ``is_exact`` where it is always read back as it was written.
     """
 
     shape: str
@@ -40,6 +40,7 @@ class Structure(Record):
     members: tuple[str, ...] = ()
     is_exact: bool = False
     dropped: Callable[[str], list[tuple[int, str, str]]] | None = None
+    doubt: Callable[[Any], Iterable[Fault]] | None = None
 
 
 def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:

@@ -26,10 +26,16 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.document.keys import is_no_number
 from npuprof.model import Path, has_only_digits
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from npuprof.catalog import doubts, profiling
+else:
+    profiling = lazy_module("npuprof.catalog.profiling")
+    doubts = lazy_module("npuprof.catalog.doubts")
 
 #: The characters that no name in a table of shapes contains.
 _NO_NAME = frozenset(",: \t\n\r\f\v")
@@ -228,18 +234,17 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
 
 
 def _find_profile_faults(value: Any) -> list[Fault]:
-    if faults := find_json_faults(value):
-        return faults
-    from npuprof.catalog.profiling import find_profiling_faults  # few presets configure profiling
-
-    return find_profiling_faults(value)
+    return find_json_faults(value) or profiling.find_profiling_faults(value)
 
 
 #: The structured forms that are written as one text.
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
-    "ids": _build_form("a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(",")),
+    "ids": _build_form(
+        "a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(","),
+        doubt=lambda value: doubts.find_device_doubts(value),
+    ),
     "shapes": _build_form(
         "a table of input shapes, as { data = [1, -1] }", _SHAPES, _parse_shapes, _format_shapes, ordered_keys=True
     ),
@@ -266,12 +271,14 @@ STRUCTURES: dict[str, Structure] = {
         'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges
     ),
     "switches": _build_form(
-        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";")
+        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";"),
+        doubt=lambda value: doubts.find_name_doubts("passes", value),
     ),
     "json": Structure(
         "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults, is_exact=True
     ),
     "profiling": Structure(
-        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults, is_exact=True
+        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults, is_exact=True,
+        doubt=lambda value: profiling.find_profiling_doubts(value),
     ),
 }  # fmt: skip

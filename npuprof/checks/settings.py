@@ -20,9 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import readers
+    from npuprof.catalog import doubts, readers
     from npuprof.checks import meaning
 else:
+    doubts = lazy_module("npuprof.catalog.doubts")
     readers = lazy_module("npuprof.catalog.readers")
     meaning = lazy_module("npuprof.checks.meaning")
 
@@ -314,17 +315,15 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     """Return the faults of values that the adapter accepts but that are undocumented or probably unintended: odd names, a missing ratio."""
-    from npuprof.catalog.doubts import find_doubts, find_name_doubts
-
-    doubts = find_doubts(option.structure, names)
-    doubts += find_name_doubts(option.names, names) if option.names else ()
-    doubts += [
+    form = values.load_form(option.structure)
+    found = [*(form.doubt(names) if form.doubt else ()), *(doubts.find_name_doubts(option.names, names) if option.names else ())]
+    found += [
         (path, doubt, "write another") for path, item in list_leaves(option, names) if (doubt := option.doubtful_values.get(str(item)))
     ]
-    if doubts:
+    if found:
         return [
             Fault("NP205", f"{keys.format_key_path(option.name, path)}: {what}", "CANN reports nothing while the job runs.", hint, path)
-            for path, what, hint in doubts
+            for path, what, hint in found
         ]
     if option.structure == "acceleration" and len(names) == 2:
         ratio = "0.9" if names[1] == "step" else "1.05"

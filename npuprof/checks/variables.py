@@ -153,8 +153,6 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     """Return the faults of a text with several values."""
-    from npuprof.catalog.doubts import find_doubts
-
     structure = load_form(form)
     parsed = structure.parse(text)
     if parsed is None:
@@ -162,7 +160,8 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
         what = f"env.{name} = {format_short_value(text)} is not in its format"
         return [Fault("NP203", what, "Its reader takes one JSON object.", hint)]
     faults = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
-    return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in find_doubts(form, parsed)]
+    found = structure.doubt(parsed) if structure.doubt and not faults else ()
+    return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in found]
 
 
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
