@@ -194,7 +194,7 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
     """Return the ``extends`` that added or removed each preset that only one lineage contains."""
     old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
-    edited = [name for name in new if name in old and old[name].extends != new[name].extends]
+    edited = [name for name, profile in new.items() if old.get(name, profile) is not profile and old[name].extends != profile.extends]
     editors: dict[str, Origin] = {}
     for name in old.keys() ^ new.keys() if edited else ():
         direct = (editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends})
