@@ -22,7 +22,7 @@ PlainEdit = tuple[int, bool | int | str]
 def find_plain_edit(key: str, old: bytes, new: bytes) -> PlainEdit | None:
     """Return the edit of a setting between two texts of a preset, of which one is valid.
 
-    None if they differ in anything but plain values of settings, or in the place of the setting.
+    None if they differ in anything but plain values of settings, or if the value of this setting starts in another column.
     """
     olds, news = old.split(b"\n"), new.split(b"\n")
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:

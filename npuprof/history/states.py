@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
-from npuprof.model import NpuprofError, Origin, Path, Record
+from npuprof.model import Event, NpuprofError, Origin, Path, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
 from npuprof.store.versions import parse_version_request
@@ -68,7 +68,8 @@ def find_moving_references(config: Config) -> frozenset[str]:
 
 def set_plain_value(config: Config, key: str, value: bool | int | str, origin: Origin) -> Config:
     """Return a config with another value of a setting, set on the same line; it has no other settings."""
-    traced = values.Leaf(value, origin), config.history(key)
+    step = Step("set", key, value, origin.path)
+    traced = values.Leaf(value, origin), [Event(step, origin) if event.origin == origin else event for event in config.history(key)]
     edited = Config(config.name, config.context, config.lineage, {key: value}, lambda _: traced, config.resolver, (), config.claims)
     edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges")})
     return edited

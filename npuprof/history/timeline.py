@@ -175,7 +175,7 @@ class Timeline:
         return self._resolve_preset(files, name, commit) if derived is None else derived
 
     def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
-        """Return the preset before some edits, correct for the requested setting; None if it has to be resolved."""
+        """Return the preset before some edits, as far as the requested setting is concerned; None if it has to be resolved."""
         key, edits = self._path.key, {}
         for change in touched:
             edit = self._find_plain_edit(change)
@@ -183,16 +183,16 @@ class Timeline:
                 return None
             if edit[0]:
                 edits[change.was] = edit
-        if edits and has_overrides(preset.lineage):
-            return None
-        origin = preset.origin(key) if edits and key in preset.settings else None
-        if origin is None or origin.revision or edits.get(origin.profile, (0,))[0] != origin.line:
-            return preset  # another line sets the value
+        if not edits:
+            return preset
+        origin = preset.origin(key) if key in preset.settings and not has_overrides(preset.lineage) else None
+        if len(edits) > 1 or origin is None or origin.revision or edits.get(origin.profile, (0,))[0] != origin.line:
+            return None  # later changes may cite the edited line, although another one sets the value
         return set_plain_value(preset, key, edits[origin.profile][1], origin)
 
     def _find_plain_edit(self, change: FileChange) -> PlainEdit | None:
         name, old, new = change.was, change.old, change.new
-        if name is None or name != change.now or old is None or new is None or old.mode != new.mode:
+        if name is None or name != change.now or old is None or new is None or (old.mode, old.outside) != (new.mode, new.outside):
             return None
         try:
             texts = [self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]

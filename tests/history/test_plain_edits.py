@@ -12,7 +12,6 @@ TEXT = (
     '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\ndump_mode = "all"\n[env]\nhccl_timeout = "a"\n'
 )
 
-
 ALONE = (0, "")
 
 

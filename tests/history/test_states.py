@@ -9,7 +9,7 @@ import pytest
 
 from npuprof.model import Context
 from support.histories import describe_history, import_versions, resolve_setting, walk_history
-from support.repositories import Link, Node, import_graph
+from support.repositories import Link, Node, Repo, import_graph
 
 # -- lines that change in place, and what else that can change ----------------------------------------------------
 
@@ -87,10 +87,46 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
 def test_plain_edits_are_told_as_if_each_commit_were_resolved(tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key, leaf, versions, _ = HISTORIES[told]
     repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in [*versions, *versions[-2::-1]]])
+    require_same_history(repo, key, monkeypatch)
+
+
+def require_same_history(repo: Repo, key: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Compare a history with the one in which each commit is resolved; return the number of its steps."""
     monkeypatch.chdir(repo.folder)
     found = describe_history(repo.folder, key)
     monkeypatch.setattr("npuprof.history.timeline.find_plain_edit", lambda *_: None)
     assert found == describe_history(repo.folder, key)
+    return len(found)
+
+
+#: What stands above the line that the last commit edits, and what the commit before it takes away.
+MIDDLES = {
+    "a value over an unset one": ('[profile]\nextends = ["base"]\nunset = ["hccl_timeout"]\n', "[options]\nhccl_timeout = 3\n"),
+    "an element over a list": ('[profile]\nextends = ["base"]\n[options]\nhccl_timeout = [1]\n', "[append.options]\nhccl_timeout = [7]\n"),
+    "a value over another": (LEAF, "[options]\nhccl_timeout = 3\n"),
+}
+
+
+@pytest.mark.parametrize("above", MIDDLES)
+def test_a_line_that_others_override_is_cited_only_by_its_own_commits(tmp_path: Path, above: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    middle, taken = MIDDLES[above]
+    leaf = '[profile]\nextends = ["middle"]\n'
+    one, two = ({"base": text, "middle": middle} for text in fill(TIMEOUT, 1, 2))
+    trees = [{**one, "leaf": leaf + taken}, {**one, "leaf": leaf}, {**two, "leaf": leaf}, {**two, "leaf": leaf + taken}]
+    assert require_same_history(import_versions(tmp_path / "repo", trees), "hccl_timeout", monkeypatch) >= 3
+
+
+def test_a_line_in_a_file_that_moved_is_cited_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo(tmp_path / "repo")
+    (repo.folder / "npuprof.toml").write_text('presets = ["ops/*.toml"]\n')
+    one, two, three = (f"{text}op_wait_timeout = 1\n# long enough to be seen as the same file\n" for text in fill(TIMEOUT, 1, 2, 3))
+    repo.commit({"leaf": LEAF.replace("base", "ops/base"), "ops/base": one})
+    (repo.folder / "ops").mkdir()
+    (repo.folder / "ops/base.toml").write_text(two)
+    repo.commit({"ops/base": None})
+    (repo.folder / "ops/base.toml").write_text(three)
+    repo.commit()
+    assert require_same_history(repo, "hccl_timeout", monkeypatch) == 3
 
 
 # -- what is not in the files that change -------------------------------------------------------------------------
