@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from itertools import chain, islice
 
@@ -73,6 +74,7 @@ class Log(Verb):
             named = repository.resolve_revision(name, revision) if revision else None
             tip = named.commit if named else repository.resolve_commit("HEAD")
         repository = revisions.load_repository_revision(repository, tip).repository  # the store may have had another folder then
+        repository.git.in_blocks = self.number is None and not sys.stdout.isatty()
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):

@@ -70,6 +70,8 @@ class Git:
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
             raise NpuprofError([self.build_refusal(b"dubious ownership")])
+        #: Whether git writes its output in blocks; otherwise each commit at once, for readers that may need only the first.
+        self.in_blocks = False
         self._variables = dict(variables or {})
         self._is_looked_at = False
         self._runs_filters = False
@@ -217,8 +219,8 @@ class Git:
             if self._filters_off is None:
                 self._filters_off = self._list_filters_off()
             environ |= self._filters_off
-        if self.profile is READ and not is_asked:
-            environ["GIT_FLUSH"] = "0"  # output comes in blocks, not commit by commit
+        if self.in_blocks:
+            environ["GIT_FLUSH"] = "0"
         if not self._is_looked_at:
             self._is_looked_at = True
             require_plain_files(self.bare or self.top, "" if self.bare else self.folder)
