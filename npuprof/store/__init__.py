@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
-    from npuprof.store import parents, problems
+    from npuprof.store import parents as _parents
+    from npuprof.store import problems as _problems
     from npuprof.store.layout import Layout
 
     Key = TypeVar("Key")
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     #: The result of reading a profile.
     ProfileOrError = Profile | NpuprofError
 else:
-    parents = lazy_module("npuprof.store.parents")
-    problems = lazy_module("npuprof.store.problems")
+    _parents = lazy_module("npuprof.store.parents")
+    _problems = lazy_module("npuprof.store.problems")
 
 #: The files next to the store's folder: the project file, which also lists presets outside the store, and the lock of its sources.
 FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
@@ -118,7 +119,7 @@ class ReadOnceStore:
 
     def take_out(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
-        self._profiles[name] = NpuprofError([problems.build_missing_finding("NP008", name, self.label, "", None)])
+        self._profiles[name] = NpuprofError([_problems.build_missing_finding("NP008", name, self.label, "", None)])
 
     def find_policy(self, name: str) -> Policy | None:
         """Return the policy of the store's tree for a preset, None if there is none. Raises NpuprofError."""
@@ -201,7 +202,7 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
     asked = referrer.origin("profile", "extends", index) if referrer else None
     if isinstance(home, ComposedParts) or not ("@" in reference or is_source_reference(reference)):
         return home.profile(reference, asked)
-    return parents.find_distant_profile(home, reference, asked, referrer)
+    return _parents.find_distant_profile(home, reference, asked, referrer)
 
 
 class Folder(ReadOnceStore):
@@ -226,7 +227,7 @@ class Folder(ReadOnceStore):
         self.sources: object = None  #: its sources, likewise
         self._listed: dict[str, bool] | None = None
         self._names: list[str] | None = None
-        self._real_folders: dict[str, str] = {}
+        self._real = ""
         self._layout: Layout | None = None
         self._project_file: str | None = None
 
@@ -297,7 +298,7 @@ class Folder(ReadOnceStore):
         except OSError as error:
             path = format_relative_path(str(error.filename or folder))
             hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
-            raise NpuprofError([problems.build_unreadable_finding(path, error)._replace(hint=hint)]) from None
+            raise NpuprofError([_problems.build_unreadable_finding(path, error)._replace(hint=hint)]) from None
 
     def is_outside(self, name: str) -> bool:
         """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists it and the store lacks it."""
@@ -331,7 +332,7 @@ class Folder(ReadOnceStore):
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
-            raise NpuprofError([problems.build_unreadable_finding(format_relative_path(folder), error)]) from None
+            raise NpuprofError([_problems.build_unreadable_finding(format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
             inside = f"{below}{name}/"
@@ -354,7 +355,7 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            raise NpuprofError([problems.build_bad_name_finding(name, asked, self.names())])
+            raise NpuprofError([_problems.build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
         if self.project_file and self.layout.takes(name):
@@ -363,10 +364,10 @@ class Folder(ReadOnceStore):
             if not os.path.lexists(path):
                 path, source = outer, shown
             elif os.path.lexists(outer):
-                raise NpuprofError([problems.build_clash_finding(name, (source, shown), asked)])
+                raise NpuprofError([_problems.build_clash_finding(name, (source, shown), asked)])
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
-                raise NpuprofError([problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
+                raise NpuprofError([_problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None
@@ -374,23 +375,17 @@ class Folder(ReadOnceStore):
                 raise NpuprofError([self._build_missing_finding(name, asked)]) from None
             raw = absent
         except OSError as error:
-            raise NpuprofError([problems.build_unreadable_finding(source, error)]) from None
+            raise NpuprofError([_problems.build_unreadable_finding(source, error)]) from None
         return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
         """Return whether a path leads out of the store; for a preset outside of it, whether it is or passes through a link."""
         if outside:
             return os.path.realpath(path) != path
-        if os.path.islink(path):
-            real = os.path.realpath(path)
-        else:
-            real = os.path.join(self._find_real_folder(os.path.dirname(path)), os.path.basename(path))
-        return not real.startswith(self._find_real_folder(self.root).rstrip(os.sep) + os.sep)
-
-    def _find_real_folder(self, path: str) -> str:
-        if path not in self._real_folders:
-            self._real_folders[path] = os.path.realpath(path)
-        return self._real_folders[path]
+        if os.path.dirname(path) == self.root and not os.path.islink(path):
+            return False
+        self._real = self._real or os.path.realpath(self.root)
+        return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         hint = self._suggest_name(
@@ -400,7 +395,7 @@ class Folder(ReadOnceStore):
             hint = f"{self.label} has no presets yet: npuprof init creates a store with samples, npuprof new {name} makes this one"
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
-        return problems.build_missing_finding("NP008", name, self.label, hint, asked)
+        return _problems.build_missing_finding("NP008", name, self.label, hint, asked)
 
 
 def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False) -> Folder:
@@ -414,9 +409,9 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
     if asked:
         if not os.path.isdir(asked):
             named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
-            raise NpuprofError([problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)])
+            raise NpuprofError([_problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)])
         if _holds_store_below(asked):
-            raise NpuprofError([problems.build_project_folder_finding(asked, bool(given), in_python)])
+            raise NpuprofError([_problems.build_project_folder_finding(asked, bool(given), in_python)])
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -429,7 +424,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
             return implied
         parent = os.path.dirname(here)
         if parent == here:
-            raise NpuprofError([problems.build_no_store_finding(in_python)])
+            raise NpuprofError([_problems.build_no_store_finding(in_python)])
         here = parent
 
 
