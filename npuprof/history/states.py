@@ -71,7 +71,7 @@ def set_plain_value(config: Config, key: str, value: bool | int | str, origin: O
     step = Step("set", key, value, origin.path)
     traced = values.Leaf(value, origin), [Event(step, origin) if event.origin == origin else event for event in config.history(key)]
     edited = Config(config.name, config.context, config.lineage, {key: value}, lambda _: traced, config.resolver, (), config.claims)
-    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges")})
+    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges", "linked")})
     return edited
 
 

@@ -167,7 +167,7 @@ class Timeline:
             return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
         touched = [change for change in changed if change.was in members or change.now in members]
-        linked = any(member in files and files[member].is_link for member in members)  # the target of a link may have changed
+        linked = preset.memo["linked"]  # the target of a link may have changed
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
@@ -206,7 +206,9 @@ class Timeline:
         self._snapshots.files, self._snapshots.commit = files, commit
         self._resolver.forget_lineages(_FOLDS)
         try:
-            return self._resolver.resolve_profile(self._snapshots.profile(name), name)
+            config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
+            config.memo["linked"] = any(files[member].is_link for member in find_member_names(config) if member in files)
+            return config
         except NpuprofError as error:
             if error.findings[0].code == "NP022":
                 raise  # objects are missing: nothing is known of the presets

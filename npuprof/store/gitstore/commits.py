@@ -78,7 +78,7 @@ def load_commits(repository: Repository, oids: Iterable[str]) -> dict[str, Commi
 def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
     """Return a commit without its changes, and git's raw lines and paths of these."""
     headers, _, files = record.partition(b"\0\n:")
-    ids, author, email, date, subject = (text.strip() for text in headers.decode(errors="replace").split("\0"))
+    ids, author, email, date, subject = map(str.strip, headers.decode(errors="replace").split("\0"))
     oid, *parents = ids.split(" ")
     date = date.replace("Z", "+00:00")  # as some versions of git write it
     return Commit(oid, tuple(parents), author, email, date, subject, {}), (b":" + files).split(b"\0") if files else []
