@@ -83,7 +83,8 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        fields.update(zip(self._fields, values))  # noqa: B905 - strict= doubles the time that most records take to create
+        for name, value in zip(self._fields, values):  # noqa: B905 - strict= doubles the time that most records take to create
+            fields[name] = value
         if not named and self._least <= len(values) <= len(self._fields):  # the common case
             return
         fields.update(named)

@@ -15,30 +15,29 @@ _PLAIN = lazy_pattern(
 )
 #: The headers below which such lines are compared.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}
-#: The line and the earlier value of an edited setting; the line is 0 if it was not edited.
-PlainEdit = tuple[int, bool | int | str]
+#: The edited settings, each with its line and its earlier value.
+PlainEdits = dict[str, tuple[int, bool | int | str]]
 
 
-def find_plain_edit(key: str, old: bytes, new: bytes) -> PlainEdit | None:
-    """Return the edit of a setting between two texts of a preset, of which one is valid.
+def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
+    """Return the edits of settings between two texts of a preset, of which one is valid.
 
-    None if they differ in anything but plain values of settings, or if the value of this setting starts in another column.
+    None if the texts differ in anything but plain values, or if an edited value starts in another column.
     """
     olds, news = old.split(b"\n"), new.split(b"\n")
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
         return None
-    found: PlainEdit = (0, "")
+    edits: PlainEdits = {}
     for place in compress(count(), map(ne, olds, news)):
         section = _find_section(news[:place])
         before, after = (_PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news))
-        if before is None or after is None or before[1] != after[1]:
+        if before is None or after is None or before[1] != after[1] or before.start(2) != after.start(2):
             return None
         edited = keys.format_full_key(section, after[1].decode())
-        if values.find_structure(edited) is not None or (edited == key and before.start(2) != after.start(2)):
+        if values.find_structure(edited) is not None:
             return None
-        if edited == key:
-            found = place + 1, _read_value(before[2].decode())
-    return found
+        edits[edited] = place + 1, _read_value(before[2].decode())
+    return edits
 
 
 def _find_section(lines: list[bytes]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
-from npuprof.model import Event, NpuprofError, Origin, Path, Record, Step
+from npuprof.model import Event, NpuprofError, Path, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
 from npuprof.store.versions import parse_version_request
@@ -66,13 +67,22 @@ def find_moving_references(config: Config) -> frozenset[str]:
     return references
 
 
-def set_plain_value(config: Config, key: str, value: bool | int | str, origin: Origin) -> Config:
-    """Return a config with another value of a setting, set on the same line; it has no other settings."""
-    step = Step("set", key, value, origin.path)
-    traced = values.Leaf(value, origin), [Event(step, origin) if event.origin == origin else event for event in config.history(key)]
-    edited = Config(config.name, config.context, config.lineage, {key: value}, lambda _: traced, config.resolver, (), config.claims)
-    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges", "linked")})
+def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Config:
+    """Return a config with other values of some settings, each set on the same line."""
+    resolved: Config = config.memo.get("resolved", config)
+    changed = {key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()}
+    traced = {**config.memo.get("traced", {}), **changed}
+    edited = Config(
+        config.name, config.context, config.lineage, {**config.settings, **{key: leaf.value for key, leaf in leaves.items()}},
+        lambda key: traced.get(key) or (resolved.traced_value(key), resolved.history(key)), config.resolver, (), config.claims,
+    )  # fmt: skip
+    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges", "linked")}, resolved=resolved, traced=traced)
     return edited
+
+
+def _replace_step(history: list[Event], key: str, leaf: values.Leaf) -> list[Event]:
+    step = Step("set", key, leaf.value, leaf.origin.path)
+    return [Event(step, leaf.origin) if event.origin == leaf.origin else event for event in history]
 
 
 def compare_states(then: Config, now: Config, path: SettingPath, trace: bool = True) -> list[Change]:

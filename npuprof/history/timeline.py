@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from npuprof.catalog.values import Leaf
 from npuprof.compare.changes import Change
 from npuprof.document.profile import Profile
-from npuprof.history.plain_edits import PlainEdit, find_plain_edit
+from npuprof.history.plain_edits import PlainEdits, find_plain_edits
 from npuprof.history.snapshots import Snapshots
 from npuprof.history.states import (
     PresetState,
@@ -18,7 +19,7 @@ from npuprof.history.states import (
     has_setting,
     is_moving_reference,
     is_untold_state,
-    set_plain_value,
+    set_plain_values,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
@@ -171,34 +172,35 @@ class Timeline:
         ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
-        derived = self._undo_plain_edits(preset, touched) if touched and self._path.key and not linked and not ranged else None
+        derived = self._undo_plain_edits(preset, touched) if touched and not linked and not ranged else None
         return self._resolve_preset(files, name, commit) if derived is None else derived
 
     def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
-        """Return the preset before some edits, as far as the requested setting is concerned; None if it has to be resolved."""
-        key, edits = self._path.key, {}
+        """Return the preset before some edits, as far as the requested settings are concerned; None if it has to be resolved."""
+        lines: dict[tuple[str, str, int], bool | int | str] = {}
         for change in touched:
-            edit = self._find_plain_edit(change)
-            if edit is None:
+            edits = self._find_plain_edits(change)
+            if edits is None:
                 return None
-            if edit[0]:
-                edits[change.was] = edit
-        if not edits:
+            lines |= {(key, str(change.was), line): value for key, (line, value) in edits.items() if self._path.key in ("", key)}
+        if not lines:
             return preset
-        origin = preset.origin(key) if key in preset.settings and not has_overrides(preset.lineage) else None
-        if len(edits) > 1 or origin is None or origin.revision or edits.get(origin.profile, (0,))[0] != origin.line:
-            return None  # later changes may cite the edited line, although another one sets the value
-        return set_plain_value(preset, key, edits[origin.profile][1], origin)
+        leaves = {}
+        for (key, name, line), value in lines.items():
+            origin = preset.origin(key) if key in preset.settings and not has_overrides(preset.lineage) else None
+            if origin is None or origin.revision or (origin.profile, origin.line) != (name, line):
+                return None  # later changes may cite the edited line, although another one sets the value
+            leaves[key] = Leaf(value, origin)
+        return set_plain_values(preset, leaves)
 
-    def _find_plain_edit(self, change: FileChange) -> PlainEdit | None:
+    def _find_plain_edits(self, change: FileChange) -> PlainEdits | None:
         name, old, new = change.was, change.old, change.new
         if name is None or name != change.now or old is None or new is None or (old.mode, old.outside) != (new.mode, new.outside):
             return None
         try:
-            texts = [self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
+            return find_plain_edits(*[self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)])
         except NpuprofError:  # reported when the preset is resolved
             return None
-        return find_plain_edit(self._path.key, *texts)
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:

@@ -87,14 +87,16 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
 def test_plain_edits_are_told_as_if_each_commit_were_resolved(tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key, leaf, versions, _ = HISTORIES[told]
     repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in [*versions, *versions[-2::-1]]])
-    require_same_history(repo, key, monkeypatch)
+    for asked in (key, ""):
+        with monkeypatch.context() as patch:
+            require_same_history(repo, asked, patch)
 
 
 def require_same_history(repo: Repo, key: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Compare a history with the one in which each commit is resolved; return the number of its steps."""
     monkeypatch.chdir(repo.folder)
     found = describe_history(repo.folder, key)
-    monkeypatch.setattr("npuprof.history.timeline.find_plain_edit", lambda *_: None)
+    monkeypatch.setattr("npuprof.history.timeline.find_plain_edits", lambda *_: None)
     assert found == describe_history(repo.folder, key)
     return len(found)
 
