@@ -81,12 +81,6 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
     monkeypatch.chdir(repo.folder)
     found = walk_history(repo.folder, key, context)
     assert list(resolve_setting(repo.folder, found[::-1], key, context).values()) == expected
-
-
-@pytest.mark.parametrize("told", HISTORIES)
-def test_plain_edits_are_told_as_if_each_commit_were_resolved(tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, leaf, versions, _ = HISTORIES[told]
-    repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in [*versions, *versions[-2::-1]]])
     for asked in (key, ""):
         with monkeypatch.context() as patch:
             require_same_history(repo, asked, patch)

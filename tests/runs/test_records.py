@@ -109,15 +109,9 @@ def test_names_that_are_taken_get_numbers_and_many_ranks_can_start_at_once(recor
 
 
 SECRETS = (
-    "--user=me:pa55",
-    "-pk3yk3y",
-    "--token",
-    "t0ken",
-    "--password=pa55",
-    "https://me:pa55@host/x",
-    "sh -c 'echo k3yk3y | login'",
+    "--user=me:pa55", "-pk3yk3y", "--token", "t0ken", "--password=pa55", "https://me:pa55@host/x", "sh -c 'echo k3yk3y | login'",
     "--epochs=3",
-)
+)  # fmt: skip
 
 
 def test_no_argument_of_the_command_is_recorded_and_equal_ones_have_equal_digests(record: Record, tmp_path: Path) -> None:

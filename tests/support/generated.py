@@ -26,17 +26,11 @@ from support.building import REPOSITORY
 
 #: The families of codes by how they begin.
 FAMILIES = {
-    "NP0": "Files, names, revisions and sources",
-    "NP1": "Inheritance",
-    "NP2": "Settings, one at a time",
-    "NP3": "Rules between settings",
-    "NP4": "Releases, products, scenarios",
-    "NP5": "Age and effect",
-    "NP6": "What does not belong in a shared preset",
-    "NP7": "Dead lines, and findings that are accepted",
-    "NP8": "Scripts, and blocks in them",
-    "NP9": "Targets and commands",
-}
+    "NP0": "Files, names, revisions and sources", "NP1": "Inheritance", "NP2": "Settings, one at a time",
+    "NP3": "Rules between settings", "NP4": "Releases, products, scenarios", "NP5": "Age and effect",
+    "NP6": "What does not belong in a shared preset", "NP7": "Dead lines, and findings that are accepted",
+    "NP8": "Scripts, and blocks in them", "NP9": "Targets and commands",
+}  # fmt: skip
 #: The surfaces that have a name of their own for an option.
 SURFACES = {"run_config": "NPURunConfig", "global_options": "global_options", "atc": "ATC"}
 #: A flag of so many verbs is explained once.
