@@ -7,16 +7,19 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import Document, keys
 from npuprof.model import SECTIONS, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.compare import differences
     from npuprof.resolve.config import Config
+else:
+    differences = lazy_module("npuprof.compare.differences")
 
 #: Signs of changes in text output.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -59,7 +62,7 @@ class Change(Record):
         """Return the changes inside a list: kind, index (``[2]``), element before, element after."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
-        inner = compare_lists(self.before, self.after)
+        inner = differences.compare_lists(self.before, self.after)
         return [(difference.kind, keys.format_key_path("", difference.tail), difference.before, difference.after) for difference in inner]
 
 
@@ -75,7 +78,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
             keys.format_key_path(key, found.tail), found.kind, found.before, found.after, key, found.tail, found.element,
             *catalog.find_unit_and_risk(key, found.tail),
         )
-        for (key,), found in compare_pairs(pairs, unordered)
+        for (key,), found in differences.compare_pairs(pairs, unordered)
     ]  # fmt: skip
     return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
 
@@ -83,7 +86,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return the differences between two files as written, without inheritance."""
     changes = []
-    for place, found in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
+    for place, found in differences.compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail, kind = (*place, *found.tail), found.kind
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
         unit, risk = catalog.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
