@@ -9,7 +9,6 @@ from npuprof.store import read_once
 from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
 from npuprof.store.layout import list_project_paths
-from npuprof.store.versions import Version
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from npuprof.store import ProfileOrError, problems
     from npuprof.store.gitstore import revisions
     from npuprof.store.sources.reading import Sources
+    from npuprof.store.versions import Version
 else:
     problems = lazy_module("npuprof.store.problems")
     revisions = lazy_module("npuprof.store.gitstore.revisions")

@@ -10,13 +10,14 @@ from npuprof.compare.changes import Change, build_one_sided_changes, build_setti
 from npuprof.model import Event, NpuprofError, Path, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference
-from npuprof.store.versions import parse_version_request
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import problems
+    from npuprof.store import versions as version_texts
 else:
+    version_texts = lazy_module("npuprof.store.versions")
     problems = lazy_module("npuprof.store.problems")
 
 _PLAIN = (bool, int, float, str)
@@ -54,7 +55,8 @@ def is_moving_reference(reference: str) -> bool:
     """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
     if is_source_reference(reference):
         return True
-    request = parse_version_request(reference.partition("@")[2].strip("\"'"))
+    version = reference.partition("@")[2].strip("\"'")
+    request = version_texts.parse_version_request(version) if version else None
     return request is not None and request.is_range
 
 

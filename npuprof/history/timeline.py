@@ -28,12 +28,12 @@ from npuprof.resolve.lineages import has_overrides
 from npuprof.store import find_extended_profile
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.versions import Version
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import problems
+    from npuprof.store.versions import Version
 else:
     problems = lazy_module("npuprof.store.problems")
 

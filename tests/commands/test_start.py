@@ -56,9 +56,9 @@ ROWS = [
     ("list", 4, 0, 35, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
     ("check", 12, 0, 64, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
         "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
-    ("explain bert-training precision_mode_v2", 5, 2, 47, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
+    ("explain bert-training precision_mode_v2", 5, 2, 46, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
         "npuprof.store.sources.mirror", "npuprof.compare.scopes", "npuprof.resolve.contexts", "npuprof.document.positions",
-        "npuprof.compare.differences"}),
+        "npuprof.compare.differences", "npuprof.store.versions"}),
 ]  # fmt: skip
 #: A command, and the parts of the built catalogue that it reads.
 PARTS = [

@@ -10,13 +10,15 @@ from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
-from npuprof.store.versions import Version, parse_version_request
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import problems
+    from npuprof.store import versions as version_texts
+    from npuprof.store.versions import Version
 else:
+    version_texts = lazy_module("npuprof.store.versions")
     problems = lazy_module("npuprof.store.problems")
 
 #: The sizes of the in-memory caches.
@@ -148,7 +150,7 @@ class Repository(ReleaseTags):
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
-        request = parse_version_request(revision)
+        request = version_texts.parse_version_request(revision)
         if request and (version := self.find_version(name, request, at)):
             return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
         others = self.read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []

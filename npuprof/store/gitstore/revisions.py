@@ -19,11 +19,11 @@ from npuprof.store.around import BareStore, has_sparse_checkout
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
-from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.versions import Version
 
     #: Resolves a reference with an @, seen from a store.
     PinFinder = Callable[["Revision", str, Origin | None], "Pin"]

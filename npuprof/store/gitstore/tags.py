@@ -6,17 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.model import NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.versions import (
-    YANKED,
-    TagRef,
-    Version,
-    VersionRequest,
-    VersionText,
-    parse_tag_object,
-    parse_tag_ref,
-    parse_version_text,
-    select_newest,
-)
+from npuprof.system import lazy_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store import versions as version_texts
+    from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
+else:
+    version_texts = lazy_module("npuprof.store.versions")
 
 #: The number of commits queried individually; for more, the graph of all commits is read once.
 _SINGLE_COMMITS = 2
@@ -60,9 +57,9 @@ class ReleaseTags:
 
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
         """Treat a version as released at a commit, for queries about that commit only, before it has a tag."""
-        ref = TagRef(name, text, f"proposed {name} {text}")
+        ref = version_texts.TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
-        self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
+        self._versions[ref.tag] = version_texts.Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
         self._tags = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
@@ -79,7 +76,7 @@ class ReleaseTags:
         A yanked version is selected only if all versions in the range are yanked.
         """
         yanked: Version | None = None
-        for ref in select_newest(self._list_reachable_refs(name, commit), request):
+        for ref in version_texts.select_newest(self._list_reachable_refs(name, commit), request):
             if versions := self.read_versions([ref]):
                 if not self.find_yank(ref.tag):
                     return versions[0]
@@ -89,7 +86,7 @@ class ReleaseTags:
     def find_yank(self, tag: str) -> str:
         """Return why a version was yanked, given its tag name; an empty string if it was not. An additional tag records it."""
         if tag not in self._yanks:
-            tag_object = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
+            tag_object = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
             message = tag_object.content.partition(b"\n\n")[2].decode(errors="replace") if tag_object and tag_object.type == "tag" else ""
             reason = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
             self._yanks[tag] = reason or "no reason is given" if tag_object else ""
@@ -118,7 +115,7 @@ class ReleaseTags:
             if found is None:
                 absent = self.git.explain_absence([ref.oid])
                 raise NpuprofError([absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")])
-            self._versions[ref.tag] = parse_tag_object(ref, found.content) if found.type == "tag" else None
+            self._versions[ref.tag] = version_texts.parse_tag_object(ref, found.content) if found.type == "tag" else None
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
     def load_store_versions(self, commit: str = "") -> list[Version]:
@@ -131,9 +128,9 @@ class ReleaseTags:
         versions: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) else None
+            text = version_texts.parse_version_text(tag) if kind == "tag" and not tag.endswith(version_texts.YANKED) else None
             if text is not None and (read := self.git.read_objects([oid])[0]):
-                versions.append(parse_tag_object(TagRef("", text, oid), read.content))
+                versions.append(version_texts.parse_tag_object(version_texts.TagRef("", text, oid), read.content))
         return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
@@ -150,13 +147,13 @@ class ReleaseTags:
         if request.is_range:
             at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
             return self.find_newest_version(name, request, at) if at else None
-        versions = self.read_versions(select_newest(self.list_tag_refs(name), request))
+        versions = self.read_versions(version_texts.select_newest(self.list_tag_refs(name), request))
         return versions[0] if versions else None
 
     def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
         """Return the version of a tag name (``base/v1.2.0``), of a preset or of any; None for other revisions."""
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
-        text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
+        text = version_texts.parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
         versions = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
         return versions[0] if versions else None
 
@@ -169,7 +166,7 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
     kind = "%(objecttype)" if annotated else "tag"
     listed = git.run_command("for-each-ref", f"--format={kind} %(objectname) %(refname)", *words).decode(errors="replace")
     rows = (line.split(" ", 2) for line in listed.splitlines())
-    refs = [parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
+    refs = [version_texts.parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
     return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
 
 
