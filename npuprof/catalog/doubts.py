@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
 _OPERATOR = "the operator library spells it {right}, and another spelling names no operator"
 _FUSION = "CANN spells it {right}, and another spelling names no pass"
 _REASONS = {"operators": _OPERATOR, "passes": _FUSION}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog import load_built_part
+from npuprof.catalog import doubts, load_built_part
 from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
 from npuprof.catalog.shapes import (
     NAME,
@@ -23,15 +23,10 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path, did_you_mean
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from npuprof.catalog import doubts
-else:
-    doubts = lazy_module("npuprof.catalog.doubts")
 
 IMPLEMENTATION_MODES = (
     "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
@@ -276,22 +271,22 @@ SIDECARS: dict[str, Structure] = {
     "mixlist": Structure(
         'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,
         parse_json, _format_json_file, _find_mixlist_faults, "ops_info.json", unordered=True,
-        dropped=find_repeated_keys, is_exact=True, doubt=lambda value: doubts.find_mixlist_doubts(value),
+        dropped=find_repeated_keys, is_exact=True, doubt=doubts.find_mixlist_doubts,
     ),
     "op-precision": Structure(
         'modes, as ByOpType = { Conv2D = "high_performance" }', _PRECISION,
         _parse_modes, _format_modes, _find_modes_faults, "op_precision.ini", dropped=find_dropped_modes,
-        doubt=lambda value: doubts.find_mode_doubts(value),
+        doubt=doubts.find_mode_doubts,
     ),
     "custom-dtypes": Structure(
         'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }', map_schema(_DTYPES),
         _parse_dtypes, _format_dtypes, _find_dtypes_faults, "customize_dtypes.cfg", dropped=find_repeated_rules,
-        doubt=lambda value: doubts.find_typed_doubts(value),
+        doubt=doubts.find_typed_doubts,
     ),
     "fusion-switch": Structure(
         'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }', _FUSION,
         _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg", dropped=find_repeated_keys,
-        is_exact=True, doubt=lambda value: doubts.find_switch_doubts(value),
+        is_exact=True, doubt=doubts.find_switch_doubts,
     ),
     "op-debug": Structure(
         'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]', _DEBUG,

@@ -20,6 +20,7 @@ else:
     version_texts = lazy_module("npuprof.store.versions")
     problems = lazy_module("npuprof.store.problems")
 
+#: Types of values that have no parts.
 _PLAIN = (bool, int, float, str)
 
 

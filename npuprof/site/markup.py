@@ -18,12 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-#: The number of characters up to which the same text is on many pages.
+#: Texts of at most this many characters are on many pages, so each is escaped once.
 _SHORT = 200
 
 
 def show_value(value: Any) -> Any:
-    """Return a value for a template: invisible characters made visible; markup unchanged. Short texts are already escaped."""
+    """Return a value for a template: invisible characters made visible, short texts escaped; markup unchanged."""
     if type(value) not in (str, Origin):
         return value
     text = str(value)
