@@ -185,9 +185,11 @@ class Timeline:
             lines |= {(key, str(change.was), line): value for key, (line, value) in edits.items() if self._path.key in ("", key)}
         if not lines:
             return preset
+        if has_overrides(preset.lineage):
+            return None
         leaves = {}
         for (key, name, line), value in lines.items():
-            origin = preset.origin(key) if key in preset.settings and not has_overrides(preset.lineage) else None
+            origin = preset.origin(key) if key in preset.settings else None
             if origin is None or origin.revision or (origin.profile, origin.line) != (name, line):
                 return None  # later changes may cite the edited line, although another one sets the value
             leaves[key] = Leaf(value, origin)
