@@ -73,11 +73,13 @@ class Record:
     """
 
     _fields: tuple[str, ...] = ()
+    _known: frozenset[str] = frozenset()
     _required: frozenset[str] = frozenset()
     _least: int = 0  #: the smallest number of positional values that covers all required fields
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
+        cls._known = frozenset(cls._fields)
         cls._required = frozenset([name for name in (*cls._required, *cls.__annotations__) if name not in cls.__dict__])
         cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
 
@@ -88,7 +90,7 @@ class Record:
         if not named and self._least <= len(values) <= len(self._fields):  # the common case
             return
         fields.update(named)
-        if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= {*self._fields}:
+        if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= self._known:
             raise TypeError(_explain_fields(type(self)))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -119,10 +121,12 @@ class Record:
         return {name: getattr(self, name) for name in self._fields}
 
     def _replace(self, **changes: Any) -> Self:
-        if not changes.keys() <= {*self._fields}:
+        if not changes.keys() <= self._known:
             raise TypeError(_explain_fields(type(self)))
         new = object.__new__(type(self))
-        new.__dict__.update({**self.__dict__, **changes})
+        fields = new.__dict__
+        fields.update(self.__dict__)
+        fields.update(changes)
         return new
 
 

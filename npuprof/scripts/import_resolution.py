@@ -92,9 +92,9 @@ class _Finder:
             if part not in self._list_names(place):
                 return ""
             place = os.path.join(place, part)
-        if parts and self._list_names(place).isdisjoint((parts[-1], f"{parts[-1]}.py")):
-            return ""
-        files = (os.path.join(place, *parts[-1:], "__init__.py"), *([os.path.join(place, f"{parts[-1]}.py")] if parts else []))
+        names = self._list_names(place)
+        files = [os.path.join(place, *parts[-1:], "__init__.py")] if not parts or parts[-1] in names else []
+        files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
         return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:

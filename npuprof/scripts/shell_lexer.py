@@ -14,6 +14,8 @@ _TOKEN = re.compile(
     |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
     re.VERBOSE,
 )
+#: The first characters of tokens other than words.
+_SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
 #: A word, or its rest, without special characters.
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
@@ -52,6 +54,8 @@ class Word(NamedTuple):
     @property
     def text(self) -> str:
         """The word with its expansions as written."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], str):  # nearly all words
+            return self.parts[0]
         return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
 
     @property
@@ -138,7 +142,7 @@ class _Lexer:
 
     def iterate_commands(self) -> Iterator[Command]:
         while self.at < len(self.text):
-            token = _TOKEN.match(self.text, self.at)
+            token = _TOKEN.match(self.text, self.at) if self.text[self.at] in _SPECIAL else None
             if token is None or (token[0] == "(" and self._begins_array()):
                 self._add_word()
                 ended = bool(self.command.function)

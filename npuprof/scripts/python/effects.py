@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npuprof.model import Record
-from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.statements import DEFINITIONS, find_start, is_main_test
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
@@ -25,9 +25,9 @@ _COMPUTED_NAMES = re.compile(
 )
 #: Each match contains one of these words; searching for words is much faster.
 _COMPUTED_WORDS = ("globals(", "locals(", "vars(", "eval(", "exec(", "import_", "__dict__", "sys.modules", "Fire", "getattr(")
-_MENTIONS: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.alias: "name", ast.Constant: "value"}
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
@@ -49,7 +49,7 @@ def mark_without_effect(
         return marked, []
     text = module.script.text
     is_open = any(word in text for word in _COMPUTED_WORDS) and _COMPUTED_NAMES.search(text) is not None
-    uncalled = _find_uncalled(module.tree, module.index.nodes, is_named_elsewhere) if not is_open else {}
+    uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
     calls = Calls(module.index, added)
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
@@ -71,14 +71,17 @@ def _get_place(setting: ScriptSetting) -> tuple[int, int]:
     return setting.place.call or (setting.line, setting.column)
 
 
-def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
+def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
     """Return the lines of uncalled functions and classes, each with the reason.
 
     Empty for a module with definitions only, which other files use. Methods are not judged alone: other code may call them
     by name.
     """
-    candidates = list(_iterate_candidates(nodes)) if _is_script(tree, nodes) else []
-    mentions = _collect_mentions(nodes) if candidates else {}
+    index = module.index
+    definitions: list[Definition] = [*index.list_of(ast.FunctionDef), *index.list_of(ast.AsyncFunctionDef), *index.list_of(ast.ClassDef)]
+    definitions.sort(key=find_start)
+    candidates = list(_iterate_candidates(definitions)) if _is_script(module.tree, definitions) else []
+    mentions = _collect_mentions(index, {node.name for node in candidates}) if candidates else {}
     reasons: dict[int, str] = {}
     before = -1
     while len(reasons) > before:  # functions called only by uncalled ones are uncalled too
@@ -92,30 +95,35 @@ def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: C
     return reasons
 
 
-def _iterate_candidates(nodes: list[ast.AST]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+def _iterate_candidates(definitions: list[Definition]) -> Iterator[Definition]:
     """Yield the functions and classes that are reachable only by name, outermost first."""
-    methods = {inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
-    for node in nodes:
-        if isinstance(node, DEFINITIONS) and node not in methods and not node.decorator_list and not _KEPT.match(node.name):
+    methods = {inner for node in definitions if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in definitions:
+        if node not in methods and not node.decorator_list and not _KEPT.match(node.name):
             bases = [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else []
             if all(getattr(base, "id", "") == "object" for base in bases):
                 yield node
 
 
-def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
-    """Return the lines that mention each name: in code, in an import, or as a string."""
-    mentions: dict[str, list[int]] = {}
-    for node in nodes:
-        text = getattr(node, _MENTIONS.get(type(node), ""), None)
-        if isinstance(text, str) and _DOTTED.fullmatch(text):
-            for name in re.split(r"[.:]", text):
-                mentions.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
+def _collect_mentions(index: NodeIndex, names: set[str]) -> dict[str, list[int]]:
+    """Return the lines that mention each of the names: in code, in an import, or as a string."""
+    mentions: dict[str, list[int]] = {name: [] for name in names}
+    for name in index.list_of(ast.Name):
+        if name.id in names:
+            mentions[name.id].append(name.lineno)
+    for attribute in index.list_of(ast.Attribute):
+        if attribute.attr in names:
+            mentions[attribute.attr].append(attribute.lineno)
+    texts = ((node.value, node.lineno) for node in index.list_of(ast.Constant) if isinstance(node.value, str))
+    for text, line in (*((node.name, node.lineno) for node in index.list_of(ast.alias)), *texts):
+        for part in names.intersection(re.split(r"[.:]", text)) if _DOTTED.fullmatch(text) else ():
+            mentions[part].append(line)
     return mentions
 
 
-def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
+def _is_script(tree: ast.Module, definitions: list[Definition]) -> bool:
     """Return whether a module runs by itself: it tests __name__, calls its functions, or starts a session."""
-    names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+    names = {node.name for node in definitions}
     statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
     calls = [node for statement in statements for node in list_nodes(statement) if isinstance(node, ast.Call)]
     is_main = any(isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements)

@@ -11,12 +11,12 @@ from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import Unknown, get_last_name, name_callee
 
 
-def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, Any]:
-    """Return the defaults of argparse and absl flags in a file, as the flags contain them."""
+def collect_flag_defaults(tree: ast.Module, calls: list[ast.Call], attributes: list[ast.Attribute]) -> dict[str, Any]:
+    """Return the defaults of argparse and absl flags in a file, as the flags contain them, from its calls and attributes."""
     scope = Scope(tree)
     found: dict[str, list[Any]] = {}
     later: dict[str, Any] = {}
-    for call in (node for node in nodes if isinstance(node, ast.Call)):
+    for call in calls:
         name = name_callee(call)
         if name == "set_defaults":  # overrides add_argument, regardless of order
             later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}
@@ -24,7 +24,7 @@ def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, A
             flag, default = _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
             value = _fold_or_none(default, scope) if flag and default is not None else None
             found.setdefault(flag, []).extend([_convert_default(call, name, value)] if value is not None else [])
-    stored = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    stored = (node for node in attributes if isinstance(node.ctx, ast.Store))
     changed = {node.attr for node in stored if get_last_name(node.value) not in ("", "self")}  # after the command line was parsed
     certain = {flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1}
     return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}

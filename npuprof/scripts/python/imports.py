@@ -63,9 +63,9 @@ class Modules:
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
-        #: Returns the names of a module's functions and classes.
-        self.list_defined = cache(lambda path: frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))))
         self._supplied: dict[str, frozenset[bytes]] = {}
+        self._entered = cache(self._find_entered)
+        self._settings: dict[str, bool] = {}  #: whether modules can set something, by their whole text
         self.asked: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
@@ -137,8 +137,9 @@ class Modules:
     def forget_supplied(self) -> None:
         """Drop the answers of ``list_supplied``: in an import cycle, they depend on the file that was asked about first."""
         self._supplied.clear()
+        self._entered.cache_clear()
 
-    def _list_imported_names(self, path: str, data: bytes, can_set: CanSet, depth: int) -> frozenset[bytes]:
+    def _list_imported_names(self, path: str, data: bytes | None, can_set: CanSet, depth: int) -> frozenset[bytes]:
         imported = self.list_imported(path, data) if depth < _DEEPEST else ()
         return frozenset().union(*(self.list_supplied(one, can_set, depth + 1) for one in imported))
 
@@ -149,18 +150,34 @@ class Modules:
         """
         if path not in self._supplied:
             self._supplied[path] = frozenset()  # import cycles add nothing
-            data = self.read(path)
-            names = self._list_imported_names(path, data, can_set, depth)
-            own = _list_setting_names(data, can_set, names) if names or can_set(data, data) else ()
-            self._supplied[path] = names.union(_WORD.findall(data) if b"global_options" in data else own)
+            names = self._list_imported_names(path, None, can_set, depth)
+            if path not in self._settings:
+                data = self.read(path)
+                self._settings[path] = can_set(data, data)
+            own = _list_setting_names(self.read(path), can_set, names) if names or self._settings[path] else ()
+            self._supplied[path] = names.union(_WORD.findall(self.read(path)) if self._names_options(path) else own)
         return self._supplied[path]
+
+    def list_entered(self, path: str) -> frozenset[str]:
+        """Return the functions, classes and methods of a module that may set something; ``list_supplied`` was asked before."""
+        return self._entered(path)
+
+    def _find_entered(self, path: str) -> frozenset[str]:
+        supplied = self._supplied[path]
+        blocks = (block for name, block in _split_blocks(self.read(path)) if name in supplied)
+        return frozenset(name.decode(errors="replace") for block in blocks for name in _DEFINED.findall(block))
+
+
+def _split_blocks(data: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the top-level functions and classes of a text, each with its name; the statements around some have none."""
+    heads = list(_iterate_outer_heads(data))
+    ends = [*(head.start() for head in heads[1:]), len(data)]
+    return [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
 
 
 def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
     """Return the functions and classes of a text that can set something, or call others that can."""
-    heads = list(_iterate_outer_heads(data))
-    ends = [*(head.start() for head in heads[1:]), len(data)]
-    blocks = [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
+    blocks = _split_blocks(data)
     known = {*called, *(name for name, block in blocks if can_set(data, block))}
     words = [(name, _WORD.findall(block)) for name, block in blocks if name not in known]
     for _ in range(_DEEPEST if known else 0):
@@ -194,12 +211,12 @@ class Home:
         self.path = path
         self.modules = modules
 
-    def list_defined(self, reached: Reached) -> frozenset[str]:
-        """Return the functions and classes of directly and indirectly imported files that are ``reached``."""
+    def list_entered(self, reached: Reached) -> frozenset[str]:
+        """Return the functions, classes and methods that may set something, of directly and indirectly imported ``reached`` files."""
         names, seen, waiting = set[str](), {self.path}, [self.path]
         while waiting:
             fresh = {path for path in self.modules.list_imported(waiting.pop()) if path not in seen and reached(path)}
-            names.update(*map(self.modules.list_defined, fresh))
+            names.update(*map(self.modules.list_entered, fresh))
             seen |= fresh
             waiting += fresh
         return frozenset(names)

@@ -6,11 +6,11 @@ import ast
 import posixpath
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.syntax import Script
@@ -20,6 +20,8 @@ from npuprof.scripts.records import HERE
 _get_line = attrgetter("lineno")
 _DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
 _RENAMED = re.compile(r"\bas[ \t]+(\w+)")
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 class NodeIndex:
@@ -34,39 +36,56 @@ class NodeIndex:
         return list_nodes(self._tree)
 
     @cached_property
+    def _by_kind(self) -> dict[type, list[Any]]:
+        return group_by(self.nodes, type)
+
+    def list_of(self, kind: type[Node]) -> list[Node]:
+        """Return the nodes of one class, outermost first."""
+        return self._by_kind.get(kind, [])
+
+    def list_statements(self) -> list[ast.stmt]:
+        """Return all statements, class by class."""
+        return [node for kind, nodes in self._by_kind.items() if issubclass(kind, ast.stmt) for node in nodes]
+
+    @cached_property
     def calls(self) -> list[ast.Call]:
         """The calls, in line order."""
-        return sorted((node for node in self.nodes if isinstance(node, ast.Call)), key=_get_line)
+        return sorted(self.list_of(ast.Call), key=_get_line)
 
     @cached_property
     def passed_on(self) -> set[str]:
         """The names that are read without being called, such as callbacks."""
         called: set[ast.AST] = {call.func for call in self.calls}
-        names = set()
-        for node in self.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in called:
-                names.add(node.id)
-            elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
-                names.add(node.attr)
-        return names
+        names = {name.id for name in self.list_of(ast.Name) if isinstance(name.ctx, ast.Load) and name not in called}
+        own = (node for node in self.list_of(ast.Attribute) if getattr(node.value, "id", "") == "self")
+        return names | {node.attr for node in own if node not in called}
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
         """The values assigned to object attributes, by text (``self.dump_config``), and names in expressions."""
         values: dict[str, list[ast.expr]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.NamedExpr):
-                values.setdefault(node.target.id, []).append(node.value)
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute):
-                        values.setdefault(write_source(target), []).append(node.value)
+        for named in self.list_of(ast.NamedExpr):
+            values.setdefault(named.target.id, []).append(named.value)
+        for assigned in self.list_of(ast.Assign):
+            for target in assigned.targets:
+                if isinstance(target, ast.Attribute):
+                    values.setdefault(write_source(target), []).append(assigned.value)
         return values
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        """The names declared as global or nonlocal."""
+        of_module = (node.names for node in self.list_of(ast.Global))
+        return frozenset().union(*of_module, *(node.names for node in self.list_of(ast.Nonlocal)))
 
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that are rebound outside their scope; attributes of a name as ``name.attribute``."""
-        return frozenset(_iterate_rebound(self.nodes))
+        names = set(self.declared)
+        names.update(node.target.id for node in self.list_of(ast.NamedExpr))
+        names.update(write_source(node) for node in self.list_of(ast.Attribute) if isinstance(node.ctx, ast.Store))
+        changes = (call for call in self.list_of(ast.Call) if name_callee(call) == "setattr" and call.args)
+        return frozenset(names.union(f"{write_source(call.args[0])}.*" for call in changes))
 
     @cached_property
     def stored(self) -> frozenset[str]:
@@ -92,18 +111,20 @@ class Module:
         self.tree = script.tree
         self.home = home
         self.idle: set[Function] = set()
+        self.surfaces: Any = None  #: the surfaces that read the file, once chosen
         self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound
-        self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
+        file = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}")
+        self.scope.bound["__file__"] = file, Scope(self.tree)  # its own scope would keep the tree alive
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
-            imported = self.home.list_defined(reached) if self.home is not None else frozenset()
+            imported = self.home.list_entered(reached) if self.home is not None else frozenset()
             self._callable = imported.union(_DEFINED.findall(self.script.text), _RENAMED.findall(self.script.text) if imported else ())
         return self._callable
 
@@ -112,16 +133,4 @@ class Module:
         """The defaults of the command line flags that it declares."""
         self.__dict__["flags"] = {}  # a default may be another flag
         declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
-        return collect_flag_defaults(self.tree, self.index.nodes) if declares else {}
-
-
-def _iterate_rebound(nodes: list[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            yield from node.names
-        elif isinstance(node, ast.NamedExpr):
-            yield node.target.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield write_source(node)
-        elif isinstance(node, ast.Call) and name_callee(node) == "setattr" and node.args:
-            yield f"{write_source(node.args[0])}.*"
+        return collect_flag_defaults(self.tree, self.index.list_of(ast.Call), self.index.list_of(ast.Attribute)) if declares else {}

@@ -48,8 +48,11 @@ def mentions_python_setting(data: bytes) -> bool:
         return True
     if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
         return True
-    is_atc_call = any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS)
-    return is_atc_call or (any(word in data for word in _ENVIRON) and environ.mentions_variable(data))
+    starts_program = any(word in data for word in _PROGRAMS)
+    if starts_program and any(word in data for word in _ATC):
+        return True
+    may_set_variable = (starts_program or b"env" in data) and any(word in data for word in _ENVIRON)
+    return may_set_variable and environ.mentions_variable(data)
 
 
 def _can_set(text: bytes, part: bytes) -> bool:

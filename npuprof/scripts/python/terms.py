@@ -15,13 +15,15 @@ TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more th
 #: Node fields without child nodes, or with operators and contexts only.
 _LEAVES = frozenset((
     "ctx", "op", "ops", "id", "attr", "arg", "kind", "level", "lineno", "type_comment", "asname", "module", "is_async", "simple",
-    "conversion",
+    "conversion", "kwd_attrs",
 ))  # fmt: skip
 _FIELDS: dict[type, list[str]] = {
-    kind: [name for name in kind._fields if name not in _LEAVES and kind is not ast.Constant]
+    kind: [name for name in kind._fields if name not in _LEAVES]
     for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST)
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in (ast.Constant, ast.Global, ast.Nonlocal)
 }
+#: Lists of nodes with gaps: the keys of unpacked tables, and missing defaults.
+_WITH_GAPS = ("keys", "kw_defaults")
 #: Nodes without children.
 PLAIN = (ast.Name, ast.Constant)
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
@@ -103,7 +105,7 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
     for name in _FIELDS.get(type(node), ()):
         value = getattr(node, name, None)
         if type(value) is list:
-            parts += [part for part in value if isinstance(part, ast.AST)]
+            parts += value if name not in _WITH_GAPS else filter(None, value)
         elif isinstance(value, ast.AST):
             parts.append(value)
     return parts

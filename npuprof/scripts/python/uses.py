@@ -110,16 +110,15 @@ class Calls:
 
     def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
         self._nodes = index.nodes
-        self._statements = sorted((node for node in index.nodes if isinstance(node, ast.stmt)), key=find_start)
+        self._statements = sorted(index.list_statements(), key=find_start)
         calls = index.calls
         self.sessions = [call for call in calls if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))]
         self.openings = [call for call in calls if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))]
         self.of_process = [*self.sessions, *self.openings, *(call for call in calls if name_callee(call) in TRAINING)]
-        shared = {name for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
         for entry in added:
-            if entry.config.isidentifier() and entry.config not in shared:
+            if entry.config.isidentifier() and entry.config not in index.declared:
                 home = self.list_around((entry.line, entry.column))[-1]
                 uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
                 known[home, entry.config] = self.uses[entry.site] = uses

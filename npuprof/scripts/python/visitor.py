@@ -108,18 +108,22 @@ class Visitor:
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._choose, self._lead, self._reached = choose, lead, reached
-        self._surfaces = choose(module)
+        self._surfaces = self._list_surfaces(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
 
+    def _list_surfaces(self, module: Module) -> tuple[Surface, ...]:
+        if module.surfaces is None:
+            module.surfaces = self._choose(module)
+        return module.surfaces  # type: ignore[no-any-return]
+
     def visit_module(self) -> None:
         """Visit the script."""
         scope = self.module.scope
         self._visit_frame(self.module.tree.body, scope, ())
-        scope.bound.clear()  # breaks the only reference cycle, so that trees are freed at once
         every = [*self.found, *(setting for name, runs in self._runs.values() for setting in _unite_calls(name, runs))]
         unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal settings, the first
         for site, several in self._made.items():
@@ -264,7 +268,7 @@ class Visitor:
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
         state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
-        self.module, self._surfaces = module, self._surfaces if module is self.module else self._choose(module)
+        self.module, self._surfaces = module, self._list_surfaces(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._visit_frame(function.body, inside, branches)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -35,6 +34,8 @@ _READ = frozenset(
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
+#: Commands that may export a variable.
+_EXPORTS = frozenset(("export", "declare", "typeset"))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that are always true.
@@ -173,6 +174,12 @@ class _Reading:
         """The names that the script uses, such as called functions."""
         return {name for command in self.commands if not command.function for word in command for name in _NAME.findall(word.text)}
 
+    @cached_property
+    def named_by_exports(self) -> set[str]:
+        """The names in commands that may export a variable that has its value already."""
+        exports = (words for command in self.commands if not _EXPORTS.isdisjoint(words := [word.text for word in command]))
+        return {word.partition("=")[0].removesuffix("+") for words in exports for word in words}
+
     @property
     def branches(self) -> tuple[Branch, ...]:
         """The conditions of the command."""
@@ -288,7 +295,7 @@ class _Reading:
             self._read_program(words[0].text.rpartition("/")[2], words)
 
     def _read_program(self, name: str, words: list[Word]) -> None:
-        if name in ("export", "declare", "typeset"):
+        if name in _EXPORTS:
             flags = "".join(word.text for word in words[1:] if word.text.startswith("-"))
             if "n" in flags:
                 self._take_back(words[1:])
@@ -347,13 +354,15 @@ class _Reading:
                 self._add_variable(name, word, word._replace(parts=((name,),)), True, TAKEN_BACK)
 
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool, reason: str = "") -> None:
+        if not exported and name not in self.named_by_exports and environ.find_variable_key(name) is None:
+            return  # of the script alone
         last = self.last.pop(name, None)
         own = {name: last} if last is not None and self._is_certain() else {}
-        filled = fill_word(value, ChainMap(own, self._list_known()))
+        filled = fill_word(value, {**self._list_known(), **own} if own else self._list_known())
         reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
         place = word.line, word.column
         setting = build_variable_setting(self._name_file(), place, name, filled.parts, self.branches, reason)
-        setting = self._place(setting._replace(function=self.function))
+        setting = self._place(setting, self.function)
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
         is_text = setting.given.written and len(setting.given.written) <= _LONGEST and not setting.reason
@@ -395,8 +404,9 @@ class _Reading:
         flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
         self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope, self.branches))
 
-    def _place(self, setting: ScriptSetting) -> ScriptSetting:
-        return setting.with_place(call=self.command.call)._replace(unused=self.idle or setting.unused, order=self.number)
+    def _place(self, setting: ScriptSetting, function: str = "") -> ScriptSetting:
+        place = setting.place._replace(call=self.command.call) if self.command.call else setting.place
+        return setting._replace(place=place, function=function, unused=self.idle or setting.unused, order=self.number)
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:

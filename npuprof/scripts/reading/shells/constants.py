@@ -70,6 +70,8 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
 
 def fill_word(word: Word, known: Mapping[str, str]) -> Word:
     """Return a word with known variables and the script's folder expanded."""
+    if not word.open_part:
+        return word
     return word._replace(parts=tuple(part if isinstance(part, str) else _fill(part, known) for part in word.parts))
 
 
