@@ -48,6 +48,7 @@ class _Finder:
         self._resolve_folder = cache(os.path.realpath)
         self._list_folders = cache(self._climb_to_top)
         self._find = cache(self._find_module)
+        self._list_names_above = cache(self._collect_names)
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of an imported module, empty if it is outside the tree."""
@@ -71,6 +72,8 @@ class _Finder:
     def _find_module(self, folder: str, name: str, level: int) -> str:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
+        if parts and not level and self._list_names_above(folder).isdisjoint((parts[0], f"{parts[0]}.py")):
+            return ""
         for place in chain[level - 1 : level] if level else chain:
             if parts and self._list_names(place).isdisjoint((parts[0], f"{parts[0]}.py")):
                 continue
@@ -80,6 +83,9 @@ class _Finder:
             if parts and self._find_below(place, parts[:1]):
                 return ""  # hides all others of that name
         return ""
+
+    def _collect_names(self, folder: str) -> frozenset[str]:
+        return frozenset().union(*map(self._list_names, self._list_folders(folder)[1]))
 
     def _is_inside(self, file: str, top: str) -> bool:
         folder, name = os.path.split(file)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, NamedTuple
 
 _TOKEN = re.compile(
@@ -274,7 +273,9 @@ def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     if len(pieces) == 1:
         return tuple(pieces)
     joined: list[Part] = []
-    for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
-        parts = list(group)
-        joined += ["".join(map(str, parts))] if is_literal else parts
+    for piece in pieces:
+        if joined and isinstance(piece, str) and isinstance(joined[-1], str):
+            joined[-1] += piece
+        else:
+            joined.append(piece)
     return tuple(joined) or ("",)

@@ -190,11 +190,13 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
         option = catalog.find_option(setting.name)
         if not (setting.unused or (option and option.common_name) or setting.name in read):
             yield from (place_fault(fault, setting) for fault in find_option_faults(setting.name, OPTION_ADVICE))
-    variables = imported.list_own_remarks(VariableRead)
-    named = {name for match in _OTHER_NAME.findall(imported.text) for name in match} if variables else set()
-    for variable in (variable for variable in variables if variable.name not in named):
-        faults, why = find_misspelt_variable(variable.name), "The script reads it, but sets it nowhere."
-        yield from (place_fault(fault._replace(why=why, severity="warning"), variable) for fault in faults)
+    misspelt = [
+        (variable, fault) for variable in imported.list_own_remarks(VariableRead) for fault in find_misspelt_variable(variable.name)
+    ]
+    named = {name for match in _OTHER_NAME.findall(imported.text) for name in match} if misspelt else set()
+    for variable, fault in misspelt:
+        if variable.name not in named:
+            yield place_fault(fault._replace(why="The script reads it, but sets it nowhere.", severity="warning"), variable)
 
 
 def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:

@@ -34,6 +34,8 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
 def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
     """Return the class named by an expression, by its own name or an alias in the script."""
     owner = find_root(function)
+    if function is not owner and get_last_name(function) not in CLASSES:
+        return ""
     resolved = scope.resolve_name(owner.id) if isinstance(owner, ast.Name) else None
     nodes = [binding.node for binding in resolved[1][:MOST_BINDINGS]] if resolved else []
     if len(nodes) == 1 and function is owner and isinstance(nodes[0], (ast.Name, ast.Attribute)) and resolved and depth < 3:

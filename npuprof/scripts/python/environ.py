@@ -26,7 +26,11 @@ _ASCEND_NAMES = re.compile(
     r"|MINDIE_)[A-Z0-9_]+$"
 )
 _CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may precede: docker -eHCCL_ALGO=...
-_FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
+_FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)(?:[_-]|$)")
+#: Blanks for all other characters: splitting is much faster than the pattern, which few texts need then.
+_ONLY_CAPITALS = (
+    bytes(code if chr(code).isdigit() or chr(code).isupper() or code == ord("_") else ord(" ") for code in range(128)) + b" " * 128
+)
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter similar names may both be intended.
@@ -40,6 +44,9 @@ def _list_encoded_names() -> frozenset[bytes]:
 
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names an Ascend variable."""
+    words = set(data.translate(_ONLY_CAPITALS).split())
+    if words.isdisjoint(_list_encoded_names()) and not any(map(_FAMILIES.match, words)):
+        return False
     names = set(_CAPITALS.findall(data))
     return not names.isdisjoint(_list_encoded_names()) or any(map(_FAMILIES.match, names))
 

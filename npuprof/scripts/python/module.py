@@ -53,6 +53,14 @@ class NodeIndex:
         return sorted(self.list_of(ast.Call), key=_get_line)
 
     @cached_property
+    def _call_lines(self) -> set[int]:
+        return {call.lineno for call in self.calls}
+
+    def has_call(self, node: ast.expr) -> bool:
+        """Return whether an expression may contain a call, by its lines."""
+        return not self._call_lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+    @cached_property
     def passed_on(self) -> set[str]:
         """The names that are read without being called, such as callbacks."""
         called: set[ast.AST] = {call.func for call in self.calls}
@@ -111,7 +119,7 @@ class Module:
         self.tree = script.tree
         self.home = home
         self.idle: set[Function] = set()
-        self.surfaces: Any = None  #: the surfaces that read the file, once chosen
+        self.readers: Any = None  #: the callbacks that read the file, once chosen
         self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)

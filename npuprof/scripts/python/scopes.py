@@ -16,7 +16,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Reached = Callable[[str], bool]
 
 #: The most frequent statements without a body.
-_SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Import, ast.ImportFrom)
+SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Import, ast.ImportFrom)
 _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
 
 
@@ -243,7 +243,7 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
-    if isinstance(statement, _SIMPLE):
+    if isinstance(statement, SIMPLE):
         return []
     blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
     return blocks + [arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]

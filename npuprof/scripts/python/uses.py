@@ -109,8 +109,7 @@ class Calls:
     """
 
     def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
-        self._nodes = index.nodes
-        self._statements = sorted(index.list_statements(), key=find_start)
+        self._index = index
         calls = index.calls
         self.sessions = [call for call in calls if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))]
         self.openings = [call for call in calls if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))]
@@ -126,7 +125,11 @@ class Calls:
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in self._nodes for child in list_parts(node)}
+        return {child: node for node in self._index.nodes for child in list_parts(node)}
+
+    @cached_property
+    def _statements(self) -> list[ast.stmt]:
+        return sorted(self._index.list_statements(), key=find_start)
 
     def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and its ancestors, up to its function or module."""

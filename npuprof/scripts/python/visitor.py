@@ -20,13 +20,16 @@ from npuprof.scripts.python.calls import Entered, find_entered, get_first_parame
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
-from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
+from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
 Choose = Callable[[Module], tuple["Surface", ...]]
 Lead = Callable[[str], Module | None]
+ReadCall = Callable[["Visitor", ast.Call, Scope], None]
+ReadAssignment = Callable[["Visitor", ast.expr, ast.expr, Scope], None]
+ReadStatement = Callable[["Visitor", ast.stmt, list[ast.expr], Scope], None]
 #: A function that may have to be visited without a call: its enclosing scope, and the conditions around it.
 Waiting = tuple[Function, Scope, tuple[Branch, ...]]
 
@@ -75,9 +78,17 @@ class Surface(NamedTuple):
     """
 
     words: tuple[str, ...]
-    read_call: Callable[[Visitor, ast.Call, Scope], None] = lambda *_: None
-    read_assignment: Callable[[Visitor, ast.expr, ast.expr, Scope], None] = lambda *_: None
-    read_statement: Callable[[Visitor, ast.stmt, list[ast.expr], Scope], None] = lambda *_: None
+    read_call: ReadCall
+    read_assignment: ReadAssignment | None = None
+    read_statement: ReadStatement | None = None
+
+
+class Readers(NamedTuple):
+    """The callbacks of the surfaces of one file."""
+
+    calls: list[ReadCall]
+    assignments: list[ReadAssignment]
+    statements: list[ReadStatement]
 
 
 class Visitor:
@@ -108,17 +119,20 @@ class Visitor:
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._choose, self._lead, self._reached = choose, lead, reached
-        self._surfaces = self._list_surfaces(module)
+        self._readers = self._list_readers(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
 
-    def _list_surfaces(self, module: Module) -> tuple[Surface, ...]:
-        if module.surfaces is None:
-            module.surfaces = self._choose(module)
-        return module.surfaces  # type: ignore[no-any-return]
+    def _list_readers(self, module: Module) -> Readers:
+        if module.readers is None:
+            chosen = self._choose(module)
+            assignments = [one.read_assignment for one in chosen if one.read_assignment]
+            statements = [one.read_statement for one in chosen if one.read_statement]
+            module.readers = Readers([one.read_call for one in chosen], assignments, statements)
+        return module.readers  # type: ignore[no-any-return]
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -163,7 +177,9 @@ class Visitor:
         return self._apart + statement.lineno
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        if isinstance(statement, ast.If):
+        if isinstance(statement, SIMPLE):
+            self._read(statement, [part for part in list_parts(statement) if isinstance(part, ast.expr)], scope, branches)
+        elif isinstance(statement, ast.If):
             self._visit_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self._visit_loop(statement, scope, branches)
@@ -177,22 +193,24 @@ class Visitor:
         elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
             self._visit_compound(statement, scope, branches)
         else:
-            self._read(statement, [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)], scope, branches)
+            self._read(statement, [part for part in list_parts(statement) if isinstance(part, ast.expr)], scope, branches)
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
         self.branches = branches
-        for surface in self._surfaces:
-            surface.read_statement(self, statement, expressions, scope)
-        for call, tests in (inner for expression in expressions for inner in _iterate_calls(expression)):
-            self.branches = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
-            for surface in self._surfaces:
-                surface.read_call(self, call, scope)
-            self._follow(call, statement, scope, around)
+        readers = self._readers
+        for read_statement in readers.statements:
+            read_statement(self, statement, expressions, scope)
+        for expression in expressions:
+            for call, tests in _iterate_calls(expression) if self.module.index.has_call(expression) else ():
+                self.branches = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
+                for read_call in readers.calls:
+                    read_call(self, call, scope)
+                self._follow(call, statement, scope, around)
         self.branches = branches
-        for target, value in _iterate_assignments(statement):
-            for surface in self._surfaces:
-                surface.read_assignment(self, target, value, scope)
+        for target, value in _iterate_assignments(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else ():
+            for read_assignment in readers.assignments:
+                read_assignment(self, target, value, scope)
 
     def _visit_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
         arm, refused, done = 0, list[str](), False
@@ -267,13 +285,13 @@ class Visitor:
         inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
-        state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
-        self.module, self._surfaces = module, self._list_surfaces(module)
+        state = self.module, self._readers, self._stack, self._apart, self.found, self.skips
+        self.module, self._readers = module, self._list_readers(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._visit_frame(function.body, inside, branches)
         settings, skips = self.found, self.skips
-        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = state
+        self.module, self._readers, self._stack, self._apart, self.found, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
         if not settings and not skips and len(self.sites) == before:
@@ -425,10 +443,9 @@ def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[s
     return [(child, tests) for child in list_parts(node)]
 
 
-def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _iterate_assignments(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield targets and values of a statement; tuples element by element if both sides show them."""
-    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-    if value is not None:
+    if (value := statement.value) is not None:
         yield from ((part, given) for target in list_targets(statement) for part, given, _ in pair_targets(target, value))
 
 

@@ -13,12 +13,14 @@ from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting
-from npuprof.scripts.reading.vllm_arguments import MENTION, is_config_table, read_config_table, read_listed_words
+from npuprof.scripts.reading.vllm_arguments import is_config_table, mentions_vllm, read_config_table, read_listed_words
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
 #: A file for ``vllm serve --config``: one of its arguments.
 _VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
+#: Blanks for all characters outside names.
+_ONLY_WORDS = bytes(code if chr(code).isalnum() or code == ord("_") else ord(" ") for code in range(128)) + b" " * 128
 _VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
 _INSIDE_SHELL = "applies to this command only"
 
@@ -30,13 +32,14 @@ def _certain_names() -> frozenset[str]:
 
 
 @cache
-def _certain_pattern() -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:" + "|".join(sorted(_certain_names())).encode() + rb")\b")
+def _encoded_names() -> frozenset[bytes]:
+    return frozenset(map(str.encode, _certain_names()))
 
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
-    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_certain_pattern(), MENTION, _VLLM_FILE))
+    words = data.translate(_ONLY_WORDS).split()
+    return environ.mentions_variable(data) or not _encoded_names().isdisjoint(words) or mentions_vllm(data) or bool(_VLLM_FILE.search(data))
 
 
 def import_json(path: str, text: str) -> ImportedFile:

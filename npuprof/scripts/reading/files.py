@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -88,6 +88,7 @@ def _load_function(reference: str) -> Any:
     return getattr(importlib.import_module(f"npuprof.scripts.{module}"), function)
 
 
+@lru_cache(1)  # asked several times for each file
 def detect_named_kind(path: str) -> str:
     """Return the kind of a file by name, empty if unknown."""
     ending = os.path.splitext(path)[1].lower()

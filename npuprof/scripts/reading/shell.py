@@ -53,7 +53,7 @@ _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can contain settings."""
     exported = (catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
-    return environ.mentions_variable(data) or any(pattern.search(data) for pattern in (_ATC, vllm_arguments.MENTION)) or any(exported)
+    return environ.mentions_variable(data) or _ATC.search(data) is not None or vllm_arguments.mentions_vllm(data) or any(exported)
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:

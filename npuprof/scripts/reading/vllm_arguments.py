@@ -17,8 +17,7 @@ from npuprof.scripts.shell_lexer import Word
 ADDITIONAL = "additional-config"
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
-#: Names of vLLM, or of its arguments, in a file.
-MENTION = re.compile(rb"\bvllm\b|additional[-_]config")
+_MENTION = re.compile(rb"\bvllm\b|additional[-_]config")
 #: Arguments unique to vLLM, which identify a file of ``--config``.
 _OWN = frozenset((ADDITIONAL, "tensor-parallel-size", "gpu-memory-utilization", "max-num-batched-tokens", "max-num-seqs", "max-model-len"))
 _SHORT = {"-tp": "tensor-parallel-size", "-pp": "pipeline-parallel-size", "-dp": "data-parallel-size", "-q": "quantization"}
@@ -28,6 +27,11 @@ _SECRET = frozenset(("api-key", "hf-token", "ssl-keyfile-password"))
 _INTEGER, _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 #: Returns the place in the file for a line and column of a text in it.
 Locate = Callable[[int, int], tuple[int, int]]
+
+
+def mentions_vllm(data: bytes) -> bool:
+    """Return whether a file names vLLM, or one of its arguments."""
+    return (b"vllm" in data or b"additional" in data) and _MENTION.search(data) is not None
 
 
 def find_arguments(words: Sequence[Word]) -> Sequence[Word] | None:
