@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
-_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
+_INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: The closing delimiter of an expansion or quote, and the delimiters inside it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}

@@ -23,8 +23,9 @@ _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
 )
-#: Each match contains one of these words; searching for words is much faster.
-_COMPUTED_WORDS = ("globals(", "locals(", "vars(", "eval(", "exec(", "import_", "__dict__", "sys.modules", "Fire", "getattr(")
+#: Each match contains one of these words or calls, a call without a dot before it; counting is much faster.
+_COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
+_COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -48,7 +49,8 @@ def mark_without_effect(
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     text = module.script.text
-    is_open = any(word in text for word in _COMPUTED_WORDS) and _COMPUTED_NAMES.search(text) is not None
+    is_asked = any(word in text for word in _COMPUTED_WORDS) or any(text.count(call) > text.count(f".{call}") for call in _COMPUTED_CALLS)
+    is_open = is_asked and _COMPUTED_NAMES.search(text) is not None
     uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
     calls = Calls(module.index, added)
@@ -125,9 +127,10 @@ def _is_script(tree: ast.Module, definitions: list[Definition]) -> bool:
     """Return whether a module runs by itself: it tests __name__, calls its functions, or starts a session."""
     names = {node.name for node in definitions}
     statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
+    if any(isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements):
+        return True
     calls = [node for statement in statements for node in list_nodes(statement) if isinstance(node, ast.Call)]
-    is_main = any(isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements)
-    return is_main or any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
+    return any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
 
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:

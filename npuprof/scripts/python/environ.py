@@ -47,8 +47,8 @@ def mentions_variable(data: bytes) -> bool:
     words = set(data.translate(_ONLY_CAPITALS).split())
     if words.isdisjoint(_list_encoded_names()) and not any(map(_FAMILIES.match, words)):
         return False
-    names = set(_CAPITALS.findall(data))
-    return not names.isdisjoint(_list_encoded_names()) or any(map(_FAMILIES.match, names))
+    names = (match[0] for match in _CAPITALS.finditer(data))
+    return any(name in _list_encoded_names() or _FAMILIES.match(name) for name in names)
 
 
 @cache

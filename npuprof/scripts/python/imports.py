@@ -9,6 +9,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache, lru_cache
 from math import inf
 
@@ -19,6 +20,8 @@ from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
+#: Longer files, in bytes, are not kept, and as many import lines are.
+_LARGEST_KEPT, _MOST_LINES = 200_000, 10_000
 #: The maximum length of a chain of imports.
 _DEEPEST = 8
 #: Packages of the adapter and its frameworks: a copy in the tree is not a helper module.
@@ -29,7 +32,7 @@ _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(\w+)")
 _HEAD = re.compile(
-    rb"(?m)^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b"
+    rb"\n(?:(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|(?:if|elif|else|try|except|finally|with|for|while)\b)"
 )
 
 #: Returns the file of a module, given the importing file, the dotted name, and the number of leading dots. Empty for others.
@@ -59,6 +62,8 @@ class Modules:
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
         self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
+        self._keep_script = lru_cache(_MOST_KEPT)(Script)
+        self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
@@ -84,34 +89,44 @@ class Modules:
         """Return the module of a file; None if it cannot be parsed."""
         return self._parse(path)
 
+    def open_script(self, path: str, data: bytes) -> Script:
+        """Return a parsed file; as one script may import the next one, the last ones are kept."""
+        script = copy(self._keep_script(path, data) if len(data) < _LARGEST_KEPT else Script(path, data))
+        script.problems = [*script.problems]
+        return script
+
     def _parse_module(self, path: str) -> Module | None:
-        script = Script(path, self.read(path))
+        script = self.open_script(path, self.read(path))
         return Module(script, self.open_home(path)) if script.tree is not None else None
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
         """Return the files of the tree that a text (by default the file's) imports, without parsing it."""
         if path not in self._imports:
-            found = self._iterate_imported(path, self.read(path) if data is None else data)
-            self._imports[path] = tuple(dict.fromkeys(filter(None, found)))
+            lines = _iterate_imports(self.read(path) if data is None else data)
+            folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
+            found = dict.fromkeys(file for line in lines for file in self._locate_line(folder, *line))
+            self._imports[path] = tuple(file for file in found if file != path)
         return self._imports[path]
 
     def has_options(self, path: str) -> bool:
         """Return whether a module, or one that it imports, names the options of TensorFlow 2."""
         return any(map(self._names_options, (path, *self.list_imported(path))))
 
-    def _iterate_imported(self, path: str, data: bytes) -> Iterator[str]:
-        for source, names, plain in _iterate_imports(data):
-            if plain:
-                for part in plain.decode(errors="replace").split(","):
-                    yield self.locate(path, part.strip().partition(" ")[0], 0)
-                continue
-            module = source.decode(errors="replace").lstrip(".")
-            level = len(source) - len(source.lstrip(b"."))
-            found = self.locate(path, module, level)
-            yield found
-            is_package = not found or found.endswith("__init__.py")
-            for name in _NAME.findall(names.partition(b"#")[0].decode(errors="replace")) if is_package else ():
-                yield self.locate(path, f"{module}.{name}".lstrip("."), level)
+    def _find_imported(self, folder: str, source: bytes, names: bytes, plain: bytes) -> list[str]:
+        """Return the files of the tree that an import line may mean in the files of a folder."""
+        if plain:
+            return [
+                *filter(
+                    None, (self.locate(folder, part.strip().partition(" ")[0], 0) for part in plain.decode(errors="replace").split(","))
+                )
+            ]
+        module = source.decode(errors="replace").lstrip(".")
+        level = len(source) - len(source.lstrip(b"."))
+        found = [self.locate(folder, module, level)]
+        if not found[0] or found[0].endswith("__init__.py"):  # the names may be modules of a package
+            written = _NAME.findall(names.partition(b"#")[0].decode(errors="replace"))
+            found += [self.locate(folder, f"{module}.{name}".lstrip("."), level) for name in written]
+        return [*filter(None, found)]
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
         """Return whether a file that may import another one contains a name; True if there are too many files."""
@@ -198,7 +213,7 @@ def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the start of each top-level function and class of a text, and the statements around some."""
     deepest: float = 0  # indentation from which definitions are nested
-    for head in _HEAD.finditer(data):
+    for head in _HEAD.finditer(b"\n" + data):  # its start is that of the line in the text
         if head["name"] is None or len(head["blank"]) <= deepest:
             yield head
             deepest = len(head["blank"]) if head["name"] else inf
