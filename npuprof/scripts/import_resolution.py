@@ -45,7 +45,7 @@ class _Finder:
         self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
         self._list_names = cache(_list_names)
         self._list_tree = cache(_list_tree)
-        self._resolve_folder = cache(os.path.realpath)
+        self._resolve_folder = cache(self._follow_links)
         self._list_folders = cache(self._climb_to_top)
         self._find = cache(self._find_module)
         self._list_names_above = cache(self._collect_names)
@@ -103,9 +103,16 @@ class _Finder:
         files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
         return next(filter(os.path.isfile, files), "")
 
+    def _follow_links(self, folder: str) -> str:
+        """Return the real path of a folder, from that of the folder above, as a tree has many folders."""
+        above, name = os.path.split(folder)
+        if above in ("", folder) or name in ("", ".", "..") or os.path.islink(folder):
+            return os.path.realpath(folder)
+        return os.path.join(self._resolve_folder(above), name)
+
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
         """Return the top of a folder's tree, and the folders from there up to the top, relative to the folder."""
-        full = os.path.realpath(folder or ".")
+        full = self._resolve_folder(folder or ".")
         named = next((top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), "")
         top = named or find_repository_top(full) or full
         chain = [folder]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
@@ -36,42 +35,50 @@ _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 Part = str | tuple[str]
 
 
-class Word(NamedTuple):
+class Word:
     """One word: ``parts`` are literal texts and, as one-tuples, expansions.
 
     ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote. ``items`` are the words of
-    an array: ``NAME=(...)``.
+    an array: ``NAME=(...)``. ``text`` is the word with its expansions as written, ``open_part`` the first expansion, or empty.
     """
 
-    line: int
-    column: int
-    parts: tuple[Part, ...]
-    quoted: bool = False
-    span: tuple[int, int] = (0, 0)
-    items: tuple[Any, ...] = ()
+    __slots__ = ("column", "items", "line", "open_part", "parts", "quoted", "span", "text")
 
-    @property
-    def text(self) -> str:
-        """The word with its expansions as written."""
-        if len(self.parts) == 1 and isinstance(self.parts[0], str):  # nearly all words
-            return self.parts[0]
-        return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
+    def __init__(
+        self,
+        line: int,
+        column: int,
+        parts: tuple[Part, ...],
+        quoted: bool = False,
+        span: tuple[int, int] = (0, 0),
+        items: tuple[Word, ...] = (),
+    ) -> None:
+        self.line, self.column, self.parts, self.quoted, self.span, self.items = line, column, parts, quoted, span, items
+        if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
+            self.text, self.open_part = parts[0], ""
+        else:
+            expansions = [part[0] for part in parts if not isinstance(part, str)]
+            self.text = "".join([part if isinstance(part, str) else part[0] for part in parts])
+            self.open_part = expansions[0] if expansions else ""
 
     @property
     def keyword(self) -> str:
         """The word if it can be a shell keyword, empty if it is quoted."""
         return "" if self.quoted else self.text
 
-    @property
-    def open_part(self) -> str:
-        """The first expansion, or an empty string."""
-        return next((part[0] for part in self.parts if not isinstance(part, str)), "")
+    def with_parts(self, *parts: Part) -> Word:
+        """Return the word with other parts."""
+        return Word(self.line, self.column, parts, self.quoted, self.span, self.items)
+
+    def with_place(self, line: int, column: int) -> Word:
+        """Return the word at another place."""
+        return Word(line, column, self.parts, self.quoted, self.span, self.items)
 
     def cut_prefix(self, count: int) -> Word:
         """Return the word after the first ``count`` characters of its literal start."""
         head = self.parts[0] if self.parts else ""
         assert isinstance(head, str)
-        return self._replace(parts=(head[count:], *self.parts[1:]))
+        return self.with_parts(head[count:], *self.parts[1:])
 
 
 class Command(list[Word]):
@@ -121,11 +128,11 @@ def _add_inner(command: Command) -> Iterator[Command]:
             continue
         written = command.text[slice(*word.span)]
         text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
-        yield command.copy_with([word._replace(parts=("{",), quoted=False)])
+        yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
         for inner in parse_shell_commands(text, word.line, word.column + 1):
             inner.parentheses, inner.is_inner = 1, True
             yield inner
-        yield command.copy_with([word._replace(parts=("}",), quoted=False)])
+        yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
 
 
 class _Lexer:
@@ -177,7 +184,8 @@ class _Lexer:
     def _add_word(self) -> None:
         command = self.command
         if self.text[self.at] == "(":
-            command[-1] = command[-1]._replace(items=self._parse_array(), span=(command[-1].span[0], self.at))
+            name, items = command[-1], self._parse_array()
+            command[-1] = Word(name.line, name.column, name.parts, name.quoted, (name.span[0], self.at), items)
             return
         if not command:
             command.join, command.parentheses, command.text = self.join, self.parentheses, self.text

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 
 from npuprof.scripts.python.loops import Given
 from npuprof.scripts.python.scopes import Function, Scope
+from npuprof.scripts.python.statements import FUNCTIONS
 from npuprof.scripts.python.terms import format_expression, name_callee
 
 #: Bases without settings attributes: object, and the mark of an abstract class.
@@ -27,7 +28,7 @@ class Entered(NamedTuple):
 def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
     """Return the function entered by a call: the named one, ``__init__`` for a new object, or a method; None for others."""
     function, home = scope.resolve_only(call.func)
-    if isinstance(function, Function):
+    if isinstance(function, FUNCTIONS):
         return Entered(function, home, call)
     if cls := find_class(call.func, scope):
         making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
@@ -48,7 +49,7 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered |
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
     """Return the first method with a name in a class's resolution order."""
     for cls in line:
-        function = next((mark for mark in cls.node.body if isinstance(mark, Function) and mark.name == method.attr), None)
+        function = next((mark for mark in cls.node.body if isinstance(mark, FUNCTIONS) and mark.name == method.attr), None)
         if function is None:
             continue
         marks = {mark.id if isinstance(mark, ast.Name) else "" for mark in function.decorator_list}
@@ -111,7 +112,7 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
 def find_class_of_method(scope: Scope) -> Scope | None:
     """Return the class of a method, None for other functions."""
     cls = scope.outer
-    if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or cls is None or not isinstance(cls.node, ast.ClassDef):
+    if not isinstance(scope.node, FUNCTIONS) or cls is None or not isinstance(cls.node, ast.ClassDef):
         return None
     plain = all(not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod") for mark in scope.node.decorator_list)
     return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None

@@ -20,8 +20,8 @@ from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
-#: Longer files, in bytes, are not kept, and as many import lines are.
-_LARGEST_KEPT, _MOST_LINES = 200_000, 10_000
+#: The number of parsed files that are kept, their size in bytes, and the number of import lines.
+_SCRIPTS_KEPT, _LARGEST_KEPT, _MOST_LINES = 8, 200_000, 10_000
 #: The maximum length of a chain of imports.
 _DEEPEST = 8
 #: Packages of the adapter and its frameworks: a copy in the tree is not a helper module.
@@ -62,7 +62,7 @@ class Modules:
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
         self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
-        self._keep_script = lru_cache(_MOST_KEPT)(Script)
+        self._keep_script = lru_cache(_SCRIPTS_KEPT)(Script)
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))

@@ -33,7 +33,7 @@ _SURFACES = (
 _WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
-_COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
+_CLASSES = tuple(word.encode() for word in run_config.SURFACE.words)
 _ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
 _ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
@@ -44,7 +44,9 @@ _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 @lru_cache(4)  # called for a module itself, and again for each part that importers may call
 def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can contain settings, without parsing it."""
-    if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
+    if any(word in data for word in _CERTAIN):
+        return True
+    if b"npu" in data and (b"global_options" in data or (b"Config" in data and any(word in data for word in _CLASSES))):
         return True
     if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
         return True

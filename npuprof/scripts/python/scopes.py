@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
+from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
 from npuprof.scripts.python.terms import format_expression
 
 #: A name, its kind of binding (see ``Binding``), and its node.
@@ -33,6 +35,8 @@ class Binding(NamedTuple):
 
 #: The scope that binds a name, and all its bindings there.
 Resolved = tuple["Scope", list[Binding]]
+#: The bindings of each scope by its node, for the lifetime of its tree: a function is entered by several calls.
+_BINDINGS: WeakKeyDictionary[ast.AST, dict[str, list[Binding]]] = WeakKeyDictionary()
 #: Names with more bindings are treated as unknown.
 MOST_BINDINGS = 12
 
@@ -87,7 +91,9 @@ class Scope:
     def list_bindings(self, name: str) -> list[Binding]:
         """Return all bindings of a name in this scope itself."""
         if self._bindings is None:
-            self._bindings = _collect_bindings(self.node)
+            self._bindings = _BINDINGS.get(self.node)
+        if self._bindings is None:
+            self._bindings = _BINDINGS[self.node] = _collect_bindings(self.node)
         return self._bindings.get(name, [])
 
     def list_binding_kinds(self, name: str) -> set[str]:
@@ -151,7 +157,7 @@ class Scope:
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return all bindings of each name of one scope."""
     bindings: dict[str, list[Binding]] = {}
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, FUNCTIONS):
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))):
             bindings.setdefault(arg.arg, []).append(Binding("parameter", arg, arg.arg))
@@ -170,7 +176,7 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
             yield f"={statement.value.id}", "alias", statement
     elif isinstance(statement, ast.AnnAssign):
         yield from _bind_target(statement.target, statement.value) if statement.value is not None else ()
-    elif isinstance(statement, (Function, ast.ClassDef)):
+    elif isinstance(statement, DEFINITIONS):
         yield statement.name, "other", statement
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
         yield from (((alias.asname or alias.name).partition(".")[0], "import", statement) for alias in statement.names)
@@ -237,7 +243,7 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     while waiting:
         statement = waiting.pop()
         yield statement
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if not isinstance(statement, DEFINITIONS):
             waiting += [inner for block in statement_blocks(statement) for inner in block][::-1]
 
 

@@ -6,7 +6,9 @@ import ast
 
 from npuprof.scripts.python.terms import format_dotted_name, format_expression
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+#: Classes of nodes; a test with a tuple is faster than with a union.
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from npuprof.scripts.python.module import NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.scopes import Scope, statement_blocks
-from npuprof.scripts.python.statements import DEFINITIONS, find_start
+from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
 #: Calls that take a configuration's current state.
@@ -93,7 +93,7 @@ def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
-        is_hidden = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Scope(node).list_bindings(name)
+        is_hidden = isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name)
         waiting += list_parts(node.args if is_hidden else node)  # type: ignore[attr-defined]
 
 

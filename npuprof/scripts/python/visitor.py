@@ -21,7 +21,7 @@ from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, list_targets, pair_targets, statement_blocks
-from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
+from npuprof.scripts.python.statements import FUNCTIONS, find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
@@ -166,6 +166,8 @@ class Visitor:
         dead = self.dead
         for statement in body:
             self._visit_statement(statement, scope, branches)
+            if isinstance(statement, ast.Assign):
+                continue
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
@@ -183,7 +185,7 @@ class Visitor:
             self._visit_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self._visit_loop(statement, scope, branches)
-        elif isinstance(statement, Function):
+        elif isinstance(statement, FUNCTIONS):
             self._waiting.append((statement, scope, branches))
         elif isinstance(statement, ast.ClassDef):
             self._visit_block(statement.body, Scope(statement, scope), branches)
@@ -419,15 +421,15 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
     waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
     while waiting:
         node, tests, is_done = waiting.pop()
-        if is_done:
-            yield node, tests  # type: ignore[misc]
-            continue
-        if isinstance(node, ast.Call):
+        if type(node) is ast.Call:
+            if is_done:
+                yield node, tests
+                continue
             waiting.append((node, tests, True))
-        if isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
+        elif isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
             waiting += [(child, around, False) for child, around in _list_tested_parts(node, tests)][::-1]
-        elif not isinstance(node, PLAIN):
-            waiting += [(child, tests, False) for child in list_parts(node)[::-1] if type(child) not in PLAIN]
+            continue
+        waiting += [(child, tests, False) for child in list_parts(node)[::-1] if type(child) not in PLAIN]
 
 
 def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:

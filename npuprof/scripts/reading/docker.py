@@ -80,4 +80,4 @@ def _read_rest(text: str, words: list[Word]) -> Word:
     """Return the text after the first word: literal, and unknown if several words contain more than letters."""
     rest = text[words[0].span[1] :].strip()
     parts: tuple[Part, ...] = ((rest,),) if _SPECIAL & set(rest) else (rest,)
-    return words[1] if len(words) == 2 else words[0]._replace(parts=parts)
+    return words[1] if len(words) == 2 else words[0].with_parts(*parts)

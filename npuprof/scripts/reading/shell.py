@@ -308,7 +308,7 @@ class _Reading:
         elif name == ":":
             for word in words[1:]:
                 if match := _DEFAULT.fullmatch(word.open_part):
-                    value = word._replace(parts=((f"${{{match[1]}:-{match[2]}}}",),))
+                    value = word.with_parts((f"${{{match[1]}:-{match[2]}}}",))
                     self._add_variable(match[1], word, value, self.exports_all or match[1] in self.exported)
         elif name == "set" and not self.idle and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
             self.exports_all = words[1].text[0] == "-"
@@ -351,7 +351,7 @@ class _Reading:
         for word in words:
             name = word.text.partition("=")[0]
             if name in known:
-                self._add_variable(name, word, word._replace(parts=((name,),)), True, TAKEN_BACK)
+                self._add_variable(name, word, word.with_parts((name,)), True, TAKEN_BACK)
 
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool, reason: str = "") -> None:
         if not exported and name not in self.named_by_exports and environ.find_variable_key(name) is None:
@@ -382,7 +382,7 @@ class _Reading:
             return
         is_plain = name in self.constants and text.lstrip().startswith("--") and not set(text) & _UNSAFE
         if word.items or (is_plain and "IFS" not in self.command.text):
-            items = word.items or [word._replace(parts=(piece,), quoted=True) for piece in text.split()]
+            items = word.items or [Word(word.line, word.column, (piece,), quoted=True, span=word.span) for piece in text.split()]
             self.flags[name] = self.branches, items, bool(word.items)
 
     def _fill_flags(self, words: list[Word]) -> list[Word]:

@@ -72,7 +72,7 @@ def fill_word(word: Word, known: Mapping[str, str]) -> Word:
     """Return a word with known variables and the script's folder expanded."""
     if not word.open_part:
         return word
-    return word._replace(parts=tuple(part if isinstance(part, str) else _fill(part, known) for part in word.parts))
+    return word.with_parts(*[part if isinstance(part, str) else _fill(part, known) for part in word.parts])
 
 
 def _fill(part: tuple[str], known: Mapping[str, str]) -> Part:

@@ -46,7 +46,7 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word
         is_apart = word.text == flag
         if not flag or len(words) - place < (3 if flag in _PAIRED else 1 + is_apart):
             continue
-        given = words[place + 1] if is_apart else word.cut_prefix(begin)._replace(column=word.column + begin)
+        given = words[place + 1] if is_apart else word.cut_prefix(begin).with_place(word.line, word.column + begin)
         if flag == "--export" or launcher in ("singularity", "apptainer"):
             yield from _split_list(given.text, given.line, given.column)
         elif flag == "--runtime-env-json":
@@ -79,10 +79,10 @@ def _split_json(word: Word) -> Iterator[tuple[str, Word, Word]]:
         variables = json.loads(word.text)["env_vars"].items()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
-    yield from ((name, word, word._replace(parts=(value,))) for name, value in variables if isinstance(value, str))
+    yield from ((name, word, word.with_parts(value)) for name, value in variables if isinstance(value, str))
 
 
 def _split_list(text: str, line: int, column: int) -> Iterator[tuple[str, Word, Word]]:
     for match in _VARIABLE.finditer(text):
         word = Word(line, column + match.start(), (match[0],))
-        yield match[1], word, word._replace(parts=((match[2],),) if set(match[2]) & {"$", "`"} else (match[2],))
+        yield match[1], word, word.with_parts((match[2],) if set(match[2]) & {"$", "`"} else match[2])

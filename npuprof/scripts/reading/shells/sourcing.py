@@ -58,9 +58,9 @@ class Sourcing:
             if body is None:
                 yield command
             else:
-                yield command.copy_with([*command[:start], command[start]._replace(parts=("{",))])
+                yield command.copy_with([*command[:start], command[start].with_parts("{")])
                 yield from body
-                yield command.copy_with([command[start]._replace(parts=("}",))])
+                yield command.copy_with([command[start].with_parts("}")])
 
     def _read_file(self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool) -> list[Command] | None:
         """Return the commands of a sourced file, None if the file is uncertain."""
