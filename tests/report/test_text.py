@@ -143,12 +143,7 @@ def test_rendered_values_are_the_preset_s_to_the_byte(value: str, run: Run, stor
 def test_every_value_of_a_markdown_page_stands_in_a_code_span(repo: Repo, run: Run) -> None:
     markdown_it = pytest.importorskip("markdown_it")
     value = keys.quote_basic_string(LINK)
-    first = {
-        "a": "[options]\nhccl_timeout = 1\n",
-        "www.example.org": "[options]\n",
-        "b": "[options]\n",
-        "gone": "[options]\n",
-    }
+    first = {"a": "[options]\nhccl_timeout = 1\n", "www.example.org": "[options]\n", "b": "[options]\n", "gone": "[options]\n"}
     repo.commit(first)
     shown = f"[options]\nhccl_timeout = 1\nop_compiler_cache_dir = {value}\ndump_path = {value}\n{value} = {value}\n"
     repo.commit({"a": shown, "www.example.org": f"[options]\nhccl_timeout = {value}\n", "gone": None, "new@x": "[options]\n"})

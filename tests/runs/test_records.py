@@ -308,8 +308,7 @@ def test_what_is_no_record_is_told_with_its_place(text: str, tmp_path: Path, run
 
 
 @pytest.mark.parametrize(
-    "value",
-    [1, 1.0, True, "x", "", [1, [2.5]], {"a": {"b": []}}, {"$toml": "1"}, {"$toml": {"x": 1}}, float("inf"), 10**30, "\x00\u2028é"],
+    "value", [1, 1.0, True, "x", "", [1, [2.5]], {"a": {"b": []}}, {"$toml": "1"}, {"$toml": {"x": 1}}, float("inf"), 10**30, "\x00\u2028é"]
 )
 def test_every_value_comes_back_typed(value: Any) -> None:
     back = records.decode_value(json.loads(json.dumps(records.encode_value(value))))
@@ -375,14 +374,8 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
         ([(0, 1, 9, {}), (1, 1, 9, {}), (2, 1, 9, {})], ["3 records of bert: all were given the same", "no record: rank 3 of 4"]),
         ([(0, 1, 9, {}), (3, 1, 9, {})], ["2 records of bert: all were given the same", "no record: rank 1-2 of 4"]),
         # a smaller launch came later; one was started again
-        (
-            [(0, 1, 2, {"size": 1}), (1, 3, 4, {"size": 2}), (0, 5, 6, {"size": 2})],
-            ["2 records of bert: all were given the same"],
-        ),
-        (
-            [*((rank, 1, 9, {}) for rank in range(4)), (2, 7, 9, {"value": 5})],
-            ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"],
-        ),
+        ([(0, 1, 2, {"size": 1}), (1, 3, 4, {"size": 2}), (0, 5, 6, {"size": 2})], ["2 records of bert: all were given the same"]),
+        ([*((rank, 1, 9, {}) for rank in range(4)), (2, 7, 9, {"value": 5})], ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"]),
         # a rank that was given another preset
         (
             [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"name": "large"})],

@@ -12,17 +12,7 @@ from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.log_values import Verdict
 from npuprof.runs.verdicts import judge_process
-from support.logged import (
-    INIT,
-    SESSION,
-    write_block,
-    write_dump,
-    write_engine_line,
-    write_line,
-    write_run,
-    write_tf2_block,
-    write_tf2_line,
-)
+from support.logged import INIT, SESSION, write_block, write_dump, write_engine_line, write_line, write_run, write_tf2_block, write_tf2_line
 
 
 def judge(folder: Path, text: str | bytes, name: str = "run.log", **options: Any) -> dict[str, Verdict]:

@@ -8,9 +8,10 @@ from unittest import mock
 
 import pytest
 from dotenv import dotenv_values
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from npuprof.scripts.python import environ
 from npuprof.scripts.reading import env_files
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_script_candidate, may_hold_settings
 from support.importing import findings, imported, settings, write
@@ -51,6 +52,13 @@ def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Run, tmp_pa
     made = run("import", str(tmp_path), "--name", "mine", "--format", "text")
     assert "a.sh: mine\n" in made.out  # a config makes no preset, so there is one to be named
     assert 'a.yaml:2: precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
+
+
+@example("HCCL-ALGO")
+@given(st.lists(st.sampled_from(("RANK_ID", "HCCL_X", "HCCL", "NPU", "-", "_", "a", "9", " ", "é", "$", "-e", "Ab"))).map("".join))
+def test_splitting_a_text_into_words_loses_no_name_of_a_variable(text: str) -> None:
+    names = environ._CAPITALS.findall(text.encode())
+    assert environ.mentions_variable(text.encode()) is any(name == b"RANK_ID" or environ._FAMILIES.match(name) for name in names)
 
 
 #: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a file.

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
+from npuprof.scripts.python.config_classes import CLASSES
+from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.reader import mentions_python_setting
+from npuprof.scripts.python.syntax import Script
 from support.importing import HEAD, TAIL, write
 from support.running import Result, Run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_configuration_class_makes_a_script_worth_parsing(name: str) -> None:
+    assert mentions_python_setting(f"import npu\n{name}()\n".encode())
+
+
+def test_the_tree_of_an_imported_module_is_freed_as_soon_as_it_is_dropped() -> None:
+    module = Module(Script("a.py", b"import os\ndef f():\n    return __file__\n"), None)
+    module.scope.list_bindings("f")
+    tree = weakref.ref(module.tree)
+    del module
+    assert tree() is None, "a reference cycle would keep it until the next collection"
+
 
 OPEN = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
 UTILS = f"""{OPEN}MODE = "allow_mixed_precision"
