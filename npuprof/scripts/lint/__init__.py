@@ -190,9 +190,8 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
         option = catalog.find_option(setting.name)
         if not (setting.unused or (option and option.common_name) or setting.name in read):
             yield from (place_fault(fault, setting) for fault in find_option_faults(setting.name, OPTION_ADVICE))
-    misspelt = [
-        (variable, fault) for variable in imported.list_own_remarks(VariableRead) for fault in find_misspelt_variable(variable.name)
-    ]
+    read_names = imported.list_own_remarks(VariableRead)
+    misspelt = [(variable, fault) for variable in read_names for fault in find_misspelt_variable(variable.name)]
     named = {name for match in _OTHER_NAME.findall(imported.text) for name in match} if misspelt else set()
     for variable, fault in misspelt:
         if variable.name not in named:

@@ -115,11 +115,8 @@ class Modules:
     def _find_imported(self, folder: str, source: bytes, names: bytes, plain: bytes) -> list[str]:
         """Return the files of the tree that an import line may mean in the files of a folder."""
         if plain:
-            return [
-                *filter(
-                    None, (self.locate(folder, part.strip().partition(" ")[0], 0) for part in plain.decode(errors="replace").split(","))
-                )
-            ]
+            written = plain.decode(errors="replace").split(",")
+            return [*filter(None, (self.locate(folder, name.strip().partition(" ")[0], 0) for name in written))]
         module = source.decode(errors="replace").lstrip(".")
         level = len(source) - len(source.lstrip(b"."))
         found = [self.locate(folder, module, level)]
