@@ -23,7 +23,7 @@ _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
 )
-#: Each match contains one of these words or calls, a call without a dot before it; counting is much faster.
+#: Each match contains one of these words, or one of these calls without a dot before it; counting them is much faster.
 _COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
 _COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")
 _KEPT = re.compile(r"main$|test|__")

@@ -26,8 +26,8 @@ _ASCEND_NAMES = re.compile(
     r"|MINDIE_)[A-Z0-9_]+$"
 )
 _CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may precede: docker -eHCCL_ALGO=...
-_FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)(?:[_-]|$)")
-#: Blanks for all other characters: splitting is much faster than the pattern, which few texts need then.
+_FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
+#: Blanks for all characters but capitals, digits and underscores: splitting is much faster than the pattern, which few texts need then.
 _ONLY_CAPITALS = (
     bytes(code if chr(code).isdigit() or chr(code).isupper() or code == ord("_") else ord(" ") for code in range(128)) + b" " * 128
 )
@@ -45,7 +45,7 @@ def _list_encoded_names() -> frozenset[bytes]:
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names an Ascend variable."""
     words = set(data.translate(_ONLY_CAPITALS).split())
-    if words.isdisjoint(_list_encoded_names()) and not any(map(_FAMILIES.match, words)):
+    if words.isdisjoint(_list_encoded_names()) and not any(_FAMILIES.match(word + b"_") for word in words):  # a dash may have followed
         return False
     names = (match[0] for match in _CAPITALS.finditer(data))
     return any(name in _list_encoded_names() or _FAMILIES.match(name) for name in names)

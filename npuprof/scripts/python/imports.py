@@ -9,7 +9,6 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import cache, lru_cache
 from math import inf
 
@@ -20,8 +19,8 @@ from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
-#: The number of parsed files that are kept, their size in bytes, and the number of import lines.
-_SCRIPTS_KEPT, _LARGEST_KEPT, _MOST_LINES = 8, 200_000, 10_000
+#: The number of cached import lines: those of a folder resemble each other.
+_MOST_LINES = 10_000
 #: The maximum length of a chain of imports.
 _DEEPEST = 8
 #: Packages of the adapter and its frameworks: a copy in the tree is not a helper module.
@@ -62,14 +61,14 @@ class Modules:
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
         self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
-        self._keep_script = lru_cache(_SCRIPTS_KEPT)(Script)
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
+        #: Returns the names of a module's functions and classes.
+        self.list_defined = cache(lambda path: frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))))
         self._supplied: dict[str, frozenset[bytes]] = {}
-        self._entered = cache(self._find_entered)
         self._settings: dict[str, bool] = {}  #: whether modules can set something, by their whole text
         self.asked: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
@@ -89,14 +88,8 @@ class Modules:
         """Return the module of a file; None if it cannot be parsed."""
         return self._parse(path)
 
-    def open_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed file; as one script may import the next one, the last ones are kept."""
-        script = copy(self._keep_script(path, data) if len(data) < _LARGEST_KEPT else Script(path, data))
-        script.problems = [*script.problems]
-        return script
-
     def _parse_module(self, path: str) -> Module | None:
-        script = self.open_script(path, self.read(path))
+        script = Script(path, self.read(path))
         return Module(script, self.open_home(path)) if script.tree is not None else None
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
@@ -113,7 +106,7 @@ class Modules:
         return any(map(self._names_options, (path, *self.list_imported(path))))
 
     def _find_imported(self, folder: str, source: bytes, names: bytes, plain: bytes) -> list[str]:
-        """Return the files of the tree that an import line may mean in the files of a folder."""
+        """Return the files of the tree that an import line may mean in the files of a folder, which ends in a slash."""
         if plain:
             written = plain.decode(errors="replace").split(",")
             return [*filter(None, (self.locate(folder, name.strip().partition(" ")[0], 0) for name in written))]
@@ -149,7 +142,6 @@ class Modules:
     def forget_supplied(self) -> None:
         """Drop the answers of ``list_supplied``: in an import cycle, they depend on the file that was asked about first."""
         self._supplied.clear()
-        self._entered.cache_clear()
 
     def _list_imported_names(self, path: str, data: bytes | None, can_set: CanSet, depth: int) -> frozenset[bytes]:
         imported = self.list_imported(path, data) if depth < _DEEPEST else ()
@@ -170,26 +162,12 @@ class Modules:
             self._supplied[path] = names.union(_WORD.findall(self.read(path)) if self._names_options(path) else own)
         return self._supplied[path]
 
-    def list_entered(self, path: str) -> frozenset[str]:
-        """Return the functions, classes and methods of a module that may set something; ``list_supplied`` was asked before."""
-        return self._entered(path)
-
-    def _find_entered(self, path: str) -> frozenset[str]:
-        supplied = self._supplied[path]
-        blocks = (block for name, block in _split_blocks(self.read(path)) if name in supplied)
-        return frozenset(name.decode(errors="replace") for block in blocks for name in _DEFINED.findall(block))
-
-
-def _split_blocks(data: bytes) -> list[tuple[bytes, bytes]]:
-    """Return the top-level functions and classes of a text, each with its name; the statements around some have none."""
-    heads = list(_iterate_outer_heads(data))
-    ends = [*(head.start() for head in heads[1:]), len(data)]
-    return [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
-
 
 def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
     """Return the functions and classes of a text that can set something, or call others that can."""
-    blocks = _split_blocks(data)
+    heads = list(_iterate_outer_heads(data))
+    ends = [*(head.start() for head in heads[1:]), len(data)]
+    blocks = [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
     known = {*called, *(name for name, block in blocks if can_set(data, block))}
     words = [(name, _WORD.findall(block)) for name, block in blocks if name not in known]
     for _ in range(_DEEPEST if known else 0):
@@ -223,12 +201,12 @@ class Home:
         self.path = path
         self.modules = modules
 
-    def list_entered(self, reached: Reached) -> frozenset[str]:
-        """Return the functions, classes and methods that may set something, of directly and indirectly imported ``reached`` files."""
+    def list_defined(self, reached: Reached) -> frozenset[str]:
+        """Return the functions and classes of directly and indirectly imported files that are ``reached``."""
         names, seen, waiting = set[str](), {self.path}, [self.path]
         while waiting:
             fresh = {path for path in self.modules.list_imported(waiting.pop()) if path not in seen and reached(path)}
-            names.update(*map(self.modules.list_entered, fresh))
+            names.update(*map(self.modules.list_defined, fresh))
             seen |= fresh
             waiting += fresh
         return frozenset(names)

@@ -19,7 +19,7 @@ from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
 _DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
-_RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # a pattern that begins with letters is found faster
+_RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # "as" without a letter before it; patterns that begin with letters are faster
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -57,7 +57,7 @@ class NodeIndex:
         return {call.lineno for call in self.calls}
 
     def has_call(self, node: ast.expr) -> bool:
-        """Return whether an expression may contain a call, by its lines."""
+        """Return whether a call begins on one of the lines of an expression."""
         return not self._call_lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
     @cached_property
@@ -127,12 +127,12 @@ class Module:
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound
         file = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}")
-        self.scope.bound["__file__"] = file, Scope(self.tree)  # its own scope would keep the tree alive
+        self.scope.bound["__file__"] = file, Scope(self.tree)  # its own scope would be a reference cycle
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
-            imported = self.home.list_entered(reached) if self.home is not None else frozenset()
+            imported = self.home.list_defined(reached) if self.home is not None else frozenset()
             self._callable = imported.union(_DEFINED.findall(self.script.text), _RENAMED.findall(self.script.text) if imported else ())
         return self._callable
 

@@ -69,7 +69,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return the content of a Python script, for any bytes. With ``modules``, imported files of its tree are included."""
-    script = modules.open_script(path, data) if modules is not None else Script(path, data)
+    script = Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     visitor = _open_visitor(script, data, modules, _can_set)

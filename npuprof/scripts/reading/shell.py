@@ -176,7 +176,7 @@ class _Reading:
 
     @cached_property
     def named_by_exports(self) -> set[str]:
-        """The names in commands that may export a variable that has its value already."""
+        """The names in commands that may export a variable assigned before."""
         exports = (words for command in self.commands if not _EXPORTS.isdisjoint(words := [word.text for word in command]))
         return {word.partition("=")[0].removesuffix("+") for words in exports for word in words}
 
