@@ -73,7 +73,7 @@ class _Finder:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
         if parts and not level and self._list_names_above(folder).isdisjoint((parts[0], f"{parts[0]}.py")):
-            return ""
+            return ""  # nearly all imports, such as numpy
         for place in chain[level - 1 : level] if level else chain:
             if parts and self._list_names(place).isdisjoint((parts[0], f"{parts[0]}.py")):
                 continue

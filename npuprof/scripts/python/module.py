@@ -83,8 +83,8 @@ class NodeIndex:
     @cached_property
     def declared(self) -> frozenset[str]:
         """The names declared as global or nonlocal."""
-        of_module = (node.names for node in self.list_of(ast.Global))
-        return frozenset().union(*of_module, *(node.names for node in self.list_of(ast.Nonlocal)))
+        statements = (*self.list_of(ast.Global), *self.list_of(ast.Nonlocal))
+        return frozenset(name for node in statements for name in getattr(node, "names", ()))
 
     @cached_property
     def rebound(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class Module:
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound
         file = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}")
-        self.scope.bound["__file__"] = file, Scope(self.tree)  # its own scope would be a reference cycle
+        self.scope.bound["__file__"] = file, Scope(self.tree)  # a scope without bindings: its own would be a reference cycle
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""

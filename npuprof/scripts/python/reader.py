@@ -46,6 +46,7 @@ def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can contain settings, without parsing it."""
     if any(word in data for word in _CERTAIN):
         return True
+    # Each class has Config in its name, and each word that sets a variable env, unless it starts a program.
     if b"npu" in data and (b"global_options" in data or (b"Config" in data and any(word in data for word in _CLASSES))):
         return True
     if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
