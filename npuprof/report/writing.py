@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
@@ -67,9 +68,9 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     streams = [row for row in files if not row.below and row.known is ANYTHING and output.is_stream(row.path)]
     plain = [row for row in files if row not in streams] if streams else files
     targets: dict[str, Wanted] = {}
-    bases = {below: os.path.realpath(below) for below in {row.below for row in plain} if below}
+    resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
     for row in plain:
-        first = targets.setdefault(find_target(row.path, row.below, bases.get(row.below)), row)
+        first = targets.setdefault(find_target(row.path, row.below, resolve), row)
         if first.content != row.content:
             why = "A file that is reached under two names has one text."
             raise NpuprofError([Finding("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))])
@@ -85,16 +86,18 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 
-def find_target(path: str, below: str = "", base: str | None = None) -> str:
-    """Return the file that a path leads to; ``base`` is the real path of ``below``, if it is known.
+def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.path.realpath) -> str:
+    """Return the file that a path leads to; ``resolve`` returns the real path of a folder.
 
     Raises NpuprofError (NP941) if the file is outside ``below``, or if the path is a link in a clone.
     """
     if not below:
         refuse_link_out(path)
-    target = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    is_plain = name not in ("", ".", "..") and not os.path.islink(path)
+    target = os.path.join(resolve(folder), name) if is_plain else os.path.realpath(path)
     if below:
-        base = base or os.path.realpath(below)
+        base = resolve(below)
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
             why = "Only paths below the named folder are written; nothing was changed."
@@ -192,7 +195,7 @@ class _Replacing:
 
     def _prepare_file(self, wanted: Wanted, target: str) -> _Prepared:
         """Write a file to a temporary name, or prepare its removal. Raises OSError."""
-        name = os.path.relpath(target, self._tree.top)
+        name = target[len(self._tree.top) :].lstrip(os.sep)
         temporary = name_under_way(os.path.dirname(name))
         if wanted.content is None:
             return _Prepared(wanted, target, name, temporary, True, 1)
@@ -210,11 +213,11 @@ class _Replacing:
         self._handles.append(handle)
         try:
             hold_file(handle)
-            with open(handle, "wb", closefd=False) as file:
-                file.write(content)
-                file.flush()
-                if wanted.durable:
-                    os.fsync(handle)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            if wanted.durable:
+                os.fsync(handle)
             if old is not None:
                 _copy_attributes(handle, prepared.target, old)
             elif wanted.mode is not None:

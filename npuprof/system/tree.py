@@ -203,8 +203,12 @@ class Tree:
 
     def rename(self, name: str, new: str) -> None:
         """Rename a file, replacing an existing one."""
-        with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
-            os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
+        with self._open_parent(name) as (parent, last):
+            if os.path.dirname(name) == os.path.dirname(new):
+                os.replace(last, os.path.basename(new), src_dir_fd=parent, dst_dir_fd=parent)
+                return
+            with self._open_parent(new) as (there, new_last):
+                os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
 
     def link_file(self, name: str, new: str) -> None:
         """Hard-link a file. Raises FileExistsError if the new name exists, OSError if links are not supported."""
