@@ -275,8 +275,8 @@ class Finding(Record):
             return self.where.file
         if self.origin is None:
             return None
-        revision = self.origin.revision
-        return f"{revision[:7]}:{self.origin.file}" if revision else self.origin.file
+        document = self.origin.document
+        return f"{document.revision[:7]}:{document.source}" if document.revision else document.source
 
     @property
     def position(self) -> tuple[int, int]:

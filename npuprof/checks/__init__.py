@@ -150,7 +150,8 @@ def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
 def _put_author_first(finding: Finding, names: set[str]) -> Finding:
     author = finding.origin.profile if finding.origin else None
     others = sorted(name for name in names if name != author)
-    return finding._replace(profiles=(author, *others) if author in names else tuple(others))
+    profiles = (author, *others) if author in names else tuple(others)
+    return finding if profiles == finding.profiles else finding._replace(profiles=profiles)
 
 
 def _finding_sort_key(finding: Finding) -> tuple[object, ...]:

@@ -142,6 +142,7 @@ def _is_rule_broken(rule: Rule, view: View, family: str | None) -> bool:
     return rule.needs is None or condition.evaluate_condition(rule.needs, lookup_on_family) is False
 
 
+@cache
 def _resolve_rule_key(name: str) -> str:
     return f"env.{name}" if catalog.find_option(name) is None and catalog.find_variable(name) else name
 

@@ -147,7 +147,7 @@ class Profile:
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
-            self.touched = frozenset(step.key for steps in (self.steps, *(one.steps for one in self.overrides)) for step in steps)
+            self.touched = frozenset([step.key for steps in (self.steps, *[one.steps for one in self.overrides]) for step in steps])
         return key in self.touched
 
     @property

@@ -50,8 +50,8 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
 
 def order_claims(*claims: Iterable[str]) -> list[str]:
     """Return the keys of claims in output order, without duplicates: as in ``[profile]``, then frameworks by name."""
-    names = {name for part in claims for name in part}
-    return [*(name for name in _PLAIN if name in names), *sorted(names.difference(_PLAIN))]
+    names = set[str]().union(*claims)
+    return [name for name in _PLAIN if name in names] + sorted(names.difference(_PLAIN))
 
 
 def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> Claim:

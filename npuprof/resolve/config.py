@@ -244,7 +244,11 @@ class Config(Mapping[str, "Any"]):
     @property
     def versions(self) -> Mapping[str, str]:
         """The ranges of releases that the profile is meant for, by framework; that of CANN is ``cann``."""
-        return FrozenDict({name.removeprefix(VERSIONS): claim.value for name, claim in self.claims.items() if name.startswith(VERSIONS)})
+        if "versions" not in self.memo:
+            ranges = {name.removeprefix(VERSIONS): claim.value for name, claim in self.claims.items() if name.startswith(VERSIONS)}
+            self.memo["versions"] = FrozenDict(ranges)
+        versions: FrozenDict = self.memo["versions"]
+        return versions
 
     def list_ranges(self) -> dict[str, str]:
         """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of frameworks."""
