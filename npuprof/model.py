@@ -265,8 +265,10 @@ class Finding(Record):
         self, code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
         profiles: tuple[str, ...] = (), where: Place | None = None, severity: str = "error", fix: Fix | None = None,
     ) -> None:  # fmt: skip
-        message, why = shorten_values(message, _LONGEST_IN_MESSAGE), shorten_values(why, _LONGEST_IN_HINT)
-        super().__init__(code, message, why, shorten_values(hint, _LONGEST_IN_HINT), origin, key, profiles, where, severity, fix)
+        self.__dict__.update(
+            code=code, message=shorten_values(message, _LONGEST_IN_MESSAGE), why=shorten_values(why, _LONGEST_IN_HINT),
+            hint=shorten_values(hint, _LONGEST_IN_HINT), origin=origin, key=key, profiles=profiles, where=where, severity=severity, fix=fix,
+        )  # fmt: skip
 
     @property
     def path(self) -> str | None:

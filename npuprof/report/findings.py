@@ -30,8 +30,8 @@ def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     return "\n".join(_format_finding(finding, coloured, split_text) for finding in findings)
 
 
-def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], list[str]]) -> tuple[str, str] | None:
-    """Return the line a finding cites and the part of it before the column, None if there is none to show."""
+def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], list[str]]) -> tuple[str, str, str] | None:
+    """Return the number of the line a finding cites, the line, and the part of it before the column; None if there is none to show."""
     number, column = finding.position
     path = finding.path or ""
     lines = split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
@@ -42,9 +42,9 @@ def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], 
     line = lines[number - 1].rstrip("\r")
     shown = hide_secrets(path, line)
     if shown == line:
-        return line, line[: max(column - 1, 0)]
+        return str(number), line, line[: max(column - 1, 0)]
     same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(line))
-    return shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
+    return str(number), shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
 
 
 def _split_text(path: str, text: str | None) -> list[str]:
@@ -71,10 +71,10 @@ def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str,
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
     if source := _read_source_line(finding, split_text):
-        number = str(finding.line)
-        caret = " " * measure_width(escape_controls(source[1])) + "^"
+        number, text, before = source
+        caret = " " * measure_width(escape_controls(before)) + "^"
         lines += [
-            f"  {number} | {escape_controls(source[0])}",
+            f"  {number} | {escape_controls(text)}",
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:
