@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from npuprof import checks
 from npuprof.catalog import build_finding, is_passed_through
@@ -149,7 +150,7 @@ class Outcome(Record):
 
 def _measure_coverage(configs: Iterable[Config]) -> Coverage:
     """Return the number of known settings of presets, and the names of unknown variables."""
-    numbers = Counter(key for config in configs for key in config.settings)
+    numbers = Counter(chain.from_iterable(config.settings for config in configs))
     passed = sum(number for key, number in numbers.items() if is_passed_through(key))
     variables = ((key.removeprefix("env."), number) for key, number in numbers.items() if key.startswith("env."))
     unknown = [name for name, number in variables if is_unknown_variable(name) for _ in range(number)]
