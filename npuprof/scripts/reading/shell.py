@@ -38,6 +38,7 @@ _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
 _EXPORTS = frozenset(("export", "declare", "typeset"))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
+_KEYWORDS = frozenset((*_LOOPS, *_CLOSING, "if", "then", "elif", "else", "case", "do", "{"))
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
 #: Characters that are changed when an unquoted variable is expanded.
@@ -159,9 +160,9 @@ class _Reading:
             self.number, self.command = self.number + 1, command
             self._note_test(before)
             self._read_command()
-            for name in (match[1] for word in command if (match := ASSIGNMENT.match(word.text))):
-                if name in self.constants:
-                    self.known[name] = self.constants[name]
+            for word in command:
+                if "=" in word.text and (match := ASSIGNMENT.match(word.text)) and match[1] in self.constants:
+                    self.known[match[1]] = self.constants[match[1]]
             before = command
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
@@ -244,7 +245,10 @@ class _Reading:
 
     def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
         """Return the words of a command without opening and closing blocks, and the block that begins after it."""
-        first, rest = (words[0].keyword, words[1:]) if words else ("", [])
+        first = words[0].keyword if words else ""
+        if first not in _KEYWORDS:
+            return words, None
+        rest = words[1:]
         if first in _CLOSING:
             self.blocks[-1:] = []
             return [], None
@@ -260,13 +264,13 @@ class _Reading:
             return [], _Block(first, self.number, f"case {rest[0].text}" if rest else "case")
         if first in _LOOPS:
             return rest if first in ("while", "until") else [], _Block(first, self.number, self._describe_loop(words))
-        if first == "{":
-            test, self.test = self.test, ""
-            block = _Block(first, self.number, test, self.defined)
-            self.defined = ""
-            self.blocks.append(block)
-            return self._follow_blocks(rest)
-        return words, None
+        if first != "{":  # else or elif, outside of a block
+            return words, None
+        test, self.test = self.test, ""
+        block = _Block(first, self.number, test, self.defined)
+        self.defined = ""
+        self.blocks.append(block)
+        return self._follow_blocks(rest)
 
     def _describe_loop(self, words: list[Word]) -> str:
         """Return the condition of a loop that may have no iterations, empty for others."""

@@ -17,7 +17,7 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 #: The maximum nesting of sourced files.
 _DEEPEST = 6
 #: A line that may source a file.
-MAY_SOURCE = re.compile(r"(?:^|[\s;&|(])(?:source|\.)[ \t]+[^\s;&|=]", re.MULTILINE)
+MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
 #: Environment scripts of CANN, or of a Python installation, which contain no settings of the user.
@@ -49,7 +49,7 @@ class Sourcing:
         known = find_constants(commands)
         has_moved = False
         for command in commands:
-            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
+            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0) if command[0].text in _BEFORE else 0
             first = command[start].keyword
             has_moved |= first in ("cd", "pushd", "popd") and not command.parentheses
             body = None
