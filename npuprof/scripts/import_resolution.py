@@ -48,11 +48,15 @@ class _Finder:
         self._resolve_folder = cache(self._follow_links)
         self._list_folders = cache(self._climb_to_top)
         self._find = cache(self._find_module)
-        self._list_names_above = cache(self._collect_names)
+        self._list_first_names = cache(self._collect_first_names)
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of an imported module, empty if it is outside the tree."""
-        return self._find(os.path.dirname(path), name, level)
+        folder = os.path.dirname(path)
+        first = name.partition(".")[0]
+        if first and not level and first not in self._list_first_names(folder):
+            return ""  # nearly all imports, such as numpy
+        return self._find(folder, name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
         """Return the files that a path denotes in a script: relative to its folder, or to any folder up to the top."""
@@ -72,8 +76,6 @@ class _Finder:
     def _find_module(self, folder: str, name: str, level: int) -> str:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
-        if parts and not level and self._list_names_above(folder).isdisjoint((parts[0], f"{parts[0]}.py")):
-            return ""  # nearly all imports, such as numpy
         for place in chain[level - 1 : level] if level else chain:
             if parts and self._list_names(place).isdisjoint((parts[0], f"{parts[0]}.py")):
                 continue
@@ -84,8 +86,10 @@ class _Finder:
                 return ""  # hides all others of that name
         return ""
 
-    def _collect_names(self, folder: str) -> frozenset[str]:
-        return frozenset().union(*map(self._list_names, self._list_folders(folder)[1]))
+    def _collect_first_names(self, folder: str) -> frozenset[str]:
+        """Return the names with which an import in a folder can begin: of files and folders there, and above."""
+        names = frozenset().union(*map(self._list_names, self._list_folders(folder)[1]))
+        return names.union(name.removesuffix(".py") for name in names)
 
     def _is_inside(self, file: str, top: str) -> bool:
         folder, name = os.path.split(file)

@@ -26,9 +26,10 @@ _DEEPEST = 8
 #: Packages of the adapter and its frameworks: a copy in the tree is not a helper module.
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "torch", "torch_npu", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))")
-_IMPORT_WORD = re.compile(rb"import\b")
 _NAME = re.compile(r"\w+")
-_WORD = re.compile(rb"\w+")
+_IMPORT_WORD = re.compile(rb"import\b")
+#: Blanks for all characters outside of words: splitting is several times faster than a pattern.
+_ONLY_WORDS = bytes(code if code < 128 and (chr(code).isalnum() or code == ord("_")) else ord(" ") for code in range(256))
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(\w+)")
 _HEAD = re.compile(
     rb"\n(?:(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|(?:if|elif|else|try|except|finally|with|for|while)\b)"
@@ -129,7 +130,7 @@ class Modules:
         """Return the files that import modules, by the last part of the module name."""
         found: dict[str, list[str]] = {}
         for path in files:
-            words = {word for match in _iterate_imports(self._read(path) or b"") for part in match for word in _WORD.findall(part)}
+            words = {word for match in _iterate_imports(self._read(path) or b"") for part in match for word in split_words(part)}
             for word in words:
                 found.setdefault(word.decode(errors="replace"), []).append(path)
         return found
@@ -137,7 +138,7 @@ class Modules:
     def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:
         """Return whether a text names something that sets settings in imported modules, without parsing it."""
         supplied = self._list_imported_names(path, data, can_set, 0)
-        return not supplied.isdisjoint(_WORD.findall(data) if supplied else ())
+        return not supplied.isdisjoint(split_words(data) if supplied else ())
 
     def forget_supplied(self) -> None:
         """Drop the answers of ``list_supplied``: in an import cycle, they depend on the file that was asked about first."""
@@ -159,7 +160,7 @@ class Modules:
                 data = self.read(path)
                 self._settings[path] = can_set(data, data)
             own = _list_setting_names(self.read(path), can_set, names) if names or self._settings[path] else ()
-            self._supplied[path] = names.union(_WORD.findall(self.read(path)) if self._names_options(path) else own)
+            self._supplied[path] = names.union(split_words(self.read(path)) if self._names_options(path) else own)
         return self._supplied[path]
 
 
@@ -169,10 +170,18 @@ def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) 
     ends = [*(head.start() for head in heads[1:]), len(data)]
     blocks = [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
     known = {*called, *(name for name, block in blocks if can_set(data, block))}
-    words = [(name, _WORD.findall(block)) for name, block in blocks if name not in known]
-    for _ in range(_DEEPEST if known else 0):
-        known |= {name for name, inner in words if not known.isdisjoint(inner)}
+    waiting = [(name, split_words(block)) for name, block in blocks if name not in known] if known else []
+    for _ in range(_DEEPEST):
+        found = {name for name, inner in waiting if not known.isdisjoint(inner)}
+        if found <= known:
+            break
+        known |= found
     return known - {b""}
+
+
+def split_words(data: bytes) -> list[bytes]:
+    """Return the words of a text, as Python's names in ASCII."""
+    return data.translate(_ONLY_WORDS).split()
 
 
 def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:

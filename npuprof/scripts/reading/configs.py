@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
+from npuprof.scripts.python.imports import split_words
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
@@ -19,8 +20,6 @@ from npuprof.scripts.shell_lexer import Word
 
 #: A file for ``vllm serve --config``: one of its arguments.
 _VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
-#: Blanks for all characters outside names.
-_ONLY_WORDS = bytes(code if chr(code).isalnum() or code == ord("_") else ord(" ") for code in range(128)) + b" " * 128
 _VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
 _INSIDE_SHELL = "applies to this command only"
 
@@ -38,7 +37,7 @@ def _encoded_names() -> frozenset[bytes]:
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
-    words = data.translate(_ONLY_WORDS).split()
+    words = split_words(data)
     return environ.mentions_variable(data) or not _encoded_names().isdisjoint(words) or mentions_vllm(data) or bool(_VLLM_FILE.search(data))
 
 
