@@ -226,10 +226,11 @@ class _Lexer:
         first, quoted = self.at, False
         pieces: list[Part] = []
         while self.at < len(self.text):
-            if end := self._find_expansion_end():
+            char = self.text[self.at]
+            if char in "$`" and (end := self._find_expansion_end()):
                 pieces.append((self.text[self.at : end],))
                 self.at = end
-            elif self.text[self.at] == '"':
+            elif char == '"':
                 quoted = True
                 self._parse_double_quotes(pieces)
             elif match := _PIECE.match(self.text, self.at):
@@ -252,7 +253,7 @@ class _Lexer:
         self.at += 1
         pieces.append("")
         while self.at < len(self.text) and self.text[self.at] != '"':
-            if end := self._find_expansion_end():
+            if self.text[self.at] in "$`" and (end := self._find_expansion_end()):
                 pieces.append((self.text[self.at : end],))
                 self.at = end
             elif match := _QUOTED_PIECE.match(self.text, self.at):
@@ -261,9 +262,7 @@ class _Lexer:
         self.at += 1
 
     def _find_expansion_end(self) -> int:
-        """Return the end of the expansion that begins here, 0 if there is none."""
-        if self.text[self.at] not in "$`":
-            return 0
+        """Return the end of the expansion that begins here with ``$`` or a backtick, 0 if there is none."""
         if self.text.startswith(("$(", "${"), self.at):
             return self._find_closing(self.at + 1)
         match = _EXPANSION.match(self.text, self.at)

@@ -22,7 +22,7 @@ from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import FUNCTIONS, find_way_on, is_main_test, leaves_block
-from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
+from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
 Choose = Callable[[Module], tuple["Surface", ...]]
@@ -180,7 +180,7 @@ class Visitor:
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, SIMPLE):
-            self._read(statement, [part for part in list_parts(statement) if isinstance(part, ast.expr)], scope, branches)
+            self._read(statement, list_expressions(statement), scope, branches)
         elif isinstance(statement, ast.If):
             self._visit_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
@@ -195,7 +195,7 @@ class Visitor:
         elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
             self._visit_compound(statement, scope, branches)
         else:
-            self._read(statement, [part for part in list_parts(statement) if isinstance(part, ast.expr)], scope, branches)
+            self._read(statement, list_expressions(statement), scope, branches)
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
@@ -204,7 +204,9 @@ class Visitor:
         for read_statement in readers.statements:
             read_statement(self, statement, expressions, scope)
         for expression in expressions:
-            for call, tests in _iterate_calls(expression) if self.module.index.has_call(expression) else ():
+            if type(expression) in PLAIN or not self.module.index.has_call(expression):
+                continue
+            for call, tests in _iterate_calls(expression):
                 self.branches = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
                 for read_call in readers.calls:
                     read_call(self, call, scope)
@@ -421,6 +423,8 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
     waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
     while waiting:
         node, tests, is_done = waiting.pop()
+        while type(node) is ast.Attribute:
+            node = node.value
         if type(node) is ast.Call:
             if is_done:
                 yield node, tests
