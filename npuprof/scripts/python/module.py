@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.scopes import Function, Reached, Scope
+from npuprof.scripts.python.statements import DEFINITIONS
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
-_DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
 _RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # "as" without a letter before it; patterns that begin with letters are faster
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -133,7 +133,8 @@ class Module:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
             imported = self.home.list_defined(reached) if self.home is not None else frozenset()
-            self._callable = imported.union(_DEFINED.findall(self.script.text), _RENAMED.findall(self.script.text) if imported else ())
+            own = (node.name for kind in DEFINITIONS for node in self.index.list_of(kind))  # type: ignore[attr-defined]
+            self._callable = imported.union(own, _RENAMED.findall(self.script.text) if imported else ())
         return self._callable
 
     @cached_property
