@@ -94,8 +94,9 @@ def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.p
     if not below:
         refuse_link_out(path)
     folder, name = os.path.split(path)
-    is_plain = name not in ("", ".", "..") and not os.path.islink(path)
-    target = os.path.join(resolve(folder), name) if is_plain else os.path.realpath(path)
+    target = os.path.join(resolve(folder), name)
+    if name in ("", ".", "..") or os.path.islink(target):
+        target = os.path.realpath(path)
     if below:
         base = resolve(below)
         if not target.startswith(base.rstrip(os.sep) + os.sep):

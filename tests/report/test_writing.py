@@ -363,9 +363,10 @@ def test_a_file_under_two_names_is_written_once_or_refused(tmp_path: Path) -> No
     file, link = tmp_path / "a", tmp_path / "b"
     file.write_bytes(b"old")
     link.symlink_to(file)
-    same = [Wanted(str(path), b"new", b"old") for path in (file, link)]
+    same = [Wanted(str(path), b"new", b"old") for path in (file, link, tmp_path / "missing/../b")]
     writing.write_wanted_files(same)
     assert file.read_bytes() == b"new"
+    assert link.is_symlink()
     with pytest.raises(NpuprofError) as caught:
         writing.write_wanted_files([Wanted(str(file), b"one", b"new"), Wanted(str(link), b"two", b"new")])
     assert caught.value.findings[0].code == "NP942"

@@ -151,6 +151,7 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
         ('from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n', [{**MIX, "hccl_timeout": 60}]),
         ('from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n', [FP32]),
         ('from npu_utils import get_config\ndef run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
+        ('from npu_utils import get_config\ndef \\\n  run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
         ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
         ('from npu_utils import get_config\nget_config("force_fp32")\nget_config("force_fp32")\n', [FP32]),
         ('from npu_utils import get_config\na = get_config("force_fp32")\nb = get_config("allow_mix_precision")\n', [FP32, MIX]),

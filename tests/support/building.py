@@ -136,9 +136,5 @@ scalars = (
     | st.times()
     | st.datetimes()
 )  # fmt: skip
-toml_values = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
-    max_leaves=8,
-)
+toml_values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=8)
 documents = st.dictionaries(names, toml_values, max_size=6)
