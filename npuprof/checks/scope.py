@@ -83,9 +83,7 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
     """Return the faults of a value and its setting with a single hint: advice about the setting comes before its value."""
     of_value, of_setting = list(faults), list(scoped)
-    if not of_value:
-        return of_value, of_setting
-    advice = next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None)
+    advice = next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None) if of_value else None
     if advice is None or (advice.code != "NP502" and not all(fault.code in _ABOUT_VALUES for fault in of_value)):
         return of_value, of_setting
     of_setting.remove(advice)

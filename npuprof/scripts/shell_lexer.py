@@ -14,7 +14,7 @@ _TOKEN = re.compile(
 )
 #: The first characters of tokens other than words.
 _SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
-#: A word, or its rest, without special characters.
+#: A whole word without special characters.
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)

@@ -180,7 +180,7 @@ def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) 
 
 
 def split_words(data: bytes) -> list[bytes]:
-    """Return the words of a text, as Python's names in ASCII."""
+    """Return the words of a text: letters, digits and underscores in ASCII."""
     return data.translate(_ONLY_WORDS).split()
 
 

@@ -423,7 +423,7 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
     waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
     while waiting:
         node, tests, is_done = waiting.pop()
-        while type(node) is ast.Attribute:
+        while type(node) is ast.Attribute:  # only what comes before its names can hold a call
             node = node.value
         if type(node) is ast.Call:
             if is_done:

@@ -38,6 +38,7 @@ _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
 _EXPORTS = frozenset(("export", "declare", "typeset"))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
+#: Words that begin, continue or end a block.
 _KEYWORDS = frozenset((*_LOOPS, *_CLOSING, "if", "then", "elif", "else", "case", "do", "{"))
 #: Conditions that are always true.
 _ALWAYS = (":", "true")

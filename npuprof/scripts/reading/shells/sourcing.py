@@ -16,7 +16,7 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: The maximum nesting of sourced files.
 _DEEPEST = 6
-#: A line that may source a file.
+#: Where a text may source a file: the word is found first, then what may stand before it, which is faster.
 MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
