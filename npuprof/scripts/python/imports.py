@@ -61,7 +61,7 @@ class Modules:
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
-        self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
+        self._loaded: dict[tuple[str, bytes], Module | None] = {}  #: the last ones, by path and content
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
@@ -87,11 +87,23 @@ class Modules:
 
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
-        return self._parse(path)
+        mark = path, self.read(path)
+        if mark in self._loaded:
+            self._loaded[mark] = self._loaded.pop(mark)  # the last one to be dropped
+        else:
+            self.keep_script(Script(*mark), mark[1])
+        return self._loaded[mark]
 
-    def _parse_module(self, path: str) -> Module | None:
-        script = Script(path, self.read(path))
-        return Module(script, self.open_home(path)) if script.tree is not None else None
+    def keep_script(self, script: Script, data: bytes) -> None:
+        """Keep a parsed file, as importers may load it next."""
+        self._loaded[script.path, data] = Module(script, self.open_home(script.path)) if script.tree is not None else None
+        if len(self._loaded) > _MOST_KEPT:
+            del self._loaded[next(iter(self._loaded))]
+
+    def take_script(self, path: str, data: bytes) -> Script:
+        """Return a parsed file that no module shares: if importers of the script load it meanwhile, they parse it again."""
+        module = self._loaded.pop((path, data), None)
+        return module.script if module is not None else Script(path, data)
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
         """Return the files of the tree that a text (by default the file's) imports, without parsing it."""

@@ -70,7 +70,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return the content of a Python script, for any bytes. With ``modules``, imported files of its tree are included."""
-    script = Script(path, data)
+    script = Script(path, data) if modules is None else modules.take_script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     visitor = _open_visitor(script, data, modules, _can_set)
@@ -87,6 +87,8 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
     settings = [setting for setting in settings if setting.scope not in others or setting.commented]
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
+    if modules is not None and not script.problems:
+        modules.keep_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)
