@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import may_hold_settings
+from npuprof.scripts.shell_lexer import parse_shell_commands
 from support.importing import findings, imported
 
 #: Scripts without their last line, which starts the program, and what is carried over of them.
@@ -77,6 +79,17 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
     assert may_hold_settings("launch.sh", b"export PYTORCH_NPU_ALOC_CONF=1\n")
     (found,) = findings("export PYTORCH_NPU_ALOC_CONF=1\nexport TORCH_NCCL_DESYNC_DEBUG=1\nexport MASTER_ADDR=x\n", "launch.sh")
     assert (found.code, found.line, "PYTORCH_NPU_ALLOC_CONF" in found.hint) == ("NP206", 1, True)
+
+
+def test_a_line_means_the_same_wherever_it_is_repeated() -> None:
+    place, state = attrgetter("line", "column", "parts", "span"), attrgetter("join", "parentheses", "function")
+    for line in ("a && b", "A=(1 '2')", 'x=$(y) B="$z" # c', "f() { C=1; }", "(a; b) | c", "if a; then", "b << E\nE", "b \\\n c"):
+        once, thrice = (list(parse_shell_commands(f"{line}\n" * times)) for times in (1, 3))
+        at = [(n * (line.count("\n") + 1), n * (len(line) + 1)) for n in range(3)]
+        moved = [word.move(word.line + lines, size) for lines, size in at for one in once for word in one]
+        words = zip(moved, (word for one in thrice for word in one), strict=True)
+        assert all(place(part) == place(other) for pair in words for part, other in zip(*((w, *w.items) for w in pair), strict=True))
+        assert [*map(state, thrice)] == [*map(state, once)] * 3
 
 
 #: Words in which a quote or bracket stays open, and words that only look like it. Real bash judges both; the long ones are like those of
