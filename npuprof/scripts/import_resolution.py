@@ -77,7 +77,7 @@ class _Finder:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
         for place in chain[level - 1 : level] if level else chain:
-            if parts and self._list_names(place).isdisjoint((parts[0], f"{parts[0]}.py")):
+            if parts and self._list_names(place).keys().isdisjoint((parts[0], f"{parts[0]}.py")):
                 continue
             file = self._find_below(place, parts)
             if file and self._is_inside(file, top):
@@ -88,12 +88,12 @@ class _Finder:
 
     def _collect_first_names(self, folder: str) -> frozenset[str]:
         """Return the names with which an import in a folder can begin: of files and folders there, and above."""
-        names = frozenset().union(*map(self._list_names, self._list_folders(folder)[1]))
+        names = frozenset[str]().union(*map(self._list_names, self._list_folders(folder)[1]))
         return names.union(name.removesuffix(".py") for name in names)
 
     def _is_inside(self, file: str, top: str) -> bool:
         folder, name = os.path.split(file)
-        real = os.path.realpath(file) if os.path.islink(file) else os.path.join(self._resolve_folder(folder), name)
+        real = os.path.join(self._resolve_folder(folder), name) if self._is_file(file) else os.path.realpath(file)
         return real.startswith(os.path.join(top, ""))
 
     def _find_below(self, place: str, parts: list[str]) -> str:
@@ -105,7 +105,12 @@ class _Finder:
         names = self._list_names(place)
         files = [os.path.join(place, *parts[-1:], "__init__.py")] if not parts or parts[-1] in names else []
         files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
-        return next(filter(os.path.isfile, files), "")
+        return next((file for file in files if self._is_file(file) or os.path.isfile(file)), "")
+
+    def _is_file(self, path: str) -> bool:
+        """Return whether a path is a file, not a link."""
+        folder, name = os.path.split(path)
+        return self._list_names(folder).get(name, False)
 
     def _follow_links(self, folder: str) -> str:
         """Return the real path of a folder, from that of the folder above, as a tree has many folders."""
@@ -126,10 +131,11 @@ class _Finder:
         return top, chain
 
 
-def _list_names(folder: str) -> frozenset[str]:
-    with suppress(OSError):
-        return frozenset(os.listdir(folder or "."))
-    return frozenset()
+def _list_names(folder: str) -> dict[str, bool]:
+    """Return the names in a folder, and whether each is a file, not a link."""
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        return {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    return {}
 
 
 def _list_tree(top: str) -> tuple[str, ...] | None:
