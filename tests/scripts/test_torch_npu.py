@@ -99,6 +99,11 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expecte
     assert finding.why or finding.code == "NP203"
 
 
+def test_a_setting_is_read_where_only_another_file_names_torch(tmp_path: Path, run: Run) -> None:
+    write(tmp_path, {"compat.py": "from torch import npu\n", "a.py": 'from compat import npu\nnpu.set_option({"ACL_PRECISION_MODE": ""})'})
+    assert "NP203" in run("scan", "a.py").out
+
+
 def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path: Path, run: Run) -> None:
     helper = (
         f"{HEAD}def prepare(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\n    torch.npu.config.allow_internal_format = False\n"

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuprof.scripts.python import syntax
 from npuprof.scripts.python.config_classes import CLASSES
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import name_callee
 from support.importing import HEAD, TAIL, write
 from support.running import Result, Run
 
@@ -31,6 +33,14 @@ def test_the_tree_of_an_imported_module_is_freed_as_soon_as_it_is_dropped() -> N
     tree = weakref.ref(module.tree)
     del module
     assert tree() is None, "a reference cycle would keep it until the next collection"
+
+
+def test_the_calls_of_an_expression_are_listed_innermost_first() -> None:
+    lines = {"a(b(1), *c(), d=e()).f()[g(\n)]; h()": "bceafg", "[a(x) for x in b()]": "ab", "x; y()": "", "{a():\n b()}": "ab"}
+    for line in (*lines, "a if b() else c", "(a and\n b())", "lambda: a()", "f'{a()}'"):
+        module = Module(Script("a.py", line.encode()), None)
+        calls = module.index.list_calls(module.tree.body[0].value)  # type: ignore[attr-defined]
+        assert (None if calls is None else "".join(map(name_callee, calls))) == lines.get(line)
 
 
 OPEN = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
@@ -95,6 +105,17 @@ def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_i
     write(tmp_path, {"utils.py": UTILS.replace("tf.compat.as_bytes(mode)", 'b"mixed"')})
     found = json.loads(run("scan", ".", "--format", "json").out)["findings"]
     assert [(one["path"], one["line"], "called" in one["why"]) for one in found] == [("utils.py", 11, False)]
+
+
+def test_files_that_import_each_other_are_read_as_alone_and_parsed_once(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = syntax.parse_python
+    monkeypatch.setattr(syntax, "parse_python", lambda text: parsed.append(text) or parse(text))
+    files = {name: f"from utils import make\ndef {name}(mode):\n    make(mode)\n{name}('mixed')\n" for name in ("a", "x")}
+    write(tmp_path, {"utils.py": f"{UTILS}import a\n", **{f"{name}.py": text for name, text in files.items()}})
+    alone = {line for name in ("a.py", "utils.py", "x.py") for line in scan(run, name)}
+    assert (bool(alone), len(parsed)) == (True, 5)
+    assert (set(scan(run, ".")), len(parsed)) == (alone, 8)
 
 
 def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

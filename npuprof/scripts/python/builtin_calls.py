@@ -23,7 +23,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     function = node.func
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
-        raise Unknown(f"depends on {format_expression(node)}")
+        raise Unknown("depends on", node=node)
     is_looked_up = name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
     if name == "getenv" or is_looked_up:
         raise Unknown(f"depends on the environment ({format_expression(node)})")
@@ -35,7 +35,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         return compute_value(node, _LIBRARY[dotted], *map(fold, node.args))
     if isinstance(function, ast.Attribute):
         return _fold_method_call(function, node, scope, fold)
-    raise Unknown(f"depends on the result of {format_expression(node)}")
+    raise Unknown("depends on the result of", node=node)
 
 
 def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
@@ -85,7 +85,7 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     if name == "getattr" and len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and str(arguments[1].value).isidentifier():
         return fold(ast.copy_location(ast.Attribute(arguments[0], str(arguments[1].value), ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
-        raise Unknown(f"depends on the result of {format_expression(node)}")
+        raise Unknown("depends on the result of", node=node)
     named = {str(keyword.arg): fold(keyword.value) for keyword in node.keywords}
     return compute_value(node, _BUILTINS[name], *map(fold, arguments), **named)
 
@@ -111,7 +111,7 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
             if function.attr == "format":
                 refuse_wide_format(value)
             return compute_value(node, getattr(value, function.attr), *arguments, **named)
-    raise Unknown(f"depends on the result of {format_expression(node)}")
+    raise Unknown("depends on the result of", node=node)
 
 
 def _normalise_path(path: str) -> str:

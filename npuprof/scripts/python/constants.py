@@ -68,7 +68,7 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
         raise Unknown("the expression is too deep to follow")
     folder = _FOLDERS.get(type(node))
     if folder is None:
-        raise Unknown(f"depends on {format_expression(node)}")
+        raise Unknown("depends on", node=node)
     try:
         return refuse_large_value(folder(node, scope, depth + 1))
     except RecursionError:
@@ -198,7 +198,7 @@ def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
     first, second = fold_expression(node.body, scope, depth), fold_expression(node.orelse, scope, depth)
     if type(first) is type(second) and first == second:
         return first
-    raise Unknown(f"depends on {format_expression(node.test)}", flag)
+    raise Unknown("depends on", flag, node=node.test)
 
 
 def _fold_boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
@@ -222,7 +222,7 @@ def _fold_comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
 
 def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Any:
     if any(isinstance(item, ast.Starred) for item in node.elts):
-        raise Unknown(f"depends on {format_expression(node)}")
+        raise Unknown("depends on", node=node)
     items = [fold_expression(item, scope, depth) for item in node.elts]
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
@@ -245,7 +245,7 @@ def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
     parts = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue) and (part.conversion >= 0 or part.format_spec):
-            raise Unknown(f"depends on {format_expression(node)}")
+            raise Unknown("depends on", node=node)
         inner = part.value if isinstance(part, ast.FormattedValue) else part
         parts.append(compute_value(node, str, fold_expression(inner, scope, depth)))
     return "".join(parts)

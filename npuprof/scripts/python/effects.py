@@ -18,14 +18,14 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: Functions found by computed names; a method such as ``tensor.eval()`` does not count.
-_COMPUTED_NAMES = re.compile(
-    r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
-    r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
-)
-#: Each match contains one of these words, or one of these calls without a dot before it; counting them is much faster.
+#: Each text with functions found by computed names contains one of these words, or calls without a dot before them; counting is faster.
 _COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
-_COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")
+_COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")  # a method such as tensor.eval() does not count
+_COMPUTED_NAMES = re.compile(  # patterns that begin with letters are faster: what may not come before them is looked at last
+    "|".join(rf"{re.escape(call)}(?<![\w.]{re.escape(call)})" for call in _COMPUTED_CALLS)
+    + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)|Fire\b(?<!\wFire)"
+    r"|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"
+)
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

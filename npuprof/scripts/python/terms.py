@@ -30,12 +30,17 @@ _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
 class Unknown(Exception):  # noqa: N818
-    """Raised for a value that depends on the run; the text says on what. ``flag`` is a command line flag."""
+    """Raised for a value that depends on the run; the text says on what, with a ``node`` at its end. ``flag`` is a command line flag."""
 
-    def __init__(self, reason: str, flag: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, text: str, flag: str = "", node: ast.AST | None = None) -> None:
+        super().__init__(text)
         self.flag = flag
+        self._node = node
+
+    @property
+    def reason(self) -> str:
+        """Why the value is unknown; formatted on demand, as most are only caught."""
+        return f"{self.args[0]} {format_expression(self._node)}" if self._node is not None else str(self.args[0])
 
 
 def write_source(node: ast.AST) -> str:

@@ -166,14 +166,14 @@ def _mark_table(node: ast.Name, scope: Scope) -> tuple[str, str]:
 def _note_entries(visitor: Visitor, table: ast.Name, entries: list[tuple[ast.expr, ast.expr, Scope]], scope: Scope) -> None:
     """Record entries added to a table under the current conditions: keys, values and scope."""
     noted = visitor.tables.setdefault(_mark_table(table, scope), [])
-    noted += (TableEntry(key, value, where, visitor.branches, visitor.dead) for key, value, where in entries)
+    noted += (TableEntry(key, value, where, visitor.tests, visitor.dead) for key, value, where in entries)
 
 
 def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scope) -> None:
     """Record a table assigned to a name; another value ends the table."""
     is_table = list_table_parts(value) is not None
     mark = _mark_table(target, scope)
-    if not visitor.branches:
+    if not visitor.tests:
         visitor.tables.pop(mark, None)
     if is_table or mark in visitor.tables:
         _note_entries(visitor, target, _list_entries(value, scope), scope)
@@ -199,12 +199,12 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     mark = _mark_table(table, scope) if isinstance(table, ast.Name) else ("", "")
     for key, value, where in _list_entries(table, scope) if mark not in visitor.tables else ():
         _read_option(visitor, key, value, where)
-    branches, dead = visitor.branches, visitor.dead
+    tests, dead = visitor.tests, visitor.dead
     for entry in visitor.tables.get(mark, ()):
-        visitor.branches = (*branches, *(test for test in entry.branches if test not in branches))
+        visitor.tests = (*tests, *(test for test in entry.tests if test not in tests))
         visitor.dead = max(dead, entry.dead)
         _read_option(visitor, entry.key, entry.value, entry.scope)
-    visitor.branches, visitor.dead = branches, dead
+    visitor.tests, visitor.dead = tests, dead
 
 
 def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope) -> None:

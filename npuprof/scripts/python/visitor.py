@@ -11,6 +11,7 @@ import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
@@ -30,8 +31,12 @@ Lead = Callable[[str], Module | None]
 ReadCall = Callable[["Visitor", ast.Call, Scope], None]
 ReadAssignment = Callable[["Visitor", ast.expr, ast.expr, Scope], None]
 ReadStatement = Callable[["Visitor", ast.stmt, list[ast.expr], Scope], None]
+#: A test: its text, its expression, or those that an ``else`` refuses. Few are formatted: most branches have no settings.
+Test = str | ast.expr | tuple[ast.expr, ...]
+#: The conditions around a statement, as ``Branch`` has them, with tests.
+Tests = tuple[tuple[int, int, Test], ...]
 #: A function that may have to be visited without a call: its enclosing scope, and the conditions around it.
-Waiting = tuple[Function, Scope, tuple[Branch, ...]]
+Waiting = tuple[Function, Scope, Tests]
 
 #: Limits: nesting of followed calls, followed calls with settings, and entered calls.
 _DEEPEST, _MOST_FOLLOWED, _MOST_ENTERED = 6, 200, 5_000
@@ -66,7 +71,7 @@ class TableEntry(NamedTuple):
     key: ast.expr
     value: ast.expr
     scope: Scope
-    branches: tuple[Branch, ...]
+    tests: Tests
     dead: int
 
 
@@ -115,7 +120,7 @@ class Visitor:
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call beyond the limits
         self.shares_options = False  #: whether other code has the options of TensorFlow 2 too
         self.skips = False  #: whether code was skipped that other calls run
-        self.branches: tuple[Branch, ...] = ()  #: the conditions around the current statement
+        self.tests: Tests = ()  #: the conditions around the current statement
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._choose, self._lead, self._reached = choose, lead, reached
@@ -125,6 +130,11 @@ class Visitor:
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The conditions around the current statement, with their tests as text."""
+        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests]) if self.tests else ()
 
     def _list_readers(self, module: Module) -> Readers:
         if module.readers is None:
@@ -146,7 +156,7 @@ class Visitor:
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: Tests) -> None:
         """Visit a module or function, then its uncalled definitions."""
         outer, self._waiting = self._waiting, []
         self._visit_block(body, scope, branches)
@@ -161,7 +171,7 @@ class Visitor:
                 self.found = outer_found
         self._waiting = outer
 
-    def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: Tests) -> None:
         """Visit the statements of a body; code after an unconditional exit never runs, after a conditional one sometimes."""
         dead = self.dead
         for statement in body:
@@ -178,7 +188,7 @@ class Visitor:
         """Return the number of a condition: the same in all calls of a script's function."""
         return self._apart + statement.lineno
 
-    def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
         if isinstance(statement, SIMPLE):
             self._read(statement, list_expressions(statement), scope, branches)
         elif isinstance(statement, ast.If):
@@ -197,43 +207,43 @@ class Visitor:
         else:
             self._read(statement, list_expressions(statement), scope, branches)
 
-    def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: Tests) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
-        self.branches = branches
+        self.tests = branches
         readers = self._readers
         for read_statement in readers.statements:
             read_statement(self, statement, expressions, scope)
         for expression in expressions:
-            if type(expression) in PLAIN or not self.module.index.has_call(expression):
+            if type(expression) in PLAIN:
                 continue
-            for call, tests in _iterate_calls(expression):
-                self.branches = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
+            calls = self.module.index.list_calls(expression)
+            for call, tests in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
+                self.tests = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
                 for read_call in readers.calls:
                     read_call(self, call, scope)
                 self._follow(call, statement, scope, around)
-        self.branches = branches
+        self.tests = branches
         for target, value in _iterate_assignments(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else ():
             for read_assignment in readers.assignments:
                 read_assignment(self, target, value, scope)
 
-    def _visit_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        arm, refused, done = 0, list[str](), False
+    def _visit_if(self, statement: ast.If, scope: Scope, branches: Tests) -> None:
+        arm, refused, done = 0, list[ast.expr](), False
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
             self._read(link, [link.test], scope, branches)
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
-            test = format_expression(link.test)
-            inside = branches if truth is True and not arm else (*branches, (self._number(statement), arm, test))
+            inside = branches if truth is True and not arm else (*branches, (self._number(statement), arm, link.test))
             self._visit_arm(link.body, scope, inside, done or truth is False)
             done = done or truth is True
             if truth is not False:
                 arm += 1
-                refused.append(f"not ({test})")
+                refused.append(link.test)
             rest = link.orelse
-        inside = (*branches, (self._number(statement), -arm, " and ".join(refused))) if arm else branches
+        inside = (*branches, (self._number(statement), -arm, tuple(refused))) if arm else branches
         self._visit_arm(rest, scope, inside, done)
 
-    def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
+    def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: Tests, dead: bool) -> None:
         if body and dead and (scope.label or self._turns):  # code dead in this call or iteration may run in others
             self.skips = True
             return
@@ -241,7 +251,7 @@ class Visitor:
         self._visit_block(body, scope, branches)
         self.dead -= dead
 
-    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: Tests) -> None:
         self._read(statement, [statement.iter], scope, branches)
         turns = unroll_loop(statement.target, statement.iter, scope)
         self._turns += bool(turns)
@@ -250,7 +260,7 @@ class Visitor:
         self._turns -= bool(turns)
         self._visit_block(statement.orelse, scope, branches)
 
-    def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
         for name in ("body", "orelse", "finalbody"):
             self._visit_block(getattr(statement, name, None) or [], scope, branches)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
@@ -262,7 +272,7 @@ class Visitor:
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
-    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
         """Visit the function entered by a call, if it can set something."""
         reached = self._reached
         if name_callee(call) not in self.module.list_callable(reached):
@@ -283,7 +293,7 @@ class Visitor:
         else:
             self._enter(call, entered, module, scope, branches)
 
-    def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: Tests) -> None:
         """Visit a function for one call."""
         function = entered.function
         inside = self._open_inside(call, entered, module, scope)
@@ -401,6 +411,13 @@ class Visitor:
             return ScriptValue(None, reason, default=default)
         value, reason = convert(written)
         return ScriptValue(None if reason else value, reason, type(written).__name__, written, default)
+
+
+@lru_cache(64)  # asked for each setting of a branch
+def _format_test(test: Test) -> str:
+    if isinstance(test, tuple):
+        return " and ".join([f"not ({format_expression(each)})" for each in test])
+    return test if isinstance(test, str) else format_expression(test)
 
 
 def fold_test(test: ast.expr, scope: Scope) -> bool | None:
