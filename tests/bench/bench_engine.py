@@ -145,9 +145,8 @@ def main() -> int:
         rows += [(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False) for what, line in _COMPLETIONS]
         rows += _measure_stores(folder, npuprof)
         rows += _peers(folder, _small(folder / "small"), repository, npuprof)
+        rows += bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1], npuprof) if "--tree" in sys.argv else []
     rows += bench_history.measure_rows()
-    if "--tree" in sys.argv:
-        rows += bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1])
     keep_figures("engine", rows)
     return print_rows(rows)
 

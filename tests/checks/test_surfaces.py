@@ -87,8 +87,7 @@ def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: 
 
 
 @pytest.mark.parametrize(
-    ("scenario", "target", "is_doubtful"),
-    [("training", None, True), ("offline-inference", None, False), ("", "atc", False)],
+    ("scenario", "target", "is_doubtful"), [("training", None, True), ("offline-inference", None, False), ("", "atc", False)]
 )
 def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(scenario: str, target: str | None, is_doubtful: bool) -> None:
     head = f'[profile]\nscenario = "{scenario}"\n' if scenario else ""

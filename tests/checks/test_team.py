@@ -282,8 +282,7 @@ def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> No
     repo.commit(message="rules")
     (repo.folder / "npuprof.toml").unlink()
     assert [run("check", *words).code for words in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))] == [0, 0, 1, 1]
-    found = run("diff", "--rev", "HEAD~1..HEAD")
-    assert "TEAM-1" in found.out
+    assert "TEAM-1" in run("diff", "--rev", "HEAD~1..HEAD").out
     assert "TEAM-1" not in run("diff", "--rev", "HEAD..HEAD").out
 
 

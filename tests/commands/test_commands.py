@@ -78,8 +78,7 @@ def test_check_speaks_sarif_and_github(run: Run) -> None:
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "profiles/wrong.toml"
     assert place["region"] == {"startLine": 2, "startColumn": 1}
-    rules = sarif["runs"][0]["tool"]["driver"]["rules"]
-    assert rules[result["ruleIndex"]]["id"] == "NP201"
+    assert sarif["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "NP201"
     lines = run("check", "--format", "github").out.splitlines()
     assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
 

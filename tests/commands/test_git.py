@@ -160,8 +160,7 @@ def rename_here_and_extend_there(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "done"),
-    [(("merge", "-q", "side"), "merge"), (("merge", "--squash", "side"), "merge"), (("rebase", "-q", "side"), "rebase")],
+    ("how", "done"), [(("merge", "-q", "side"), "merge"), (("merge", "--squash", "side"), "merge"), (("rebase", "-q", "side"), "rebase")]
 )
 def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run: Run, how: tuple[str, ...], done: str) -> None:
     assert run("git", "install", "--hook").code == 0
@@ -402,8 +401,7 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
     assert done.code == code
     assert said in done.err
-    picked = split_conflicts(Path("ours").read_text())
-    assert picked == (sides if code else None)
+    assert split_conflicts(Path("ours").read_text()) == (sides if code else None)
 
 
 def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

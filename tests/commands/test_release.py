@@ -207,10 +207,7 @@ def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
     assert repo.git("for-each-ref") == before
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "tags"),
-    [(b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)],
-)
+@pytest.mark.parametrize(("typed", "code", "tags"), [(b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)])
 def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
     terminal, side = os.openpty()
     os.write(terminal, typed)

@@ -120,8 +120,7 @@ def test_sidecar_files_are_there_when_the_command_starts(start: Start) -> None:
 
 
 def test_a_preset_with_errors_runs_nothing(start: Start, tmp_path: Path) -> None:
-    done = start("[options]\nhccl_timeot = 1\n", "touch", str(tmp_path / "ran"))
-    assert done.returncode == 2
+    assert start("[options]\nhccl_timeot = 1\n", "touch", str(tmp_path / "ran")).returncode == 2
     assert not (tmp_path / "ran").exists()
     assert start("[options]\nhccl_timeot = 1\n", "touch", str(tmp_path / "ran"), flags=("--no-check",)).returncode == 0
 

@@ -155,8 +155,7 @@ def test_the_line_leads_to_the_same_file_from_wherever_a_preset_goes(run: Run) -
     assert "-#:schema ../../.schema.json\n+#:schema ./.schema.json\n" in said.out
     assert "similarity index" not in said.out
     assert first_line("profiles/c.toml") == "#:schema ./.schema.json"
-    said = run("rename", "c", "d")
-    assert "similarity index 100%" in said.out
+    assert "similarity index 100%" in run("rename", "c", "d").out
     assert first_line("profiles/d.toml") == "#:schema ./.schema.json"
 
 

@@ -56,8 +56,7 @@ def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) ->
         for text in ("**Broken**", "NP203 `", "**Removed**: `gone`", "**New**", "**Renamed**", "Owners", "→ 26 presets**", "<details>")
     ]
     assert places == sorted(places)
-    rows = re.findall(r"^\| `~` \| `(\w+)", page, re.MULTILINE)
-    assert rows[:2] == ["precision_mode_v2", "hccl_timeout"]
+    assert re.findall(r"^\| `~` \| `(\w+)", page, re.MULTILINE)[:2] == ["precision_mode_v2", "hccl_timeout"]
 
 
 def test_a_list_of_presets_is_folded(page: str) -> None:
@@ -142,11 +141,7 @@ LONG = "/" + "x" * 3000
 @pytest.mark.parametrize(
     ("before", "after", "row"),
     [
-        (
-            f"{LONG}1",
-            f"{LONG}2",
-            f'`dump_path …{"x" * 40}1"… (3,004 characters) → …{"x" * 40}2"… (3,004 characters)`',
-        ),
+        (f"{LONG}1", f"{LONG}2", f'`dump_path …{"x" * 40}1"… (3,004 characters) → …{"x" * 40}2"… (3,004 characters)`'),
         ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (3,005 characters)`'),
         (None, LONG, f'`dump_path "/{"x" * 298}… (3,003 characters)`'),
         ("/a", f"/b{'x' * 296}", f'`dump_path "/a" → "/b{"x" * 296}"`'),
@@ -209,8 +204,7 @@ def test_a_cause_in_another_commit_than_those_compared_is_told_with_it(repo: Rep
     first = repo.git("rev-parse", "b/v1.0.0^{commit}")
     assert f"[`{first[:7]}:profiles/b.toml:2`](https://example.org/x/blob/{first}/profiles/b.toml#L2)" in page, page
     repo.commit({"b": TIMEOUT.format(400)})
-    live = run("diff", "--rev", "HEAD~1..HEAD", "live", "--format", "markdown").out
-    assert "`profiles/b.toml:2`" in live
+    assert "`profiles/b.toml:2`" in run("diff", "--rev", "HEAD~1..HEAD", "live", "--format", "markdown").out
 
 
 @pytest.mark.parametrize("lost", [None, "[profile\n", "[options]\nhccl_timeout = [\n"])

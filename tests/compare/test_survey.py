@@ -59,8 +59,7 @@ def test_an_heir_is_reached_through_any_spelling_and_plain_ones_are_not_parsed(r
     monkeypatch.setattr(
         Profile, "__init__", lambda self, document, *rest, **named: (parsed.append(document.name), real(self, document, *rest, **named))[1]
     )
-    found = compare(repo, first, last)
-    assert [pair.name for pair in found.touched_pairs] == ["base", *heirs]
+    assert [pair.name for pair in compare(repo, first, last).touched_pairs] == ["base", *heirs]
     assert "plain" not in parsed
     assert "other" not in parsed
 

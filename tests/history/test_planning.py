@@ -394,11 +394,7 @@ def test_who_loses_against_another_release_is_told_in_words_and_has_no_tag(repo:
 
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [
-        ({}, "team"),
-        ({"branch.main.remote": "one"}, "one"),
-        ({"branch.main.pushRemote": "three", "remote.pushDefault": "two"}, "three"),
-    ],
+    [({}, "team"), ({"branch.main.remote": "one"}, "one"), ({"branch.main.pushRemote": "three", "remote.pushDefault": "two"}, "three")],
 )
 def test_the_command_to_type_names_the_remote_of_the_branch(
     settings: dict[str, str], name: str, repo: Repo, remote: Repo, run: Run

@@ -17,11 +17,7 @@ import npuprof
 from npuprof.catalog.releases import find_releases_read
 from support.building import codes, config, texts, toml
 from support.running import Run
-from support.vllm_parts import (
-    RELEASES,
-    fetch_release,
-    read_additional_config,
-)
+from support.vllm_parts import RELEASES, fetch_release, read_additional_config
 from support.vllm_rows import ROWS, nest, sample
 
 #: What leaves no attribute of its name.

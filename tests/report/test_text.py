@@ -132,8 +132,7 @@ def test_rendered_values_are_the_preset_s_to_the_byte(value: str, run: Run, stor
     assert not HIDDEN.search(code)
     literals = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
     assert value in literals
-    again = tomllib.loads(run("render", "a", "--to", "toml", "--no-check").out)
-    assert again["options"]["op_compiler_cache_dir"] == value
+    assert tomllib.loads(run("render", "a", "--to", "toml", "--no-check").out)["options"]["op_compiler_cache_dir"] == value
     assert json.loads(run("render", "a", "--to", "json", "--no-check").out)["options"]["op_compiler_cache_dir"] == value
     lines = run("env", "a", "--no-check", "--shell", "bash", "--store", str(folder)).out
     done = subprocess.run(["bash", "-c", f'{lines}\nprintf %s "$NPUPROF_OP_COMPILER_CACHE_DIR"'], capture_output=True, check=True)

@@ -70,11 +70,7 @@ def plain(value: Any) -> Any:
 def test_a_circle_is_printed_once_with_its_places(tmp_path: Path) -> None:
     build_store(
         tmp_path / "profiles",
-        {
-            "leaf": '[profile]\nextends = ["a"]\n',
-            "a": '# first\n[profile]\nextends = ["b"]\n',
-            "b": '[profile]\n\n\nextends = ["a"]\n',
-        },
+        {"leaf": '[profile]\nextends = ["a"]\n', "a": '# first\n[profile]\nextends = ["b"]\n', "b": '[profile]\n\n\nextends = ["a"]\n'},
     )
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.open_store().resolve("leaf")

@@ -85,8 +85,7 @@ def test_an_adapter_looks_like_the_release_that_it_is_of(make: Callable[[Path, s
 
 def test_without_its_library_it_is_not_known_what_an_adapter_reads(tmp_path: Path) -> None:
     (write_bridge(tmp_path, "9.1.0") / "npu_bridge" / "_tf_adapter.so").unlink()
-    read = adapter.read_adapter(str(tmp_path))
-    assert [read.reads(name) for name in ("hccl_timeout", "auto_tune_mode")] == [None, None]
+    assert [adapter.read_adapter(str(tmp_path)).reads(name) for name in ("hccl_timeout", "auto_tune_mode")] == [None, None]
     write_device(tmp_path, "5.1.RC1")
     assert adapter.read_adapter(str(tmp_path)).reads("oo_level") is None, "what only the class of TF 2 says is not all"
 

@@ -78,8 +78,7 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
 @pytest.mark.parametrize("name", SHARED)
 def test_scripts_of_one_configuration_share_a_leaf(name: str) -> None:
     files, expected = SHARED[name]
-    made = build(files)
-    assert {leaf.name: [source.file for source in leaf.sources] for leaf in made.leaves} == expected
+    assert {leaf.name: [source.file for source in leaf.sources] for leaf in build(files).leaves} == expected
 
 
 def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:

@@ -33,8 +33,7 @@ LOST_ONLY = "".join(BEGIN.splitlines(keepends=True)[:2] + BEGIN.splitlines(keepe
 
 
 @pytest.mark.parametrize(
-    "end",
-    [SESSION, f"if flag:\n    pass\n{SESSION}", f"def train():\n    {SESSION}train()\n", f"print(lost)\n{SESSION}"],
+    "end", [SESSION, f"if flag:\n    pass\n{SESSION}", f"def train():\n    {SESSION}train()\n", f"print(lost)\n{SESSION}"]
 )
 def test_a_second_configuration_that_goes_nowhere_is_told_and_left_out(end: str, tmp_path: Path, run: Run) -> None:
     write(tmp_path, {"train.py": BEGIN + end})

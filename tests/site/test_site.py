@@ -347,8 +347,7 @@ def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) 
 
 def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(site: Path, run: Run, repo: Repo) -> None:
     before = {name: (site / name).stat().st_mtime_ns for name in read_files(site)}
-    result = run("site", "public")
-    assert " 0 written, 0 removed" in result.err
+    assert " 0 written, 0 removed" in run("site", "public").err
     assert {name: (site / name).stat().st_mtime_ns for name in read_files(site)} == before
     assert run("site", "again").code == 0
     assert read_files(repo.folder / "again") == read_files(site)

@@ -109,8 +109,7 @@ def test_it_is_changed_committed_released_and_restored_like_any_other(team: Repo
     assert run("set", "jobs/x/preset", "deterministic=0").code == 0
     assert run("set", "base", "hccl_timeout=900").code == 0
     assert "not committed as it is" in run("release", "jobs/x/preset").err
-    done = run("diff", "--rev", "HEAD", "--name-only")
-    assert done.out == "base\njobs/x/preset\n"
+    assert run("diff", "--rev", "HEAD", "--name-only").out == "base\njobs/x/preset\n"
     assert run("commit", "jobs/x/preset").out.endswith(" jobs/x/preset: deterministic 1 → 0\n")
     assert team.git("show", "--name-only", "--format=") == "jobs/x/preset.toml"
     assert run("commit").code == 0

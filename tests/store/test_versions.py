@@ -35,8 +35,7 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Run) -> N
     for version in ("1.9.0", "1.10.0", "0.5.0"):
         repo.release("leaf", version)
     repo.git("tag", "base/v9.0.0")  # no annotated tag: no release
-    result = run("list")
-    assert result.out.splitlines() == ["base  abstract  -       -     -", "leaf  training  1.10.0  base  -"]
+    assert run("list").out.splitlines() == ["base  abstract  -       -     -", "leaf  training  1.10.0  base  -"]
     rows = json.loads(run("list", "--format", "json").out)["presets"]
     assert [row["version"] for row in rows] == [None, "1.10.0"]
     repo.git("pack-refs", "--all", "--prune")

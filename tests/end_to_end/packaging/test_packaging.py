@@ -53,10 +53,7 @@ def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> N
     with zipfile.ZipFile(built[".whl"]) as file:
         names = file.namelist()
         entries = file.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
-    assert {name.partition("/")[0] for name in names} == {
-        "npuprof",
-        f"npuprof-{built['.whl'].name.split('-')[1]}.dist-info",
-    }
+    assert {name.partition("/")[0] for name in names} == {"npuprof", f"npuprof-{built['.whl'].name.split('-')[1]}.dist-info"}
     there = set(names)
     assert {
         "npuprof/profiles/bert-training.toml", "npuprof/catalog/_built/options.marshal", "npuprof/templates/page.css", "npuprof/py.typed",

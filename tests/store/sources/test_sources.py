@@ -422,8 +422,7 @@ def test_a_copy_does_not_replace_that_of_another_source(folder: str, app: Repo, 
 
 def test_a_copy_that_nothing_reads_any_more_is_told(app: Repo, run: Run) -> None:
     assert run("source", "vendor", "team").code == 0
-    result = run("source", "vendor", "team", "--into", "third/team/")
-    assert "the copy in vendor/team stays" in result.err
+    assert "the copy in vendor/team stays" in run("source", "vendor", "team", "--into", "third/team/").err
     assert 'vendor = "third/team"' in (app.folder / "npuprof.toml").read_text()
     assert "its copy in third/team stays" in run("source", "remove", "team", "--force").err
 
@@ -678,7 +677,7 @@ def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(app: Repo, team:
     for name in ("gone", "late", "power", "old"):
         app.write({name: f'profile.extends = ["team:{name}"]\n'})
     app.write({"wrong": 'profile.extends = ["team:bsae"]\n', "job": None})
-    result = run("source", "update", "--yes")
+    run("source", "update", "--yes")
     told = {one["code"]: one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["path"].startswith("team@")}
     assert told["NP101"]["hint"] == "did you mean 'base'?"
     assert told["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"
@@ -687,8 +686,7 @@ def test_what_is_wrong_in_a_source_is_told_with_the_place_in_it(app: Repo, team:
     assert "did you mean 'team:base'" in run("show", "wrong").err
     assert "omit the @" in run("show", "team:old@1").err
     team.publish({"other": "options.deterministic = 0\n"}, "1.2.0")
-    result = run("source", "update", "--dry-run")
-    assert "NP101" not in result.out, "what was broken before is no news"
+    assert "NP101" not in run("source", "update", "--dry-run").out, "what was broken before is no news"
 
 
 def test_a_link_in_a_source_is_cited_by_its_name_and_one_out_of_it_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
@@ -713,6 +711,5 @@ def test_in_a_repository_without_a_work_tree_it_is_said_that_there_is_none(
 
 
 def test_a_path_that_was_made_absolute_is_told(app: Repo, team: Team, run: Run) -> None:
-    result = run("source", "add", "near", "../team.git")
-    assert f"near is at {team.bare}, a path of this machine" in result.err
+    assert f"near is at {team.bare}, a path of this machine" in run("source", "add", "near", "../team.git").err
     assert "a path of this machine" not in run("source", "add", "far", str(team.bare)).err
