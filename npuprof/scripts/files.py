@@ -103,9 +103,9 @@ def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[s
         inner: list[str] = []
         for entry in entries:
             path = entry.path if folder != "." else os.path.normpath(entry.path)
-            if entry.is_dir(follow_symlinks=False):
-                is_passed_over = entry.name.startswith(".") or entry.name in _SKIPPED or os.path.abspath(path) in _KERNEL
-                inner += [entry.path] if not is_passed_over else []
+            if entry.is_dir(follow_symlinks=False):  # links to folders are not followed
+                if not (entry.name.startswith(".") or entry.name in _SKIPPED or os.path.abspath(path) in _KERNEL):
+                    inner.append(entry.path)
             elif not entry.name.startswith(".") and is_candidate(path):
                 if entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # links to files count
                     yield path

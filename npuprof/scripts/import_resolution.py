@@ -93,7 +93,7 @@ class _Finder:
 
     def _is_inside(self, file: str, top: str) -> bool:
         folder, name = os.path.split(file)
-        real = os.path.join(self._resolve_folder(folder), name) if self._is_file(file) else os.path.realpath(file)
+        real = os.path.join(self._resolve_folder(folder), name) if self._is_plain_file(file) else os.path.realpath(file)
         return real.startswith(os.path.join(top, ""))
 
     def _find_below(self, place: str, parts: list[str]) -> str:
@@ -105,10 +105,10 @@ class _Finder:
         names = self._list_names(place)
         files = [os.path.join(place, *parts[-1:], "__init__.py")] if not parts or parts[-1] in names else []
         files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
-        return next((file for file in files if self._is_file(file) or os.path.isfile(file)), "")
+        return next((file for file in files if self._is_plain_file(file) or os.path.isfile(file)), "")
 
-    def _is_file(self, path: str) -> bool:
-        """Return whether a path is a file, not a link."""
+    def _is_plain_file(self, path: str) -> bool:
+        """Return whether a path is a file, not a link, by the listing of its folder."""
         folder, name = os.path.split(path)
         return self._list_names(folder).get(name, False)
 

@@ -34,8 +34,8 @@ _INSIDE = {
 }
 _ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-#: What concerns the lines after it: a here-document, and a continuation.
-_GOES_ON = re.compile(r"<<|\\\r?\n")
+#: What makes the lines after it part of a line: a here-document, or a continuation.
+_TAKES_MORE = re.compile(r"<<|\\\r?\n")
 #: The number and length of cached lines: scripts repeat those of others.
 _MOST_LINES, _LONGEST_LINE = 4000, 200
 
@@ -149,8 +149,8 @@ def _add_inner(command: Command) -> Iterator[Command]:
 
 @lru_cache(_MOST_LINES)
 def _parse_line(line: str) -> tuple[Command, ...] | None:
-    """Return the commands of a line, None if it depends on others or others depend on it."""
-    if _GOES_ON.search(line):
+    """Return the commands of a line, to be copied; None if they depend on other lines or others depend on them."""
+    if _TAKES_MORE.search(line):
         return None
     lexer = _Lexer(line, 1, 1)
     commands = tuple(lexer.iterate_commands())
@@ -184,20 +184,20 @@ class _Lexer:
             if ended and self.command:
                 yield self._end_command()
             if token is not None and token.lastgroup == "newline" and not (self.join or self.parentheses):
-                yield from self._repeat_lines()
+                yield from self._take_lines()
         if self.command:
             yield self._end_command()
 
-    def _repeat_lines(self) -> Iterator[Command]:
-        """Yield the commands of lines from here on, up to a line that concerns others."""
-        text, number = self.text, self.first[0] - 1
-        for passed in range(bisect_right(self.lines, self.at), len(self.lines)):
-            at, end = self.at, self.lines[passed]
+    def _take_lines(self) -> Iterator[Command]:
+        """Yield the commands of the lines from here on, each parsed alone, up to one for which that is not enough."""
+        text, before = self.text, self.first[0] - 1
+        for row in range(bisect_right(self.lines, self.at), len(self.lines)):
+            at, end = self.at, self.lines[row]
             known = _parse_line(text[at:end]) if end - at <= _LONGEST_LINE else None
             if known is None:
                 return
             for model in known:
-                command = model.copy_with([word.move(number + passed, at) for word in model])
+                command = model.copy_with([word.move(before + row, at) for word in model])
                 command.text = text
                 yield command
             self.at = end

@@ -99,9 +99,12 @@ def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expecte
     assert finding.why or finding.code == "NP203"
 
 
-def test_a_setting_is_read_where_only_another_file_names_torch(tmp_path: Path, run: Run) -> None:
+def test_a_setting_is_read_where_only_another_file_names_torch_or_hands_it_over(tmp_path: Path, run: Run) -> None:
     write(tmp_path, {"compat.py": "from torch import npu\n", "a.py": 'from compat import npu\nnpu.set_option({"ACL_PRECISION_MODE": ""})'})
     assert "NP203" in run("scan", "a.py").out
+    helper = 'def opt(o):\n    o.set_option({"ACL_PRECISION_MODE": ""})  # torch_npu\n'
+    write(tmp_path, {"b.py": helper, "c.py": "import b\nb.opt(1)\n", "d.py": "import torch_npu, b\nb.opt(torch_npu.npu)\n"})
+    assert "d.py:2" in run("scan", "c.py", "d.py").out
 
 
 def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path: Path, run: Run) -> None:

@@ -36,8 +36,8 @@ def test_the_tree_of_an_imported_module_is_freed_as_soon_as_it_is_dropped() -> N
 
 
 def test_the_calls_of_an_expression_are_listed_innermost_first() -> None:
-    lines = {"a(b(1), *c(), d=e()).f()[g(\n)]; h()": "bceafg", "[a(x) for x in b()]": "ab", "x; y()": "", "{a():\n b()}": "ab"}
-    for line in (*lines, "a if b() else c", "(a and\n b())", "lambda: a()", "f'{a()}'"):
+    lines = {"a(b(1), c(), d=e()).f()[g(\n)]; h()": "bceafg", "[a(x) for x in b()]": "ab", "x; y()": "", "{a():\n b()}": "ab"}
+    for line in (*lines, "a if b() else c", "a(b=c(), *d())", "(a and\n b())", "lambda: a()", "f'{a()}'"):
         module = Module(Script("a.py", line.encode()), None)
         calls = module.index.list_calls(module.tree.body[0].value)  # type: ignore[attr-defined]
         assert (None if calls is None else "".join(map(name_callee, calls))) == lines.get(line)

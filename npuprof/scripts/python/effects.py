@@ -18,10 +18,11 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: Each text with functions found by computed names contains one of these words, or calls without a dot before them; counting is faster.
+#: A text that looks up functions by computed names contains one of these words, or one of these calls without a dot before it.
 _COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
 _COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")  # a method such as tensor.eval() does not count
-_COMPUTED_NAMES = re.compile(  # patterns that begin with letters are faster: what may not come before them is looked at last
+#: Where functions are looked up by computed names. Each part begins with letters, which are searched for fast, and looks back then.
+_COMPUTED_NAMES = re.compile(
     "|".join(rf"{re.escape(call)}(?<![\w.]{re.escape(call)})" for call in _COMPUTED_CALLS)
     + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)|Fire\b(?<!\wFire)"
     r"|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"

@@ -19,6 +19,8 @@ from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
+#: The size from which scripts are not kept, in bytes: their trees are a hundred times larger.
+_LARGEST_KEPT = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
 _MOST_LINES = 10_000
 #: The maximum length of a chain of imports.
@@ -87,21 +89,29 @@ class Modules:
 
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
-        mark = path, self.read(path)
-        if mark in self._loaded:
-            self._loaded[mark] = self._loaded.pop(mark)  # the last one to be dropped
+        data = self.read(path)
+        if (path, data) in self._loaded:
+            self._loaded[path, data] = self._loaded.pop((path, data))  # the last one to be dropped
         else:
-            self.keep_script(Script(*mark), mark[1])
-        return self._loaded[mark]
+            self._keep(Script(path, data), data)
+        return self._loaded[path, data]
 
-    def keep_script(self, script: Script, data: bytes) -> None:
-        """Keep a parsed file, as importers may load it next."""
+    def _keep(self, script: Script, data: bytes) -> None:
+        self._loaded.pop((script.path, data), None)
         self._loaded[script.path, data] = Module(script, self.open_home(script.path)) if script.tree is not None else None
         if len(self._loaded) > _MOST_KEPT:
             del self._loaded[next(iter(self._loaded))]
 
+    def return_script(self, script: Script, data: bytes) -> None:
+        """Give a script back that was read, as importers may load it next; not one with problems, which are its own, or a large one."""
+        if not script.problems and len(data) <= _LARGEST_KEPT:
+            self._keep(script, data)
+
     def take_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed file that no module shares: if importers of the script load it meanwhile, they parse it again."""
+        """Return a parsed file that no module shares: what is found out about a module is not so for the script.
+
+        If a file that the script imports loads it meanwhile, it is parsed again.
+        """
         module = self._loaded.pop((path, data), None)
         return module.script if module is not None else Script(path, data)
 

@@ -59,16 +59,16 @@ class NodeIndex:
         return group_by(self.calls, _get_line)
 
     @cached_property
-    def _tested_lines(self) -> set[int]:
-        """The lines with calls that may not run, and with texts whose inner places are not exact."""
-        return {node.lineno for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.JoinedStr) for node in self.list_of(kind)}
+    def _unordered_lines(self) -> set[int]:
+        """The lines where an expression begins whose calls may not run, or not in the order of the text."""
+        return {node.lineno for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr) for node in self.list_of(kind)}
 
     def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
-        """Return the calls in an expression, innermost first; None if it has to be walked to find them."""
+        """Return the calls in an expression as they run, each after those in its arguments; None if the lines do not tell."""
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if self._calls_by_line.keys().isdisjoint(lines):
             return []
-        if not self._tested_lines.isdisjoint(lines):
+        if not self._unordered_lines.isdisjoint(lines):
             return None
         begin, end = _get_begin(node), _get_end(node)
         near = (call for line in lines for call in self._calls_by_line.get(line, ()))
@@ -121,10 +121,7 @@ class NodeIndex:
 
 
 class Module:
-    """A Python file and its module scope; without a ``home``, imports are not followed.
-
-    ``idle`` are called functions without settings.
-    """
+    """A Python file and its module scope; without a ``home``, imports are not followed."""
 
     def __init__(self, script: Script, home: Any) -> None:
         assert script.tree is not None

@@ -87,8 +87,8 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
     settings = [setting for setting in settings if setting.scope not in others or setting.commented]
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
-    if modules is not None and not script.problems:
-        modules.keep_script(script, data)
+    if modules is not None:
+        modules.return_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)

@@ -166,7 +166,7 @@ def _mark_table(node: ast.Name, scope: Scope) -> tuple[str, str]:
 def _note_entries(visitor: Visitor, table: ast.Name, entries: list[tuple[ast.expr, ast.expr, Scope]], scope: Scope) -> None:
     """Record entries added to a table under the current conditions: keys, values and scope."""
     noted = visitor.tables.setdefault(_mark_table(table, scope), [])
-    noted += (TableEntry(key, value, where, visitor.tests, visitor.dead) for key, value, where in entries)
+    noted += (TableEntry(key, value, where, visitor.branches, visitor.dead) for key, value, where in entries)
 
 
 def _note_table(visitor: Visitor, target: ast.Name, value: ast.expr, scope: Scope) -> None:
@@ -199,12 +199,12 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     mark = _mark_table(table, scope) if isinstance(table, ast.Name) else ("", "")
     for key, value, where in _list_entries(table, scope) if mark not in visitor.tables else ():
         _read_option(visitor, key, value, where)
-    tests, dead = visitor.tests, visitor.dead
+    branches, dead = visitor.branches, visitor.dead
     for entry in visitor.tables.get(mark, ()):
-        visitor.tests = (*tests, *(test for test in entry.tests if test not in tests))
+        visitor.tests = (*branches, *(branch for branch in entry.branches if branch not in branches))
         visitor.dead = max(dead, entry.dead)
         _read_option(visitor, entry.key, entry.value, entry.scope)
-    visitor.tests, visitor.dead = tests, dead
+    visitor.tests, visitor.dead = branches, dead
 
 
 def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope) -> None:

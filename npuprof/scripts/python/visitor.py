@@ -12,7 +12,7 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
@@ -33,7 +33,7 @@ ReadAssignment = Callable[["Visitor", ast.expr, ast.expr, Scope], None]
 ReadStatement = Callable[["Visitor", ast.stmt, list[ast.expr], Scope], None]
 #: A test: its text, its expression, or those that an ``else`` refuses. Few are formatted: most branches have no settings.
 Test = str | ast.expr | tuple[ast.expr, ...]
-#: The conditions around a statement, as ``Branch`` has them, with tests.
+#: The conditions around a statement: number and arm, as in ``Branch``, and the test of each.
 Tests = tuple[tuple[int, int, Test], ...]
 #: A function that may have to be visited without a call: its enclosing scope, and the conditions around it.
 Waiting = tuple[Function, Scope, Tests]
@@ -71,7 +71,7 @@ class TableEntry(NamedTuple):
     key: ast.expr
     value: ast.expr
     scope: Scope
-    tests: Tests
+    branches: tuple[Branch, ...]
     dead: int
 
 
@@ -128,6 +128,7 @@ class Visitor:
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
+        self._idle: set[Function] = set()  #: called functions without settings
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
 
@@ -156,10 +157,10 @@ class Visitor:
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: Tests) -> None:
+    def _visit_frame(self, body: list[ast.stmt], scope: Scope, tests: Tests) -> None:
         """Visit a module or function, then its uncalled definitions."""
         outer, self._waiting = self._waiting, []
-        self._visit_block(body, scope, branches)
+        self._visit_block(body, scope, tests)
         self._waiting.sort(key=lambda entry: entry[0].name != "__init__")  # a constructor comes before methods that use the object
         for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
             if function not in self._visited or function.name in self.module.index.passed_on:
@@ -171,45 +172,45 @@ class Visitor:
                 self.found = outer_found
         self._waiting = outer
 
-    def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: Tests) -> None:
+    def _visit_block(self, body: list[ast.stmt], scope: Scope, tests: Tests) -> None:
         """Visit the statements of a body; code after an unconditional exit never runs, after a conditional one sometimes."""
         dead = self.dead
         for statement in body:
-            self._visit_statement(statement, scope, branches)
+            self._visit_statement(statement, scope, tests)
             if isinstance(statement, ast.Assign):
                 continue
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
-                branches = (*branches, (self._number(statement), -1, test))
+                tests = (*tests, (self._number(statement), -1, test))
         self.dead = dead
 
     def _number(self, statement: ast.stmt) -> int:
         """Return the number of a condition: the same in all calls of a script's function."""
         return self._apart + statement.lineno
 
-    def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
+    def _visit_statement(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
         if isinstance(statement, SIMPLE):
-            self._read(statement, list_expressions(statement), scope, branches)
+            self._read(statement, list_expressions(statement), scope, tests)
         elif isinstance(statement, ast.If):
-            self._visit_if(statement, scope, branches)
+            self._visit_if(statement, scope, tests)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            self._visit_loop(statement, scope, branches)
+            self._visit_loop(statement, scope, tests)
         elif isinstance(statement, FUNCTIONS):
-            self._waiting.append((statement, scope, branches))
+            self._waiting.append((statement, scope, tests))
         elif isinstance(statement, ast.ClassDef):
-            self._visit_block(statement.body, Scope(statement, scope), branches)
+            self._visit_block(statement.body, Scope(statement, scope), tests)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            self._read(statement, [item.context_expr for item in statement.items], scope, branches)
-            self._visit_block(statement.body, scope, branches)
+            self._read(statement, [item.context_expr for item in statement.items], scope, tests)
+            self._visit_block(statement.body, scope, tests)
         elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
-            self._visit_compound(statement, scope, branches)
+            self._visit_compound(statement, scope, tests)
         else:
-            self._read(statement, list_expressions(statement), scope, branches)
+            self._read(statement, list_expressions(statement), scope, tests)
 
-    def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: Tests) -> None:
+    def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, tests: Tests) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
-        self.tests = branches
+        self.tests = tests
         readers = self._readers
         for read_statement in readers.statements:
             read_statement(self, statement, expressions, scope)
@@ -217,62 +218,62 @@ class Visitor:
             if type(expression) in PLAIN:
                 continue
             calls = self.module.index.list_calls(expression)
-            for call, tests in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
-                self.tests = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
+            for call, inner in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
+                self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner)) if inner else tests
                 for read_call in readers.calls:
                     read_call(self, call, scope)
                 self._follow(call, statement, scope, around)
-        self.tests = branches
+        self.tests = tests
         for target, value in _iterate_assignments(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else ():
             for read_assignment in readers.assignments:
                 read_assignment(self, target, value, scope)
 
-    def _visit_if(self, statement: ast.If, scope: Scope, branches: Tests) -> None:
+    def _visit_if(self, statement: ast.If, scope: Scope, tests: Tests) -> None:
         arm, refused, done = 0, list[ast.expr](), False
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
-            self._read(link, [link.test], scope, branches)
+            self._read(link, [link.test], scope, tests)
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
-            inside = branches if truth is True and not arm else (*branches, (self._number(statement), arm, link.test))
+            inside = tests if truth is True and not arm else (*tests, (self._number(statement), arm, link.test))
             self._visit_arm(link.body, scope, inside, done or truth is False)
             done = done or truth is True
             if truth is not False:
                 arm += 1
                 refused.append(link.test)
             rest = link.orelse
-        inside = (*branches, (self._number(statement), -arm, tuple(refused))) if arm else branches
+        inside = (*tests, (self._number(statement), -arm, tuple(refused))) if arm else tests
         self._visit_arm(rest, scope, inside, done)
 
-    def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: Tests, dead: bool) -> None:
+    def _visit_arm(self, body: list[ast.stmt], scope: Scope, tests: Tests, dead: bool) -> None:
         if body and dead and (scope.label or self._turns):  # code dead in this call or iteration may run in others
             self.skips = True
             return
         self.dead += dead
-        self._visit_block(body, scope, branches)
+        self._visit_block(body, scope, tests)
         self.dead -= dead
 
-    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: Tests) -> None:
-        self._read(statement, [statement.iter], scope, branches)
+    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, tests: Tests) -> None:
+        self._read(statement, [statement.iter], scope, tests)
         turns = unroll_loop(statement.target, statement.iter, scope)
         self._turns += bool(turns)
         for bound in turns or [{}]:
-            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, tests)
         self._turns -= bool(turns)
-        self._visit_block(statement.orelse, scope, branches)
+        self._visit_block(statement.orelse, scope, tests)
 
-    def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
+    def _visit_compound(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
         for name in ("body", "orelse", "finalbody"):
-            self._visit_block(getattr(statement, name, None) or [], scope, branches)
+            self._visit_block(getattr(statement, name, None) or [], scope, tests)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
-            self._visit_block(handler.body, scope, (*branches, (self._number(statement), arm + 1, kind)))
+            self._visit_block(handler.body, scope, (*tests, (self._number(statement), arm + 1, kind)))
         for arm, case in enumerate(getattr(statement, "cases", ())):
             text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"  # type: ignore[attr-defined]
-            self._visit_block(case.body, scope, (*branches, (self._number(statement), arm, text)))
+            self._visit_block(case.body, scope, (*tests, (self._number(statement), arm, text)))
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
-    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: Tests) -> None:
+    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
         """Visit the function entered by a call, if it can set something."""
         reached = self._reached
         if name_callee(call) not in self.module.list_callable(reached):
@@ -282,7 +283,7 @@ class Visitor:
             return
         home = entered.scope.home
         module = self.module if home is self.module.home else self._lead(home.path) if home and reached(home.path) else None
-        if module is None or entered.function in module.idle:
+        if module is None or entered.function in self._idle:
             return
         if entered.function in self._stack or len(self._stack) >= _DEEPEST or self._entered >= _MOST_ENTERED:
             self.skips = True
@@ -291,9 +292,9 @@ class Visitor:
                 self.unfollowed = self.unfollowed or (call.lineno, name_callee(call))
             self.skips = True
         else:
-            self._enter(call, entered, module, scope, branches)
+            self._enter(call, entered, module, scope, tests)
 
-    def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: Tests) -> None:
+    def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, tests: Tests) -> None:
         """Visit a function for one call."""
         function = entered.function
         inside = self._open_inside(call, entered, module, scope)
@@ -303,13 +304,13 @@ class Visitor:
         self.module, self._readers = module, self._list_readers(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
-        self._visit_frame(function.body, inside, branches)
+        self._visit_frame(function.body, inside, tests)
         settings, skips = self.found, self.skips
         self.module, self._readers, self._stack, self._apart, self.found, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
         if not settings and not skips and len(self.sites) == before:
-            module.idle.add(function)
+            self._idle.add(function)
         if module is self.main:
             self._visited.add(function)
             self._runs.setdefault(function, (inside.name, []))[1].append(settings)
@@ -450,7 +451,8 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
         elif isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
             waiting += [(child, around, False) for child, around in _list_tested_parts(node, tests)][::-1]
             continue
-        waiting += [(child, tests, False) for child in list_parts(node)[::-1] if type(child) not in PLAIN]
+        parts = [*chain(*zip(node.keys, node.values, strict=True))] if type(node) is ast.Dict else list_parts(node)
+        waiting += [(child, tests, False) for child in reversed(parts) if type(child) not in PLAIN and child is not None]
 
 
 def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
