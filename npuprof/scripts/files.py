@@ -90,25 +90,17 @@ def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callabl
 
 
 def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
-    waiting = [folder]
-    while waiting:
-        here = waiting.pop()
-        try:
-            with os.scandir(here) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
-        except OSError as error:
-            what = f"cannot list {here}: {describe_os_error(error, here)}"
-            problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(here)))
-            continue
-        inner: list[str] = []
-        for entry in entries:
-            path = entry.path if folder != "." else os.path.normpath(entry.path)
-            if entry.is_dir(follow_symlinks=False):  # links to folders are not followed
-                if not (entry.name.startswith(".") or entry.name in _SKIPPED or os.path.abspath(path) in _KERNEL):
-                    inner.append(entry.path)
-            elif not entry.name.startswith(".") and is_candidate(path):
-                if entry.is_file(follow_symlinks=False) or os.path.isfile(path):  # links to files count
+    def report_unlisted(error: OSError) -> None:
+        what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
+        problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
+
+    for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links are not followed
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        folders[:] = [name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL]
+        for name in sorted(names):
+            path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
+            if not name.startswith(".") and is_candidate(path):
+                if os.path.isfile(path):
                     yield path
                 else:
                     _tell_special_file(path, problems, is_candidate)
-        waiting += inner[::-1]
