@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import inf
@@ -19,7 +20,7 @@ from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
-#: The size from which scripts are not kept, in bytes: their trees are a hundred times larger.
+#: The size above which scripts are not kept, in bytes: their trees are a hundred times larger.
 _LARGEST_KEPT = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
 _MOST_LINES = 10_000
@@ -63,7 +64,7 @@ class Modules:
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
         self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
-        self._loaded: dict[tuple[str, bytes], Module | None] = {}  #: the last ones, by path and content
+        self._loaded: OrderedDict[tuple[str, bytes], Module | None] = OrderedDict()  #: by path and content, the last used at the end
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
@@ -90,27 +91,25 @@ class Modules:
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
         data = self.read(path)
-        if (path, data) in self._loaded:
-            self._loaded[path, data] = self._loaded.pop((path, data))  # the last one to be dropped
-        else:
-            self._keep(Script(path, data), data)
+        if (path, data) not in self._loaded:
+            self._add_module(Script(path, data), data)
+        self._loaded.move_to_end((path, data))
         return self._loaded[path, data]
 
-    def _keep(self, script: Script, data: bytes) -> None:
-        self._loaded.pop((script.path, data), None)
+    def _add_module(self, script: Script, data: bytes) -> None:
         self._loaded[script.path, data] = Module(script, self.open_home(script.path)) if script.tree is not None else None
         if len(self._loaded) > _MOST_KEPT:
-            del self._loaded[next(iter(self._loaded))]
+            self._loaded.popitem(last=False)
 
-    def return_script(self, script: Script, data: bytes) -> None:
-        """Give a script back that was read, as importers may load it next; not one with problems, which are its own, or a large one."""
+    def keep_script(self, script: Script, data: bytes) -> None:
+        """Keep the tree of a script for importers that load it next, unless the script is large or has problems."""
         if not script.problems and len(data) <= _LARGEST_KEPT:
-            self._keep(script, data)
+            self._add_module(script, data)
 
     def take_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed file that no module shares: what is found out about a module is not so for the script.
+        """Return a parsed script, with the tree of the module that an importer loaded before, if there is one.
 
-        If a file that the script imports loads it meanwhile, it is parsed again.
+        That module is dropped: an import cycle parses the file again, as functions are told apart by their nodes.
         """
         module = self._loaded.pop((path, data), None)
         return module.script if module is not None else Script(path, data)

@@ -64,7 +64,7 @@ class NodeIndex:
         return {node.lineno for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr) for node in self.list_of(kind)}
 
     def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
-        """Return the calls in an expression as they run, each after those in its arguments; None if the lines do not tell."""
+        """Return the calls in an expression in execution order; None if that order does not follow from the lines."""
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if self._calls_by_line.keys().isdisjoint(lines):
             return []

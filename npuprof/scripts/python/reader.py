@@ -88,7 +88,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     settings = [setting for setting in settings if setting.scope not in others or setting.commented]
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
     if modules is not None:
-        modules.return_script(script, data)
+        modules.keep_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)

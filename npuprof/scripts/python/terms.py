@@ -30,7 +30,7 @@ _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
 class Unknown(Exception):  # noqa: N818
-    """Raised for a value that depends on the run: the text says on what, or is followed by ``node``. ``flag`` is a command line flag."""
+    """Raised for a value that depends on the run. The text says on what; a ``node`` follows it. ``flag`` is a command line flag."""
 
     def __init__(self, text: str, flag: str = "", node: ast.AST | None = None) -> None:
         super().__init__(text)
