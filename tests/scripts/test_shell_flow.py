@@ -83,12 +83,12 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
 
 def test_a_line_means_the_same_wherever_it_is_repeated() -> None:
     place, state = attrgetter("line", "column", "parts", "span"), attrgetter("join", "parentheses", "function")
-    for line in ("a && b", "A=(1 '2')", 'x=$(y) B="$z" # c', "f() { C=1; }", "(a; b) | c", "if a; then", "b << E\nE", "b \\\n c"):
-        once, thrice = (list(parse_shell_commands(f"{line}\n" * times)) for times in (1, 3))
-        at = [(n * (line.count("\n") + 1), n * (len(line) + 1)) for n in range(3)]
-        moved = [word.move(word.line + lines, size) for lines, size in at for one in once for word in one]
-        words = zip(moved, (word for one in thrice for word in one), strict=True)
-        assert all(place(part) == place(other) for pair in words for part, other in zip(*((w, *w.items) for w in pair), strict=True))
+    lines = ("a && b", "A=(1 '2')", 'x=$(y) B="$z" # c', "f() { C=1; }", "(a; b) | c", "if a; then", "b << E\nE", "b \\\n c")
+    for text in map("{}\n".format, lines):
+        once, thrice = (list(parse_shell_commands(text * times)) for times in (1, 3))
+        moved = [word.move(word.line + n * text.count("\n"), n * len(text)) for n in range(3) for one in once for word in one]
+        found = [word for one in thrice for word in one]
+        assert [place(part) for one in found for part in (one, *one.items)] == [place(part) for one in moved for part in (one, *one.items)]
         assert [*map(state, thrice)] == [*map(state, once)] * 3
 
 
