@@ -50,6 +50,8 @@ SCENARIOS = ("training", "online-inference", "offline-inference")
 #: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger ones.
 LONGEST_WORD = 131_071
 SEVERITIES = ("error", "warning", "info")
+#: Codes of findings about variables whose export needs trust, the most serious first.
+TRUST_CODES = ("NP605", "NP608", "NP606")
 
 
 def is_utf8(text: str) -> bool:

@@ -155,7 +155,7 @@ class Variable(Record):
     contains a word of ``overwritten_in`` overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a
     separator, each a key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose key in
     the table form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs share a
-    ``common_name``.
+    ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell would act on its characters.
     """
 
     name: str
@@ -187,6 +187,7 @@ class Variable(Record):
     product_pattern: dict[str, str] = {}
     pattern_before: dict[str, str] = {}
     path_characters: str = ""
+    form: str = ""
     structure: str = ""
     numbered: bool = False
     topic: str = ""

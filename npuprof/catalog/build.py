@@ -92,7 +92,9 @@ def build_parts() -> dict[str, Any]:
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
     taken = {name for name, record in sections["torch_npu"].items() if name.startswith("ACL_") and "call" not in record}
     calls |= {name: ("torch_npu", f'torch.npu.set_option({{"{name}": ...}})') for name in sorted(taken - sections["env"].keys())}
-    parts["variables"] = (*_index_variables(others["variables"]), tuple(others["complete_prefixes"]), calls)
+    rows = others["variables"]
+    forms = {name: row["form"] for row in rows if "form" in row for name in row["names"]}
+    parts["variables"] = (*_index_variables(rows), tuple(others["complete_prefixes"]), calls, forms, _index_protections(rows))
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
     for section in sections:
@@ -143,11 +145,18 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
 def _index_variables(rows: list[dict[str, Any]]) -> tuple[tuple[tuple[str, str], ...], dict[str, str], tuple[str, ...]]:
     """Return how variables affect code execution, an empty string if they do not: with their names, and by prefix.
 
-    The third element lists variables with numbers.
+    The third element lists variables with numbers. A prefix never makes a name harmless.
     """
-    exact = tuple((row["executes"] or "", " ".join(name for name in row["names"] if name[-1] != "*")) for row in rows)
-    beginnings = {name[:-1]: row["executes"] or "" for row in rows for name in row["names"] if name[-1] == "*"}
+    exact = tuple((row["executes"] or "", " ".join(name for name in row["names"] if "*" not in name)) for row in rows)
+    beginnings = {name[:-1]: row["executes"] for row in rows if row["executes"] for name in row["names"] if name[-1] == "*"}
     return exact, beginnings, tuple(name for row in rows if row.get("number") for name in row["names"])
+
+
+def _index_protections(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what variables protect the user from, with the values that keep the protection: by name, and by ending."""
+    by_name = {name: (row["protects"], tuple(row.get("kept_by", ()))) for row in rows if "protects" in row for name in row["names"]}
+    endings = {name[1:]: row for name, row in by_name.items() if name[0] == "*"}
+    return {name: row for name, row in by_name.items() if name[0] != "*"}, endings
 
 
 def _collect_targets() -> dict[str, tuple[str, str]]:

@@ -6,10 +6,24 @@ import re
 from functools import cache
 
 from npuprof.catalog import find_variable, load_built_part, record_names
+from npuprof.catalog.readers import is_documented
+from npuprof.catalog.values import find_structure, load_form
 from npuprof.model import has_only_digits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from npuprof.catalog import Variable
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+#: Characters at which a shell splits, expands or evaluates a value that a script uses unquoted or in a calculation.
+_ACTIVE = frozenset("$`[;|&<>(){}*?~#'\"\\")
+#: Parts of a pattern that match any character but a few.
+_OPEN_PART = re.compile(r"\\[DSWs]|\[\^|(?<!\\)\.")
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_NUMBER = re.compile(r"-?[0-9]+(?:[.,:][0-9]+)*")
 
 
 def is_own_variable(name: str) -> bool:
@@ -32,19 +46,91 @@ def _list_effects() -> dict[str, str]:
     return {name: effect for effect, names in load_built_part("variables")[0] for name in names.split()}
 
 
+@cache
+def find_protection(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a variable protects the user from, and the values (in lower case) that keep the protection; empty if nothing."""
+    exact, endings = load_built_part("variables")[6]
+    return exact.get(name) or next((row for ending, row in endings.items() if name.endswith(ending)), ("", ()))
+
+
+def find_weakening(name: str, text: str = "") -> str:
+    """Return the protection that a text weakens or redirects, an empty string if none; without a text, that an ``unset`` removes."""
+    reason, kept = find_protection(name)
+    return "" if text.lower() in kept else reason
+
+
 def find_value_execution(name: str, text: str) -> str:
-    """Return how a variable with a value affects code execution or loading, an empty string if no effect is known."""
-    if effect := find_execution(name):
-        return effect
-    if "$(" in text or "`" in text:
-        return "a shell that calculates with its text runs the command in it"
+    """Return why a variable needs trust with exactly this value, an empty string if it does not."""
+    return find_execution(name) or find_weakening(name, text) or find_text_effect(name, text)
+
+
+def find_text_effect(name: str, text: str) -> str:
+    """Return what a script may do with a text other than use it as one value, an empty string if nothing.
+
+    A script may use any variable unquoted (``torchrun --master_addr $MASTER_ADDR``) or in a calculation, where bash runs
+    ``x[$(command)]``. Texts of the variable's documented form are free.
+    """
     if has_only_digits(text):
         return ""
     record = find_variable(name)
     is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
-    if is_number and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
+    if is_number and _NUMBER.fullmatch(text) is None:
         return "scripts take it for a number, and put other text into their command lines"
-    return ""
+    plain = find_active_part(text)
+    if not plain or (_NUMBER.fullmatch(text) and (is_number or (record is not None and record.kind in ("int", "float")))):
+        return ""
+    if _has_form(record, name, text):
+        return ""
+    return "a program can take its value for an option" if plain == "-" else f"a shell can split, expand or evaluate its value at {plain!r}"
+
+
+def find_active_part(text: str) -> str:
+    """Return the first character at which a shell splits, expands or evaluates a text, or a leading ``-``; else an empty string.
+
+    A path may begin with ``~/``.
+    """
+    path = text.removeprefix("~/")
+    active = (char for char in path if char in _ACTIVE or char.isspace() or not char.isprintable())
+    return "-" if path[:1] == "-" else next(active, "")
+
+
+def _has_form(record: Variable | None, name: str, text: str) -> bool:
+    """Return whether a text has the documented form of a variable, a form that leaves no room for other text."""
+    form = record.form if record is not None else load_built_part("variables")[5].get(name, "")
+    if form or record is None:
+        return bool(form) and re.fullmatch(form, text) is not None
+    if record.kind == "pairs":
+        return _has_plain_pairs(record, text)
+    if record.structure:
+        structure = load_form(record.structure)  # JSON; a key that occurs twice hides its first value from the parser
+        value = structure.parse(text)
+        return value is not None and not structure.faults(value) and not any(map(find_active_part, _JSON_STRING.findall(text)))
+    if record.pattern and not record.choices and _OPEN_PART.search(record.pattern):
+        return False
+    return bool(record.choices or record.pattern) and is_documented(record, text)
+
+
+def _has_plain_pairs(record: Variable, text: str) -> bool:
+    """Return whether a text consists of known keys, each with a plain value; a list in brackets is one value."""
+    from npuprof.catalog.pairs import find_pair_faults, is_known_key, parse_pairs
+
+    pairs = parse_pairs(record, text)
+    if pairs is None or find_pair_faults(record, text):
+        return False
+    texts = {key: str(value) for key, value in pairs.items()}
+    plain = (value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value for value in texts.values())
+    return all(is_known_key(record, key) for key in texts) and not any(map(find_active_part, plain))
+
+
+def format_exported_text(name: str, value: Any) -> str | None:
+    """Return the text of a variable in [env], None if its value differs per process."""
+    if isinstance(value, dict):
+        pairs = find_structure(f"env.{name}")
+        return pairs.format(value) if pairs else None
+    if isinstance(value, bool):
+        record = find_variable(name)
+        return str(int(value)) if record is not None and "1" in map(str, record.choices) else str(value).lower()
+    return str(value)
 
 
 def is_unknown_variable(name: str) -> bool:

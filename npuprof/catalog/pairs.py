@@ -71,6 +71,11 @@ def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[tu
     return faults
 
 
+def is_known_key(variable: Variable, key: str) -> bool:
+    """Return whether the catalogue has a key of a variable, or the word without one."""
+    return key == variable.first_name or _find_rule(variable, key) is not None
+
+
 def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str, str] | None:
     """Return the fault of an item of a table: message, reason, hint."""
     rule = list(variable.first) if key == variable.first_name else _find_rule(variable, key)

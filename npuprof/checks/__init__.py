@@ -76,9 +76,10 @@ def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
     """Return the findings about steps and parents of a preset, cached for all contexts with equal settings."""
     memo = view.config.memo
     if "steps and parents" not in memo:
-        memo["steps and parents"] = (*sharing.check_dead_steps(view), *sharing.check_parents(view))
-    found: tuple[Finding, ...] = memo["steps and parents"]
-    return found
+        found = (*sharing.check_dead_steps(view), *sharing.check_lost_protections(view), *sharing.check_parents(view))
+        memo["steps and parents"] = found
+    known: tuple[Finding, ...] = memo["steps and parents"]
+    return known
 
 
 def check_before_export(config: Config) -> list[Finding]:

@@ -12,7 +12,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
 from npuprof.report import say_set
-from npuprof.resolve import apply_layers, lineages, take_unset_step
+from npuprof.resolve import apply_layers, is_override_active, lineages, take_unset_step
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -48,18 +48,13 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key, in_python)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
-        from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
-        from npuprof.checks.variables import is_filled_in, is_misspelt
+        from npuprof.catalog.execution import is_own_variable
+        from npuprof.checks.variables import is_filled_in
 
         if is_own_variable(name) and not is_filled_in(name):
             return build_own_variable_fault(key)
-        if executes := find_execution(name) if isinstance(value, dict) else find_value_execution(name, str(value)):
-            what = f"{key} affects code execution: {executes}"
-            why = "Anyone who can change the preset controls the code that all jobs run; exports reject it until the store is trusted."
-            return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
-        if is_unknown_variable(name) and not is_misspelt(name):
-            why = "Its effect on programs is unknown; exports reject it until the store is trusted with its name."
-            return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
+        if fault := _find_trust_fault(key, name, value):
+            return fault
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
         return None
@@ -72,6 +67,59 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
     if variable.freeze == "launcher":
         return Fault("NP603", f"{key} is a fact of the job", "The value belongs to a job, not to a shared preset.", hint)
     return Fault("NP604", f"{key} depends on the site", "Other machines and networks need another value.", hint)
+
+
+def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
+    """Return the fault for a variable whose export needs trust, or None."""
+    from npuprof.catalog.execution import find_execution, find_text_effect, find_weakening, format_exported_text, is_unknown_variable
+    from npuprof.checks.variables import is_misspelt
+
+    text = format_exported_text(name, value)
+    if executes := find_execution(name):
+        return _build_execution_fault(f"{key} affects code execution: {executes}")
+    if protects := find_weakening(name, text or ""):
+        return _build_execution_fault(f"{key} weakens a protection: {protects}")
+    if effect := find_text_effect(name, text or ""):
+        why = "Scripts use variables unquoted and in calculations; exports reject the value until the store is trusted with it."
+        return Fault("NP608", f"{key}: {effect}", why, "write a value without it; if the preset needs it: npuprof trust STORE")
+    if is_unknown_variable(name) and not is_misspelt(name):
+        why = "Its effect on programs is unknown; exports reject it until the store is trusted with its name."
+        return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
+    return None
+
+
+def _build_execution_fault(what: str) -> Fault:
+    why = "Anyone who can change the preset controls the code that all jobs run; exports reject it until the store is trusted."
+    return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
+
+
+def list_lost_protections(config: Config, in_every_context: bool = False) -> Iterator[tuple[Profile, Step]]:
+    """Yield the steps that unset a variable which protects the user and is not set again, each with its profile.
+
+    Only overrides that match the config's context count, unless ``in_every_context``.
+    """
+    for profile in config.lineage:
+        if "unset" not in profile.table and not profile.overrides:
+            continue
+        active = [step for step in profile.steps if step.key not in config.settings]
+        for override in profile.overrides:
+            if in_every_context or (is_override_active(override, config.context, config.scenario)):
+                active += [step for step in override.steps if in_every_context or step.key not in config.settings]
+        yield from ((profile, step) for step in active if step.op == "unset" and _find_protection(step.key))
+
+
+def _find_protection(key: str) -> str:
+    from npuprof.catalog.execution import find_protection
+
+    section, name = keys.split_section_and_name(key)
+    return find_protection(name)[0] if section == "env" else ""
+
+
+def check_lost_protections(view: View) -> Iterator[Finding]:
+    """Yield the steps of a preset and its ancestors that unset a variable which protects the user."""
+    for profile, step in list_lost_protections(view.config, in_every_context=True):
+        fault = _build_execution_fault(f"unset {step.key} removes a protection: {_find_protection(step.key)}")
+        yield view.build_finding(fault, step.key, profile.origin(*step.path))
 
 
 def list_locked_keys(config: Config) -> list[str]:
@@ -236,7 +284,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
             if repeated and step.key not in _collect_overridden_keys(lineage):
                 yield from repeated
-        if step.op == "unset" and not take_unset_step(current, step, cuts) and not _is_host_variable(step.key):
+        if step.op == "unset" and not take_unset_step(current, step, cuts):
             yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
@@ -245,6 +293,10 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
 def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:
     """Return the finding for an ``unset`` without effect; ``before`` are the inherited settings."""
     section, name = keys.split_section_and_name(step.key)
+    if _is_host_variable(section, name):
+        why = "The presets that it extends do not set it; run and env remove the variable that the caller's environment contains."
+        fault = Fault("NP609", f"unset {step.key} removes a variable of the host", why, "remove it from unset to keep the host's value")
+        return view.build_finding(fault, step.key, profile.origin(*step.path))
     known = (
         () if catalog.find_record(section, name) else (keys.format_full_key(section, record) for record in catalog.record_names(section))
     )
@@ -254,10 +306,14 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
     return view.build_finding(fault, step.key, profile.origin(*step.path))
 
 
-def _is_host_variable(key: str) -> bool:
-    """Return whether a setting is a known variable, which ``unset`` also removes from the environment of a run."""
-    section, name = keys.split_section_and_name(key)
-    return section == "env" and catalog.find_variable(name) is not None
+def _is_host_variable(section: str, name: str) -> bool:
+    """Return whether a setting is a variable that ``unset`` also removes from the environment of a run, and is not misspelt."""
+    if section != "env":
+        return False
+    from npuprof.catalog.execution import is_own_variable
+    from npuprof.checks.variables import is_misspelt
+
+    return not is_own_variable(name) and (catalog.find_variable(name) is not None or not is_misspelt(name))
 
 
 def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
@@ -274,7 +330,8 @@ def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Ite
             if step.op == "set" and step.key in plain and step.key not in moving:
                 yield from _check_repeated_values(view, profile, step, plain[step.key])
             is_set = step.key in plain or step.key in moving
-            if step.op == "unset" and not is_set and not catalog.find_record(*keys.split_section_and_name(step.key)):
+            section, name = keys.split_section_and_name(step.key)
+            if step.op == "unset" and not is_set and (section == "env" or not catalog.find_record(section, name)):
                 yield _build_idle_unset(view, profile, step, plain)
             moving = moving | {step.key}
 

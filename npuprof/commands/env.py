@@ -21,7 +21,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import TRUST_CODES, Finding, NpuprofError
 from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
@@ -81,7 +81,7 @@ class Env(Verb):
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False)  # rejected below, or trusted
+        config = resolve_checked(self, "env", self.no_check, TRUST_CODES, not self.no_personal, False)  # rejected below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:

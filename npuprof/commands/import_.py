@@ -295,7 +295,7 @@ def _trust_carried(files: dict[str, str]) -> None:
     untrusted = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
     if untrusted:
         shown = ", ".join(dict.fromkeys(need.name for need in untrusted))
-        output.tell_remark(f"not trusted, as it affects code execution: {shown}; look at the preset, then run npuprof trust")
+        output.tell_remark(f"not trusted, because it can affect what is executed: {shown}; look at the preset, then run npuprof trust")
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:

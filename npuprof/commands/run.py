@@ -26,7 +26,7 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
 )
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import TRUST_CODES, Finding, NpuprofError
 from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
@@ -83,9 +83,7 @@ class Run(Verb):
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         try:
-            config = resolve_checked(
-                self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False
-            )  # rejected below, or trusted
+            config = resolve_checked(self, "env", self.no_check, TRUST_CODES, not self.no_personal, False)  # rejected below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_execution, is_own_variable, is_unknown_variable
+from npuprof.catalog.execution import (
+    find_execution,
+    find_protection,
+    find_text_effect,
+    format_exported_text,
+    is_own_variable,
+    is_unknown_variable,
+)
 from npuprof.catalog.launchers import FACTS
-from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
 from npuprof.renderers import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
-from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
+from npuprof.renderers.trusting import refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
@@ -43,7 +49,7 @@ def collect_env_variables(
     later: dict[str, str] = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        text = format_set_variable(name, value)
+        text = format_exported_text(name, value)
         if text is not None:
             variables[name] = text
         else:
@@ -69,21 +75,15 @@ def collect_env_variables(
                 notes.append(
                     f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
                 )
+            elif (effect := find_text_effect(twin, spelled := format_twin_text(twin, value, text))) and not trusting:
+                notes.append(f"{twin} is omitted: {effect}; --trust exports it")
             else:
-                variables[twin] = format_twin_text(twin, value, text)
+                variables[twin] = spelled
         variables[f"NPUPROF_{name.upper()}"] = text
     marks = (config.name, config.digest, config.preset_digest, config.context.describe())
     variables |= dict(zip(MARKS, marks, strict=True))
     _require_exportable(config, variables | later)
     return variables, notes
-
-
-def format_set_variable(name: str, value: Any) -> str | None:
-    """Return the text of a variable in [env], None if its value differs per process."""
-    if isinstance(value, dict):
-        pairs = find_structure(f"env.{name}")
-        return pairs.format(value) if pairs else None
-    return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
 
 
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
@@ -101,7 +101,8 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         section, name = keys.split_section_and_name(key)
         if section != "env" or key in config.settings or is_own_variable(name) or not (name.isascii() and name.isidentifier()):
             continue
-        needs = (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
+        is_rejected = find_protection(name)[0]  # an export without that trust is rejected as a whole
+        needs = not is_rejected and (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
         (untrusted if needs else removed).append(name)
     return removed, untrusted
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof import catalog
-from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
-from npuprof.checks.sharing import build_own_variable_fault
+from npuprof.catalog.execution import (
+    find_execution,
+    find_protection,
+    find_value_execution,
+    find_weakening,
+    format_exported_text,
+    is_own_variable,
+    is_unknown_variable,
+)
+from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.model import Finding, NpuprofError, Origin, Record, Step
 from npuprof.report import say_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
@@ -27,7 +34,10 @@ if TYPE_CHECKING:
 
 
 class Need(Record):
-    """A variable that needs trust: its value, and how it affects code execution (an empty string if unknown)."""
+    """A variable that needs trust, with its value, which is empty if it is unset.
+
+    ``executes`` is why it needs trust with exactly this value, an empty string if its name is unknown.
+    """
 
     name: str
     text: str
@@ -48,8 +58,9 @@ class Author(Record):
 
 
 def _describe_execution(name: str, value: Any) -> str:
-    """Return how a variable with a value affects code execution, an empty string if no effect is known."""
-    return find_execution(name) if isinstance(value, dict) else find_value_execution(name, format_trusted_text(name, value))
+    """Return why a variable needs trust with exactly this value, an empty string if it does not; a launcher's facts are free."""
+    text = format_exported_text(name, value)
+    return find_value_execution(name, text) if text is not None else find_execution(name) or find_weakening(name)
 
 
 def needs_trust(name: str, value: Any) -> bool:
@@ -76,12 +87,22 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
         if not needs_trust(name, value):
             continue
         origin = config.origin(keys.format_full_key("env", name))
-        if origin is None or not origin.document.text:
-            continue
-        profile = next(profile for profile in config.lineage if profile.document is origin.document)
-        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
-            needs.append((_build_need(name, value, origin), _find_author(profile)))
-    return needs
+        if origin is not None and origin.document.text:
+            profile = next(profile for profile in config.lineage if profile.document is origin.document)
+            needs.append((_build_need(name, value, origin), profile))
+    needs += [(_build_unset_need(profile, step), profile) for profile, step in list_lost_protections(config)]
+    return [
+        (need, _find_author(profile))
+        for need, profile in needs
+        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile)
+    ]
+
+
+def _build_unset_need(profile: Profile, step: Step) -> Need:
+    _, name = keys.split_section_and_name(step.key)
+    origin = profile.origin(*step.path)
+    assert origin is not None, "it is written there"
+    return Need(name, "", find_weakening(name), origin)
 
 
 def _find_author(profile: Profile) -> Author:
@@ -96,7 +117,11 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     needs = []
     for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
         section, name = keys.split_section_and_name(step.key)
-        if section == "env" and step.op != "unset" and needs_trust(name, step.value):
+        if section != "env":
+            continue
+        if step.op == "unset":
+            needs += [_build_unset_need(profile, step)] if find_protection(name)[0] else []
+        elif needs_trust(name, step.value):
             origin = profile.origin(*step.path)
             assert origin is not None, "it is written there"
             needs.append(_build_need(name, step.value, origin))
@@ -152,8 +177,9 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
     hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"
     hint = hint if all_needs else ""
     if need.executes:
-        what = f"env.{need.name} = {keys.format_short_value(need.text)} is not trusted: {need.executes}"
-        why = "Anyone who can change the preset could run code here."
+        done = f"= {keys.format_short_value(need.text)}" if need.text else "without a value"
+        what = f"env.{need.name} {done} is not trusted: {need.executes}"
+        why = "Anyone who can change the preset could run code here, or redirect what is loaded."
     else:
         what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Its effect on programs is unknown."
     return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,))
@@ -161,16 +187,8 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
 
 def format_trusted_text(name: str, value: Any) -> str:
     """Return the trusted form of a variable's value: the text that programs read, or its launcher fact."""
-    if isinstance(value, (dict, list)):
-        return keys.format_toml_value(value)
-    return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
-
-
-def format_switch_variable(name: str, value: bool) -> str:
-    """Return a bool as the variable's text: 1 and 0 if those are its choices, else true and false."""
-    record = catalog.find_variable(name)
-    numeric = record is not None and "1" in map(str, record.choices)
-    return str(int(value)) if numeric else str(value).lower()
+    text = format_exported_text(name, value)
+    return keys.format_toml_value(value) if text is None else text
 
 
 # -- arguments of the user -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import Finding, __version__, shorten_values
+from npuprof.model import TRUST_CODES, Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
@@ -61,7 +61,7 @@ _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 
 def _build_hint(finding: Finding) -> str:
     """Return the hint of a finding; a trust hint for a source names the source."""
-    match = _OF_SOURCE.match(finding.path or "") if finding.code in ("NP605", "NP606") else None
+    match = _OF_SOURCE.match(finding.path or "") if finding.code in TRUST_CODES else None
     return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
 
 

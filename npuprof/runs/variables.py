@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from npuprof.catalog import find_variable
+from npuprof.catalog.execution import format_exported_text
 from npuprof.catalog.pairs import find_pairs_form
 from npuprof.document import keys
 from npuprof.renderers import config_section
-from npuprof.renderers.environment import format_set_variable
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, NOT_IN_FORCE, OTHER, SAME, UNSURE, Verdict, is_unreadable
 
@@ -43,7 +43,7 @@ def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
 
 def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) -> Verdict:
     key, texts = keys.format_full_key("env", name), variables.get(name, ())
-    wanted = format_set_variable(name, value)
+    wanted = format_exported_text(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
     if not texts:
         note = "no line of it: torch_npu logs a variable when it reads it" if variables else ""

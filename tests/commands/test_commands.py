@@ -20,7 +20,7 @@ PRESETS = {
     '[options]\nhccl_timeout = 1800\ndump_step = [1, "3-5"]\n'
     'enable_dump = true\ndump_path = "/tmp/dump"\n',
     "leaf": '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
-    '[append.options]\ndump_step = [9]\n[env]\nTMPDIR = "a b"\n',
+    '[append.options]\ndump_step = [9]\n[env]\nTMPDIR = "a-b"\n',
     "wrong": "[options]\nhcom_paralel = true\n",
     "worrying": "[options]\nop_select_implmode = 'high_precision'\n",
 }
@@ -220,7 +220,7 @@ def test_list_shows_parents_and_filters_on_resolved_values(run: Run) -> None:
     assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
     found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)
     assert [row["name"] for row in found["presets"]] == ["leaf"]
-    assert run("list", "--where", "env.TMPDIR == 'a b'").out.split()[0] == "leaf"
+    assert run("list", "--where", "env.TMPDIR == 'a-b'").out.split()[0] == "leaf"
     assert run("list", "--where", "hccl_timeout == 5").out == ""
 
 

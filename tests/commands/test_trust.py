@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 import npuprof
-from npuprof.catalog.execution import find_execution, is_known_variable
-from npuprof.store.trust import find_trust_file
+from npuprof import catalog
+from npuprof.catalog import load_built_part
+from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable
+from npuprof.renderers.trusting import needs_trust
+from npuprof.store.trust import Trusted, find_trust_file, keep_trusted
 from support.running import Result, Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"
@@ -40,7 +43,7 @@ AFFECTING = [
 TUNING = [
     "HCCL_ALGO", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "JOB_ID", "TMPDIR", "OMPI_MCA_btl", "TASK_QUEUE_ENABLE", "HTTPS_PROXY", "LC_ALL",
 ]  # fmt: skip
-UNKNOWN_TO_ALL = ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN"]
+UNKNOWN_TO_ALL = ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN", "LC_X", "LC_"]
 
 
 def test_the_catalogue_knows_what_affects_what_is_executed_and_what_only_tunes() -> None:
@@ -65,6 +68,7 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
     beginnings = [name[:-1] for row in others if row["executes"] for name in row["names"] if name.endswith("*")]
     harmless = [name for row in others if not row["executes"] for name in row["names"]]
     assert [name for name in harmless if name.startswith(tuple(beginnings))] == []
+    assert [name for name in harmless if name.endswith("*")] == [], "a prefix makes no unknown name known"
 
 
 @pytest.mark.parametrize("line", EXPORTS)
@@ -178,19 +182,166 @@ def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store:
     assert not os.path.exists(find_trust_file())
 
 
+# -- values that a shell does not take as one word -----------------------------------------------------------------
+
+#: What scripts of public repositories do with a variable: `torchrun --master_addr $MASTER_ADDR` (unquoted), `$((OMP_NUM_THREADS / 2))`.
+ACTIVE_TEXTS = [
+    "x[$(touch x)]", "x[`touch x`]", "x[${LC_X@P}]", "x[${ touch x; }]", "${(e)X}", "127.0.0.1 --no-python /x/evil.sh", "a\tb", "a\nb",
+    "--no-python", "-x", "a;b", "a|b", "a&b", "a<b", "a>b", "a(b)", "{a,b}", "a*", "a?", "a~b", "a#b", 'a"b', "a'b", "a\\b", "a\x7fb",
+    "a\u00a0b", "~/a b", "~x",
+]  # fmt: skip
+PLAIN_TEXTS = ["", "1", "a,b:c=d%e/f-g", "^lo,docker0", "http://host:8080/x@y", "~/models/x", "+all", "名字"]
+NAMES = [
+    "MASTER_ADDR",
+    "WANDB_NAME",
+    "MS_ROLE_NAME",
+    "ASCEND_PROCESS_LOG_PATH",
+    "MY_SWITCH",
+    "LC_X",
+    "HCCL_SOCKET_IFNAME",
+    "RAY_LOG_TO_STDERR",
+]
+
+
+def test_a_value_on_which_a_shell_acts_needs_trust_and_a_plain_one_does_not() -> None:
+    free = [(name, text) for name in NAMES for text in ACTIVE_TEXTS if not find_value_execution(name, text)]
+    assert free == []
+    assert [(name, text) for name in NAMES for text in PLAIN_TEXTS if find_value_execution(name, text)] == []
+
+
+#: Documented values with such characters, and texts that only look like them.
+FORMS = [
+    ("HCCL_ALGO", "level0:NA;level1:ring", "level0:NA;level1:ring -x"),
+    ("MINDIE_LOG_ROTATE", "-fs 20 -r 10", "-fs 20 -c x"),
+    ("OMP_PLACES", "{0:4}:8:4", "{0:4}:x[$(touch x)]"),
+    ("OMP_PLACES", "threads(8)", "threads(x)"),
+    ("GOMP_CPU_AFFINITY", "0 3 1-2 4-15:2", "0 -x"),
+    ("TORCH_CUDA_ARCH_LIST", "6.0 6.1 7.0+PTX", "6.0 --x"),
+    ("VLLM_CPU_OMP_THREADS_BIND", "0-31|32-63", "0-31|sh"),
+    ("CUDA_VISIBLE_DEVICES", "-1", "-x"),
+    ("DUMP_GRAPH_LEVEL", "PreRunBegin|AfterInfershape", "PreRunBegin|a b"),
+    ("DUMP_GRAPH_FORMAT", "ge_proto|onnx", "ge_proto|sh"),
+    ("TORCH_NPU_LOGS", "-all", "-c"),
+    ("PYTORCH_NPU_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2]", "roundup_power2_divisions:[256:x[`id`]]"),
+    ("MS_DEV_GRAPH_KERNEL_FLAGS", "--opt_level=1 --enable_expand_ops=A,B", "--opt_level=1 --no-python /x/evil.sh"),
+    ("AUTOFUSE_FLAGS", "--enable_autofuse=true;--autofuse_enable_pass=a", "--enable_autofuse=true;touch x"),
+    ("PROFILING_OPTIONS", '{"output": "/tmp/p", "training_trace": "on"}', '{"output": "/tmp/p --x y", "training_trace": "on"}'),
+    ("PROFILING_OPTIONS", '{"output":"/p","training_trace":"on"}', '{"output":"a --x b","output":"/p","training_trace":"on"}'),
+    ("TF_CONFIG", '{"cluster": {"worker": ["host:1"]}}', '{"cluster": {"worker": ["x[$(touch x)]"]}}'),
+    ("TF_CPP_MIN_LOG_LEVEL", "-1", "-c"),
+]
+
+
+@pytest.mark.parametrize(("name", "documented", "other"), FORMS)
+def test_a_documented_form_is_free_and_leaves_no_room_for_other_text(name: str, documented: str, other: str) -> None:
+    assert (find_value_execution(name, documented), bool(find_value_execution(name, other))) == ("", True)
+
+
+def test_no_form_of_the_catalogue_accepts_an_active_text() -> None:
+    names = [*catalog.record_names("env"), *load_built_part("variables")[5]]
+    assert len(names) > 600
+    records = {name: catalog.find_variable(name) for name in names}
+    assert {record.structure for record in records.values() if record} == {"", "json", "profiling"}, "JSON, by its strings"
+    free = [(name, text) for name in names for text in ACTIVE_TEXTS if not find_value_execution(name, text)]
+    assert free == [("DUMP_GRAPH_LEVEL", "a|b")], "names of stages"
+
+
+def test_no_shipped_preset_needs_trust() -> None:
+    store = npuprof.open_store("builtin:")
+    values = [(name, value) for preset in store for name, value in store.resolve(preset).env.items()]
+    assert len(values) > 60
+    assert [(name, value) for name, value in values if needs_trust(name, value)] == []
+
+
 @pytest.mark.parametrize(("name", "harmless", "text"), [
     ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"), ("WANDB_MODE", "offline", "$(touch x)"),
+    ("MASTER_ADDR", "127.0.0.1", "127.0.0.1 --no-python /x/evil.sh"), ("MY_SWITCH", "1", "1 2"),
 ])  # fmt: skip
-def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
-    name: str, harmless: str, text: str, store: Store, run: Run
-) -> None:
-    store({"a": f'[env]\n{name} = "{harmless}"\n', "b": f"[env]\n{name} = '{text}'\n"})
+def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(name: str, harmless: str, text: str, store: Store, run: Run) -> None:
+    store({"a": f'[env]\n{name} = "{harmless}"\n', "b": f"[env]\n{name} = '{text}'\n", "c": f"[env]\n{name} = '{text} '\n"})
+    assert run("trust", "profiles", name).code in (0, 2), "an unknown name is trusted by its name"
     assert run("env", "a", "--no-check").code == 0
+    assert run("trust", "profiles", "--revoke").code == 0
+    if name == "MY_SWITCH":
+        keep_trusted(os.path.realpath("profiles"), Trusted(frozenset([name])))
     refused = run("env", "b", "--no-check")
     assert (refused.code, "NP930" in refused.err) == (2, True), refused.err
-    assert "NP605" in run("check", "b").out
+    assert "info NP608" in run("check", "b", "--severity", "info").out
     assert run("trust", "profiles", f"{name}={text}").code == 0
     assert run("env", "b", "--no-check").code == 0
+    assert run("env", "c", "--no-check").code == 2, "trusted with exactly this value"
+
+
+def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, run: Run) -> None:
+    store({"a": "[env.PYTORCH_NPU_ALLOC_CONF]\nmax_split_size_mb = 256\n", "b": '[env.MS_ALLOC_CONF]\nmemory_tracker_path = "/x --y"\n'})
+    assert run("env", "a").code == 0
+    assert is_refused(run("env", "b"))
+    assert run("trust", "profiles").code == 0
+    assert run("env", "b").code == 0
+
+
+def test_a_variable_that_mirrors_an_option_is_omitted_with_a_text_on_which_a_shell_acts(store: Store, run: Run) -> None:
+    store({"a": '[options]\nprofiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }\n'})
+    done = run("env", "a", "--no-check")
+    assert (done.code, "PROFILING_OPTIONS is omitted: a shell can split" in done.err.replace("\n  ", " ")) == (0, True), done.err
+    assert "export PROFILING_OPTIONS=" not in done.out
+    assert "export PROFILING_OPTIONS=" in run("env", "a", "--no-check", "--trust").out
+
+
+# -- variables that protect the user -------------------------------------------------------------------------------
+
+PROTECTING = [("PYTHONSAFEPATH", "1"), ("PYTHONNOUSERSITE", "1"), ("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "ON")]
+REDIRECTING = [
+    "https_proxy",
+    "HTTPS_PROXY",
+    "GRPC_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+]
+
+
+@pytest.mark.parametrize(("name", "kept"), [*PROTECTING, *((name, "") for name in REDIRECTING)])
+def test_a_protection_is_weakened_only_if_that_is_trusted(name: str, kept: str, store: Store, run: Run) -> None:
+    weaker = ["", "0", "false"] if kept else ["", "/x", "host:1"]
+    presets = {f"p{number}": f'[env]\n{name} = "{text}"\n' for number, text in enumerate(weaker)}
+    store({**presets, "none": f'[profile]\nunset = ["env.{name}"]\n', "child": '[profile]\nextends = ["none"]\n'})
+    for preset in (*presets, "none", "child"):
+        assert "warning NP605" in run("check", preset).out, preset
+        assert is_refused(run("env", preset)), preset
+        assert is_refused(run("run", preset, "--", "true")), preset
+        assert run("env", preset, "--trust").code == 0, preset
+    assert run("trust", "profiles", f"{name}=").code == 0
+    assert f"unset {name}\n" in run("env", "child").out, "trusted with an empty value, it may be unset too"
+    assert is_refused(run("env", "p1"))
+    if kept:
+        store({"kept": f'[env]\n{name} = "{kept}"\n'})
+        assert run("env", "kept").code == 0
+        assert "NP60" not in run("check", "kept", "--severity", "info").out
+
+
+def test_a_protection_that_is_unset_and_set_again_is_kept(store: Store, run: Run) -> None:
+    store({
+        "base": '[profile]\nunset = ["env.HF_HUB_OFFLINE"]\n', "a": '[profile]\nextends = ["base"]\n[env]\nHF_HUB_OFFLINE = "1"\n',
+        "b": '[[override]]\nmatch = { product = "atlas-a3" }\nunset = ["env.PYTHONSAFEPATH"]\n[options]\ndeterministic = 1\n',
+    })  # fmt: skip
+    assert run("env", "a").code == 0
+    assert run("env", "b").code == 0
+    assert is_refused(run("env", "b", "--product", "atlas-a3"))
+    assert "NP605" in run("check", "b").out
+
+
+def test_an_unset_of_a_host_variable_has_a_note_of_its_own(store: Store, run: Run) -> None:
+    names = ["OMP_NUM_THREADS", "ASCEND_GLOBAL_LOG_LEVEL", "MY_TOOL"]
+    store({
+        "a": f"[profile]\nunset = {[f'env.{name}' for name in names]}\n",
+        "b": '[profile]\nunset = ["env.HCCL_ALGOO"]\n', "c": '[profile]\nunset = ["dump_path"]\n',
+    })  # fmt: skip
+    shown = run("check", "a", "--severity", "info").out
+    assert [f"info NP609: unset env.{name} removes a variable of the host" in shown for name in names] == [True] * 3
+    assert "NP702" not in shown
+    assert all("NP702" in run("check", name).out for name in ("b", "c"))
 
 
 # -- variables that the catalogue does not know --------------------------------------------------------------------
@@ -267,9 +418,9 @@ def write_script(path: Path, *exports: str) -> str:
 
 def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Store, run: Run, tmp_path: Path) -> None:
     store({"own": "[options]\nhccl_timeout = 600\n"})
-    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x")
+    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x", "HCCL_SOCKET_IFNAME='eth0 eth1'")
     done = run("import", "run.sh", "-o", "profiles/made.toml")
-    assert "not trusted, as it affects code execution: ASCEND_CUSTOM_OPP_PATH" in done.err
+    assert "not trusted, because it can affect what is executed: ASCEND_CUSTOM_OPP_PATH, HCCL_SOCKET_IFNAME" in done.err
     assert "env.ASCEND_CUSTOM_OPP_PATH = " in run("env", "made").err
     write_script(tmp_path / "src/go.sh", "HCCL_CONNECT_TIMEOUT=700")
     assert run("adopt", "src").code == 0

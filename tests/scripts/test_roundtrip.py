@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, renderers
+from npuprof.catalog.execution import format_exported_text
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
 from npuprof.renderers import place_sidecars
-from npuprof.renderers.environment import collect_env_variables, format_set_variable
+from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.scripts.preset import build_drafts
@@ -125,7 +126,7 @@ def read_export(config: Any, name: str, file: str = "") -> tuple[dict[str, Any],
 
 def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str, Any]:
     wanted = {**config.options}
-    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_set_variable(key, value)) is not None}
+    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_exported_text(key, value)) is not None}
     return compare(wanted | place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side"), found)
 
 
