@@ -148,7 +148,8 @@ class Variable(Record):
     given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless its ``scope`` gives it.
     ``risk`` is what a change may affect, for variables without an equivalent option. ``numbered`` as for options.
     ``otherwise`` is what the reader does with any other value. ``executes`` is how it affects code execution or loading,
-    False if it does not. ``reader`` is the function of ``readers.toml`` that parses it.
+    False if it does not. ``protects`` is what is lost with other values than ``kept_by``. ``reader`` is the
+    function of ``readers.toml`` that parses it.
 
     ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its releases from ``since`` to
     ``until``, both included; ``dead`` variables are read by no current release. A ``set_env.sh`` in a folder whose path
@@ -162,6 +163,8 @@ class Variable(Record):
     kind: str
     framework: str = "cann"
     executes: str | bool = False
+    protects: str = ""
+    kept_by: tuple[str, ...] = ()
     scope: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None

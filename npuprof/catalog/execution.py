@@ -46,17 +46,20 @@ def _list_effects() -> dict[str, str]:
     return {name: effect for effect, names in load_built_part("variables")[0] for name in names.split()}
 
 
+def find_weakening(name: str, text: str = "") -> str:
+    """Return what a text of a variable takes away from the user, an empty string if nothing; without a text, what an ``unset`` does."""
+    reason, kept = _find_protection(name)
+    return "" if text.lower() in kept else reason
+
+
 @cache
-def find_protection(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return what a variable protects the user from, and the values (in lower case) that keep the protection; empty if nothing."""
+def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a variable protects, and the values (in lower case) that keep the protection; empty if nothing."""
+    record = find_variable(name)
+    if record is not None and record.protects:
+        return record.protects, record.kept_by
     exact, endings = load_built_part("variables")[6]
     return exact.get(name) or next((row for ending, row in endings.items() if name.endswith(ending)), ("", ()))
-
-
-def find_weakening(name: str, text: str = "") -> str:
-    """Return the protection that a text weakens or redirects, an empty string if none; without a text, that an ``unset`` removes."""
-    reason, kept = find_protection(name)
-    return "" if text.lower() in kept else reason
 
 
 def find_value_execution(name: str, text: str) -> str:

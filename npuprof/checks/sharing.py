@@ -109,10 +109,11 @@ def list_lost_protections(config: Config, in_every_context: bool = False) -> Ite
 
 
 def _find_protection(key: str) -> str:
-    from npuprof.catalog.execution import find_protection
+    """Return what the unset of a variable takes away from the user, an empty string if nothing."""
+    from npuprof.catalog.execution import find_weakening
 
     section, name = keys.split_section_and_name(key)
-    return find_protection(name)[0] if section == "env" else ""
+    return find_weakening(name) if section == "env" else ""
 
 
 def check_lost_protections(view: View) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable
 from npuprof import catalog
 from npuprof.catalog.execution import (
     find_execution,
-    find_protection,
     find_text_effect,
+    find_weakening,
     format_exported_text,
     is_own_variable,
     is_unknown_variable,
@@ -101,7 +101,7 @@ def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[s
         section, name = keys.split_section_and_name(key)
         if section != "env" or key in config.settings or is_own_variable(name) or not (name.isascii() and name.isidentifier()):
             continue
-        is_rejected = find_protection(name)[0]  # an export without that trust is rejected as a whole
+        is_rejected = find_weakening(name)  # an export without that trust is rejected as a whole
         needs = not is_rejected and (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
         (untrusted if needs else removed).append(name)
     return removed, untrusted

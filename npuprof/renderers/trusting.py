@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from npuprof.catalog.execution import (
     find_execution,
-    find_protection,
     find_value_execution,
     find_weakening,
     format_exported_text,
@@ -120,7 +119,7 @@ def list_profile_needs(profile: Profile) -> list[Need]:
         if section != "env":
             continue
         if step.op == "unset":
-            needs += [_build_unset_need(profile, step)] if find_protection(name)[0] else []
+            needs += [_build_unset_need(profile, step)] if find_weakening(name) else []
         elif needs_trust(name, step.value):
             origin = profile.origin(*step.path)
             assert origin is not None, "it is written there"

@@ -58,6 +58,10 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
         assert row["executes"] is False or len(row["executes"]) > 10, name
         assert row["source"], name
     others = tomllib.loads((CATALOG / "variables.toml").read_text())["variables"]
+    for row in (*rows.values(), *others):
+        assert ("kept_by" in row) <= ("protects" in row), row
+        assert len(row.get("protects", "........")) > 7, row
+        assert all(text == text.lower() for text in row.get("kept_by", ())), row
     names = [name for row in others for name in row["names"]]
     assert len(names) > 700
     assert sorted(names) == sorted(set(names)), "no name is in two rows"
@@ -219,6 +223,9 @@ FORMS = [
     ("TORCH_CUDA_ARCH_LIST", "6.0 6.1 7.0+PTX", "6.0 --x"),
     ("VLLM_CPU_OMP_THREADS_BIND", "0-31|32-63", "0-31|sh"),
     ("CUDA_VISIBLE_DEVICES", "-1", "-x"),
+    ("MS_ENABLE_TFT", "{TTP:1,UCE:1}", "{TTP:1,UCE:$(id)}"),
+    ("VLOG_v", "(1,20)", "(id)"),
+    ("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2]", "roundup_power2_divisions:[x[`id`]]"),
     ("DUMP_GRAPH_LEVEL", "PreRunBegin|AfterInfershape", "PreRunBegin|a b"),
     ("DUMP_GRAPH_FORMAT", "ge_proto|onnx", "ge_proto|sh"),
     ("TORCH_NPU_LOGS", "-all", "-c"),
@@ -254,7 +261,7 @@ def test_no_shipped_preset_needs_trust() -> None:
 
 
 @pytest.mark.parametrize(("name", "harmless", "text"), [
-    ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"), ("WANDB_MODE", "offline", "$(touch x)"),
+    ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"), ("WANDB_RUN_GROUP", "a", "$(touch x)"),
     ("MASTER_ADDR", "127.0.0.1", "127.0.0.1 --no-python /x/evil.sh"), ("MY_SWITCH", "1", "1 2"),
 ])  # fmt: skip
 def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(name: str, harmless: str, text: str, store: Store, run: Run) -> None:
@@ -319,6 +326,26 @@ def test_a_protection_is_weakened_only_if_that_is_trusted(name: str, kept: str, 
         store({"kept": f'[env]\n{name} = "{kept}"\n'})
         assert run("env", "kept").code == 0
         assert "NP60" not in run("check", "kept", "--severity", "info").out
+
+
+#: Switches that are safe only with some values, each with a safe and another value.
+SWITCHES = [
+    ("VLLM_SERVER_DEV_MODE", "0", "1"), ("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "false", "True"), ("RAY_AUTH_MODE", "token", "disabled"),
+    ("RAY_USE_TLS", "1", "0"), ("MINDIE_CHECK_INPUTFILES_PERMISSION", "1", "0"), ("WANDB_MODE", "offline", "online"),
+    ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1", "0"), ("NODE_TLS_REJECT_UNAUTHORIZED", "1", "0"),
+    ("OTEL_EXPORTER_OTLP_INSECURE", "false", "true"),
+]  # fmt: skip
+#: Variables that open a port, load code, or select the origin of models: any value needs trust.
+OPENING = [
+    "LMCACHE_RUN_SCRIPT_API_ENABLED", "VLLM_LOGGING_CONFIG_PATH", "RAY_START_HOOK", "MODELSCOPE_ENDPOINT", "GRADIO_SHARE", "MS_CACHE_HOST",
+    "TRITON_CACHE_MANAGER", "PYTHON_EXEC", "HF_ENDPOINT", "VLLM_ALLOW_INSECURE_SERIALIZATION", "VLLM_API_KEY", "AWS_ENDPOINT_URL_S3",
+]  # fmt: skip
+
+
+def test_switches_of_the_security_pages_need_trust_unless_they_have_a_safe_value() -> None:
+    assert [row for row in SWITCHES if find_value_execution(row[0], row[1]) or not find_value_execution(row[0], row[2])] == []
+    assert [name for name in OPENING if not find_value_execution(name, "1")] == []
+    assert find_value_execution("VLLM_USE_MODELSCOPE", "True") == "", "it selects a fixed host"
 
 
 def test_a_protection_that_is_unset_and_set_again_is_kept(store: Store, run: Run) -> None:
@@ -418,9 +445,9 @@ def write_script(path: Path, *exports: str) -> str:
 
 def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Store, run: Run, tmp_path: Path) -> None:
     store({"own": "[options]\nhccl_timeout = 600\n"})
-    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x", "HCCL_SOCKET_IFNAME='eth0 eth1'")
+    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x", "GLOO_SOCKET_IFNAME='eth0 eth1'")
     done = run("import", "run.sh", "-o", "profiles/made.toml")
-    assert "not trusted, because it can affect what is executed: ASCEND_CUSTOM_OPP_PATH, HCCL_SOCKET_IFNAME" in done.err
+    assert "not trusted, because it can affect what is executed: ASCEND_CUSTOM_OPP_PATH, GLOO_SOCKET_IFNAME" in done.err
     assert "env.ASCEND_CUSTOM_OPP_PATH = " in run("env", "made").err
     write_script(tmp_path / "src/go.sh", "HCCL_CONNECT_TIMEOUT=700")
     assert run("adopt", "src").code == 0
