@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.renderers.shell import SHELLS
+from npuprof.catalog.execution import find_value_execution
+from npuprof.renderers.shell import SHELLS, quote_posix
 from support.exports import AWKWARD, read_back
 from support.running import Run, Store
 
@@ -105,3 +107,22 @@ def read_variables(text: str) -> dict[str, str]:
     done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
     pairs = (item.decode().partition("=") for item in done.stdout.split(b"\0") if item)
     return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
+
+
+#: What launch scripts do with a variable: an unquoted argument, a calculation, a comparison, a test of arithmetic.
+USES = 'printf "%s\\n" $X; ( : $((X)) ) 2>/dev/null; ( : $((X / 2)) ) 2>/dev/null; ( [ "$X" -gt 1 ] ) 2>/dev/null; ( test $X ) 2>/dev/null'
+FRAGMENTS = ["x[", "$(touch ran)", "`touch ran`", "${X@P}", *"]=a0,:/ -{()%@^+*!", "~/"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "mksh", "dash"])
+def test_a_text_that_needs_no_trust_stays_one_word_and_runs_nothing(shell: str, tmp_path: Path) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell}")
+    texts = ["".join(parts) for count in (1, 2) for parts in itertools.product(FRAGMENTS, repeat=count)]
+    free = [text for text in texts if not find_value_execution("WANDB_RUN_GROUP", text)]
+    assert 100 < len(free) < len(texts) / 2
+    script = "".join(f"X={quote_posix(text)}; export X; {USES}\n" for text in free)
+    done = subprocess.run([program], input=script, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "ran").exists()
+    assert done.stdout.splitlines() == free, "each is one word"
