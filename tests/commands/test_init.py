@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,7 +116,26 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: P
     assert run("init", "made", "--ci", ci, "--install", address).code == 0
     said = yaml.safe_load((tmp_path / "made" / path).read_text())
     line = said["presets"]["script"][0] if ci == "gitlab" else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
-    assert shlex.split(line) == ["python", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+    assert shlex.split(line) == ["python", "-I", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+
+
+#: What tells a job, or the author of one, how to install npuprof in a checkout of somebody's branch.
+INSTALLING = (
+    "npuprof/templates/github-action.yml", "npuprof/templates/gitlab-ci.yml", "npuprof/docs/pull-requests.md",
+    ".github/actions/presets/action.yml", ".github/workflows/release.yml",
+)  # fmt: skip
+TRAP = "import os\nopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'trapped'), 'w').close()\n"
+
+
+@pytest.mark.parametrize("file", INSTALLING)
+def test_a_step_that_installs_runs_no_module_of_the_branch(tmp_path: Path, file: str) -> None:
+    calls = re.findall(r"^[^#\n]*?\bpython3?((?: -\w+)*) -m (\w+)", (REPOSITORY / file).read_text(), re.MULTILINE)
+    assert calls
+    for name in ("json", "runpy", "sitecustomize", "typing", *{module for _, module in calls}):
+        (tmp_path / f"{name}.py").write_text(TRAP)
+    for flags, module in calls:
+        subprocess.run([sys.executable, *flags.split(), "-m", module, "--help"], cwd=tmp_path, capture_output=True, check=False)
+        assert not (tmp_path / "trapped").exists(), f"python{flags} -m {module}"
 
 
 @pytest.mark.parametrize("address", [

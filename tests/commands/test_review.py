@@ -29,7 +29,7 @@ SCRIPT = """import tensorflow as tf
 custom_op = tf.compat.v1.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()
 custom_op.parameter_map["precison_mode"].s = b"allow_fp32_to_fp16"
 """
-PYTHON = f'#!/bin/sh\n[ "$1 $2" = "-m pip" ] || exec "{sys.executable}" "$@"\nshift 2; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
+PYTHON = f'#!/bin/sh\n[ "$1 $2 $3" = "-I -m pip" ] || exec "{sys.executable}" "$@"\nshift 3; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
 
 
 @pytest.fixture
