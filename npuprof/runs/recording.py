@@ -301,13 +301,18 @@ def _describe_source(home: object) -> dict[str, Any]:
     return {"source": source}
 
 
+#: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or ``token_type``.
 _SECRET_NAME = lazy_pattern(
-    r"token(?!iz)|passw|passphrase|passcode|secret|credential|cookie|auth(?!or)|(?:api|access|private|signing|account|encryption|license)[-_]?key"
-    r"|(?<![a-z])(?:pass|pwd|pin|pat|pw)(?![a-z])|[-_]key$",
+    r"(?<!(?:pad|bos|eos|unk|sep|cls)[-_])(?<!(?:mask|stop)[-_])token"
+    r"(?!iz|s(?![a-z])|[-_]?(?:budget|type|drop|embed|level|len|limit|count|size|dim|mask|weight|id|per|class|loss|rate|ratio))"
+    r"|passw|pwd|passphrase|passcode|secret|credential|cookie|bearer|auth(?!or(?!i[sz]))"
+    r"|(?:api|access|private|signing|account|encryption|license|master|shared)[-_.]?(?:key|token)"
+    r"|(?<![a-z])(?:pass|pin(?![-_]mem)|pat|pw)(?![a-z])|[-_]key$",
     re.IGNORECASE,
 )
+_NAME = lazy_pattern(r"[\w.-]+")
 
-#: Characters of an argument that is more than a name and a value.
+#: Characters of an argument that is more than names and values.
 _SIGNS = " \t\n\"'{"
 
 
@@ -317,27 +322,27 @@ def is_secret_name(name: str) -> bool:
 
 
 def hide_text(name: str, text: str) -> str:
-    """Return the value of a variable or setting, redacted for a record."""
-    if is_secret_name(name) or (text.lstrip().startswith("{") and is_secret_name(text)):
+    """Return an argument, or the value of a variable or setting, redacted for a record.
+
+    What follows a secret name and ``=`` or ``:`` is hidden, up to the end. A text with blanks, quotes or braces, such as a
+    script for ``sh -c``, a header or JSON, is omitted if it contains a secret name.
+    """
+    secrets = [match.span() for match in _NAME.finditer(text) if is_secret_name(match[0])]
+    if is_secret_name(name) or (secrets and any(sign in text for sign in _SIGNS)):
         return HIDDEN
+    for start, end in secrets:
+        if text[end : end + 1] == "=" or (text[end : end + 1] == ":" and text[start - 1 : start] not in ("/", "@")):  # a path, a host
+            text = text[: end + 1] + HIDDEN
+            break
     return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return the arguments of a command, redacted for a record: without values after secret names.
-
-    An argument with blanks, quotes or braces, such as a script for ``sh -c`` or JSON, is omitted if it contains a secret
-    name.
-    """
-    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
+    """Return the arguments of a command, redacted for a record: without values after secret names."""
+    return [HIDDEN if _is_secret_value(word, before) else hide_text("", word) for before, word in zip(["", *words], words, strict=False)]
 
 
-def _hide_argument(word: str, before: str) -> str:
-    name, is_assigned, value = word.partition("=")
-    if before.startswith("-") and "=" not in before and not word.startswith("-") and is_secret_name(before):
-        return HIDDEN
-    if any(sign in word for sign in _SIGNS) and is_secret_name(word):
-        return HIDDEN
-    if is_assigned and "://" not in name:
-        return f"{name}={hide_text(name, value)}"
-    return hide_text("", word)
+def _is_secret_value(word: str, before: str) -> bool:
+    """Return whether the word before an argument names it as a secret: an option, or a name with ``:`` or ``=``."""
+    is_option = before.startswith("-") and "=" not in before and not word.startswith("-")
+    return is_secret_name(before) and (is_option or before.endswith((":", "=")) or before.lower() == "bearer")

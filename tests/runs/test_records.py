@@ -147,7 +147,16 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
         (["x", "hf_abcdefghijklmnopqrstuvwx", "x=ghp_0123456789abcdef"], ["x", "***", "x=***"]),
         (["https://me:k3y@host/x", "--url=https://me:k3y@host/x"], ["https://***@host/x", "--url=https://***@host/x"]),
         (words := ["--tokenizer", "bert", "--author=Ada", "--epochs", "3", "-u", "train.py"], words),
-        (words := ["TOKENIZERS_PARALLELISM=false", "--keyboard=us", "--max-tokens=512"][:2], words),
+        (["token:k3y", "X-Api-Key:k3y", "api.key=k3y", "token=", "k3y"], ["token:***", "X-Api-Key:***", "api.key=***", "token=***", "***"]),
+        (["-H", "Authorization: Bearer k3y", "Authorization:Bearer k3y"], ["-H", "***", "***"]),
+        (["-H", "Authorization:", "Bearer", "k3y", "Bearer k3y"], ["-H", "Authorization:***", "***", "***", "***"]),
+        (["Server=x;Password=k3y;Db=y", "Server=x; UserPwd=k3y"], ["Server=x;Password=***", "***"]),
+        (["--opts=lr=1,token:k3y,epochs=3", "AccountKey=k3y==;"], ["--opts=lr=1,token:***", "AccountKey=***"]),
+        (['{"user_key": "k3y"}', "AWS_SECRET_ACCESS_KEY:k3y", "API_TOKENS=k3y"], ["***", "AWS_SECRET_ACCESS_KEY:***", "API_TOKENS=***"]),
+        (words := ["TOKENIZERS_PARALLELISM=false", "--keyboard=us", "--max-tokens=512", "--num-tokens=8", "tokenizer=bert"], words),
+        (words := ["--token-budget", "8", "--max-tokens", "4096", "token_type=bpe", "--pad-token", "<pad>", "eos_token=</s>"], words),
+        (words := ["key=value", "lr:0.1", "pin_memory=true", '{"max_tokens": 8}', "count the tokens", "--author=Ada", "bypass=1"], words),
+        (words := ["-v", "/run/secrets:/run/secrets", "--master=tcp://token-server:29500", "ssh://me@auth:22/x"], words),
     ],
 )  # fmt: skip
 def test_of_arguments_what_has_the_name_of_a_secret_is_redacted_and_the_rest_kept(words: list[str], kept: list[str]) -> None:
