@@ -24,8 +24,9 @@ from npuprof.document.keys import quote_basic_string
 from npuprof.model import TRUST_CODES, Finding, NpuprofError
 from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
-from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
+from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
 from npuprof.report import Answer
+from npuprof.report.output import is_file
 from npuprof.report.text import escape_controls
 from npuprof.resolve.config import Config
 
@@ -90,17 +91,25 @@ class Env(Verb):
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
         variables, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
-        if self.undo:
-            lines, notes = format_undo_lines(shell, variables, os.environ)
-            return Answer(lines, notes=tuple(notes))
         removed, unchanged = list_unset_variables(config, self.trust)
         removed = [name for name in removed if name not in variables]  # an option may set it
-        notes += describe_kept_variables(unchanged, os.environ)
-        if before := format_values_before((*variables, *removed), os.environ):
+        before = format_values_before((*variables, *removed), os.environ)
+        environ = {} if is_file(self.output) else os.environ  # others may read a file
+        omitted = []
+        if before and not environ:
+            line = shell.use.replace("NAME", quote_posix(self.spec, bare=True) + " --unset" * self.undo)
+            omitted = [f"a file gets no values of your environment; for --unset to restore them, use {line}"]
+        if self.undo:
+            lines, notes = format_undo_lines(shell, dict.fromkeys(removed) | variables, environ)
+            return Answer(lines, notes=(*notes, *omitted))
+        notes += describe_kept_variables(unchanged, os.environ) + omitted
+        saved = shells.format_host_lines(shell.save, (name for name in (*variables, *removed) if environ and name not in environ))
+        if before and environ:
             variables[BEFORE] = before
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in variables.items()))
         write_sidecars(config, sidecar_cache_folder(config))
-        return Answer(shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, variables), notes=tuple(notes))
+        lines = saved + shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, variables)
+        return Answer(lines, notes=tuple(notes))
 
     def _refuse_shell_flags(self) -> None:
         other_flag = "--diff" if self.diff else "--format"
@@ -157,12 +166,14 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.renderers.files import compare_environment
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
     from npuprof.report.json_text import format_json_answer
+    from npuprof.runs.recording import hide_text
 
     def show_value(text: str) -> str:
         return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
 
     variables, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
     changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
+    changes = [(sign, name, old and hide_text(name, old), new) for sign, name, old, new in changes]
     if file_format == "json":
         words = {"+": "added", "~": "changed", "-": "left over"}
         rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]

@@ -12,7 +12,7 @@ class Shell(Record):
 
     ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty string.
     ``use`` is the line that a user types. ``endings`` are the suffixes of its scripts, ``programs`` its other names after
-    ``#!``.
+    ``#!``. ``save`` and ``restore`` preserve a variable that the shell does not export, if an export overwrites it.
     """
 
     assign: str
@@ -22,6 +22,8 @@ class Shell(Record):
     use: str
     endings: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    save: str = ""
+    restore: str = ""
 
 
 def _accept_any_text(text: str) -> str:
@@ -69,15 +71,23 @@ def _explain_pwsh_refusal(text: str) -> str:
 
 
 _EXPORT, _UNSET = "export {name}={value}", "unset {name}"
+_SAVE = '_NPUPROF_WAS_{name}="${{{name}+x${name}}}"'
+_RESTORE = '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || {name}="${{_NPUPROF_WAS_{name}#x}}"; unset _NPUPROF_WAS_{name}'
 SHELLS: dict[str, Shell] = {
     "bash": Shell(
-        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"', (".sh", ".bash"),
+        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"', (".sh", ".bash"), (), _SAVE, _RESTORE,
     ),
-    "zsh": Shell(_EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"', (".zsh",)),
-    "sh": Shell(_EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"', (".ksh",), ("dash",)),
+    "zsh": Shell(
+        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"', (".zsh",), (), _SAVE, _RESTORE,
+    ),
+    "sh": Shell(
+        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"', (".ksh",), ("dash",), _SAVE, _RESTORE,
+    ),
     "fish": Shell(
         "set -gx {name} {value};", "set -e {name};", _quote_fish, _accept_any_text,
-        "npuprof env NAME --shell fish | source", (".fish",),
+        "npuprof env NAME --shell fish | source", (".fish",), (),
+        "set -e _NPUPROF_WAS_{name}; set -qg {name}; and not set -qgx {name}; and set -g _NPUPROF_WAS_{name} ${name};",
+        "set -q _NPUPROF_WAS_{name}; and set -g {name} $_NPUPROF_WAS_{name}; set -e _NPUPROF_WAS_{name};",
     ),
     "tcsh": Shell(
         "setenv {name} {value};", "unsetenv {name};", _quote_tcsh, _explain_tcsh_refusal,
@@ -98,6 +108,11 @@ def format_export_lines(shell: Shell, variables: dict[str, str]) -> str:
 def format_clear_lines(shell: Shell, names: list[str]) -> str:
     """Return the lines that undo an export."""
     return "".join(f"{shell.clear.format(name=name)}\n" for name in names)
+
+
+def format_host_lines(template: str, names: Iterable[str]) -> str:
+    """Return the lines of ``save`` or ``restore`` for variables other than npuprof's own."""
+    return "".join(f"{template.format(name=name)}\n" for name in names if template and not name.startswith("NPUPROF_"))
 
 
 # -- undoing an export: it also exports the values that it overwrites ----------------------------------------------
@@ -122,14 +137,27 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
     return text if len(text) + len(BEFORE) + 1 <= LONGEST_WORD else ""
 
 
-def format_undo_lines(shell: Shell, names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the lines that undo an export, and notes: variables get their earlier values, if they are known."""
-    known = _read_values_before(environ)
-    refused = {name: reason for name, text in known.items() if (reason := shell.refuses(text)) and text}
-    restored = {name: text for name, text in known.items() if name not in refused and (text or not shell.refuses(text))}
-    cleared = [name for name in dict.fromkeys((*names, *refused, *((BEFORE,) if BEFORE in environ else ()))) if name not in restored]
-    notes = [f"{name} is unset, not restored: {reason}" for name, reason in refused.items()]
-    return format_clear_lines(shell, cleared) + format_export_lines(shell, restored), notes
+def format_undo_lines(shell: Shell, variables: Mapping[str, str | None], environ: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return the lines that undo an export of variables (None: it removed one), and notes.
+
+    Variables get their earlier values, if they are known. Those that were changed since the export stay, and so do all
+    others, whatever ``NPUPROF_BEFORE`` contains.
+    """
+    saved = _read_values_before(environ)
+    differing = [name for name, text in variables.items() if (name in environ or name in saved) and environ.get(name) != text]
+    if "NPUPROF_DIGEST" in differing:
+        changed = []
+        notes = ["another preset, or another version of it, is exported here: later changes of its variables are not detected"]
+    else:
+        changed = [name for name in differing if not name.startswith("NPUPROF_")]
+        notes = [f"{name} is left as it is: it was changed since the export" for name in changed]
+    restored = {name: saved[name] for name in variables if name in saved and name not in changed and not shell.refuses(saved[name])}
+    gone = [name for name in variables if name not in (*restored, *changed)]
+    cleared = [name for name in gone if variables[name] is not None]
+    notes += [f"{name} is unset, not restored: {shell.refuses(saved[name])}" for name in gone if saved.get(name)]
+    if BEFORE in environ and saved.keys() <= variables.keys():
+        cleared.append(BEFORE)
+    return format_clear_lines(shell, cleared) + format_host_lines(shell.restore, gone) + format_export_lines(shell, restored), notes
 
 
 def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
@@ -143,4 +171,5 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     pairs = values.items() if isinstance(values, dict) else ()
-    return {name: text for name, text in pairs if isinstance(text, str) and name.isascii() and name.isidentifier() and "\0" not in text}
+    texts = {name: text for name, text in pairs if isinstance(text, str) and "\0" not in text and not name.startswith("NPUPROF_")}
+    return {name: text for name, text in texts.items() if name.isascii() and name.isidentifier()}

@@ -264,6 +264,19 @@ def is_stream(path: str) -> bool:
         return False
 
 
+def is_file(path: str | None) -> bool:
+    """Return whether what is written to a path, or to standard output (None, ``-``), stays in a file.
+
+    The shell may have redirected standard output; ksh reads a command's output from a file that it has deleted.
+    """
+    is_standard = path in (None, "-")
+    try:
+        status = os.fstat(sys.stdout.fileno()) if is_standard else os.stat(path or "")
+    except (OSError, ValueError, AttributeError):
+        return not is_standard
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 0
+
+
 def is_colour_wanted(choice: str, stream: object = None) -> bool:
     """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
     if choice != "auto":

@@ -106,7 +106,7 @@ def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(
 def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
     for words in (["list"], ["show", "leaf"], ["explain", "leaf", "hccl_timeout"], ["options"], ["option", "hccl_timeout"],
     ["rule"], ["check"],
-                  ["render", "leaf"], ["env", "leaf"], ["check", "--format", "sarif"]):  # fmt: skip
+                  ["render", "leaf"], ["env", "leaf", "--format", "dotenv"], ["check", "--format", "sarif"]):  # fmt: skip
         printed = run(*words)
         written = run(*words, "-o", f"{words[0]}.txt")
         assert (written.code, written.out) == (printed.code, "")

@@ -26,7 +26,7 @@ SCHEMES = ("light", "dark")
 COMMANDS = (
     (0, "cat bert.toml"),
     (1.5, "npuprof render ./bert.toml --inline | tail -n 6"),
-    (4, "npuprof env ./bert.toml | head -n 3"),
+    (4, "npuprof env ./bert.toml | grep -m 3 export"),
     (6, "npuprof check ./bert.toml"),
 )  # fmt: skip
 

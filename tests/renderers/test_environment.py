@@ -63,9 +63,39 @@ def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Stor
 def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store({"leaf": "env.T_A = 5\n"})
     monkeypatch.setenv("NPUPROF_BEFORE", '{"T_A": "a\\nb"}')
+    monkeypatch.setenv("T_A", "5")
     result = run("env", "leaf", "--unset", "--shell", "tcsh")
     assert {"unsetenv T_A;", "unsetenv NPUPROF_BEFORE;"} <= {*result.out.splitlines()}
     assert "T_A is unset, not restored: tcsh cannot take a line end" in result.err
+
+
+def test_undoing_sets_no_variable_that_the_preset_does_not_set(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"leaf": "env.T_A = 5\n"})
+    hostile = {"PATH": "/evil", "LD_PRELOAD": "/evil.so", "BASH_ENV": "/evil", "T_B": "2", "T_A": "'; touch evil; '", "x;touch evil": "1"}
+    hostile |= {"NPUPROF_DIGEST": "x", "NPUPROF_PROFILE": "x"}
+    monkeypatch.setenv("NPUPROF_BEFORE", json.dumps(hostile))
+    monkeypatch.setenv("T_A", "5")
+    result = run("env", "leaf", "--unset")
+    done = subprocess.run(["bash", "-c", f"{result.out}\nenv"], capture_output=True, check=True, text=True)
+    lines = done.stdout.splitlines()
+    assert "T_A='; touch evil; '" in lines
+    assert not [line for line in lines if line.startswith(("LD_PRELOAD=", "BASH_ENV=", "T_B=", "NPUPROF_PROFILE=")) or line == "PATH=/evil"]
+    assert not os.path.exists("evil")
+    assert any(line.startswith("NPUPROF_BEFORE=") for line in lines), "what another export saved is there for undoing that one"
+
+
+def test_undoing_leaves_what_the_user_changed_and_says_so(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"leaf": "env.T_A = 5\nenv.T_B = 6\nenv.T_C = 7\n", "other": "env.T_A = 1\n"})
+    exported = json.loads(run("env", "leaf", "--format", "json").out)["env"]
+    for name, text in {**exported, "T_A": "2", "NPUPROF_BEFORE": '{"T_A": "0", "T_B": "0", "T_C": "0"}'}.items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.delenv("T_C")
+    result = run("env", "leaf", "--unset")
+    assert [line for line in result.out.splitlines() if re.search(r"\bT_", line)] == ["export T_B='0'"]
+    assert [f"{name} is left as it is" in result.err for name in ("T_A", "T_B", "T_C")] == [True, False, True]
+    result = run("env", "other", "--unset")
+    assert "another preset, or another version of it, is exported here" in result.err
+    assert "export T_A='0'" in result.out, "what an export with other flags set is undone"
 
 
 def test_tcsh_refuses_line_ends_and_says_so(store: Store, run: Run) -> None:

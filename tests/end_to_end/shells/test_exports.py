@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,77 @@ def test_what_undoes_an_export_brings_back_what_was_there(
     undo = run("env", "other", "--shell", shell, "--unset").out
     now = {name: text for name, text in os.environ.items() if name.startswith("T_")}
     assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
+
+
+#: Sets a shell variable, sets an exported one, and prints the shell variable, in the words of each shell.
+POSIX = ("T_LOCAL='it is  mine'", "export T_LATER=2", 'echo "<$T_LOCAL>"')
+SPOKEN = {
+    "bash": POSIX, "zsh": POSIX, "sh": POSIX,
+    "fish": ("set -g T_LOCAL 'it is  mine'", "set -gx T_LATER 2", 'echo "<$T_LOCAL>"'),
+    "tcsh": ("set T_LOCAL='it is  mine'", "setenv T_LATER 2", 'echo "<${T_LOCAL:q}>"'),
+    "pwsh": ("$T_LOCAL = 'it is  mine'", "$env:T_LATER = 2", 'echo "<$T_LOCAL>"'),
+}  # fmt: skip
+ROWS = [(shell, program) for shell in SHELLS for program in (*SHELLS[shell].programs, shell)] + [("sh", "ksh"), ("sh", "mksh")]
+
+
+@pytest.mark.parametrize(("shell", "program"), ROWS)
+def test_a_shell_gets_its_own_variables_back_and_keeps_what_was_changed_since(
+    shell: str, program: str, tmp_path: Path, store: Store
+) -> None:
+    if not shutil.which(program):
+        pytest.skip(f"{shell} is not installed")
+    store({"leaf": "env.T_LOCAL = 1\nenv.T_OLD = 1\nenv.T_NEW = 1\nenv.T_LATER = 1\n"})
+    command = tmp_path / "npuprof"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m npuprof "$@"\n')
+    command.chmod(0o755)
+    keep, change, show = SPOKEN[shell]
+    export, undo = (SHELLS[shell].use.replace("NAME", f"leaf --trust{flag}") for flag in ("", " --unset"))
+    script = "\n".join([keep, export, export, change, undo, show, "env"])
+    if SPOKEN[shell] == POSIX:
+        script = f"set -eu\n{script}"
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "T_OLD": "o  'k", "T_LATER": "0", "LC_ALL": "C.UTF-8"}
+    (tmp_path / "script").write_text(script)
+    done = subprocess.run([program, str(tmp_path / "script")], env=environ, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "T_LATER is left as it is" in done.stderr
+    shown, *lines = done.stdout.splitlines()
+    assert shown == "<it is  mine>"
+    assert {line for line in lines if line.startswith(("T_", "NPUPROF_", "_NPUPROF_"))} == {"T_OLD=o  'k", "T_LATER=2"}
+
+
+#: Ways of an export to a file, of which the last is a pipe.
+WAYS = {
+    "a new file": "-o out", "a file in place of stdout": "> out", "stdout by its name": "-o - > out", "its device": "-o /dev/stdout > out",
+    "an open file": "-o /dev/fd/3 3> out", "a link": "-o link", "a file that is added to": ">> out", "a pipe": "| cat > out",
+    "a pipe by its name": "-o /dev/stdout | cat > out",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("flag", ["", "--unset"])
+def test_values_of_the_environment_are_in_no_file(way: str, flag: str, tmp_path: Path, store: Store) -> None:
+    store({"leaf": 'env.HTTPS_PROXY = "http://proxy"\n'})
+    (tmp_path / "link").symlink_to("out")
+    before = {"NPUPROF_BEFORE": json.dumps({"HTTPS_PROXY": "http://me:pa55@old"})} if flag else {}
+    environ = {**os.environ, "HTTPS_PROXY": "http://proxy" if flag else "http://me:pa55@old", **before}
+    line = f"{sys.executable} -P -m npuprof env leaf {flag} {WAYS[way]}"
+    done = subprocess.run(["bash", "-c", line], env=environ, capture_output=True, check=True, text=True)
+    is_piped = "pipe" in way
+    assert ("pa55" in (tmp_path / "out").read_text()) == is_piped
+    assert ("a file gets no values of your environment" in done.stderr) == (not is_piped)
+    assert (f'eval "$(npuprof env leaf {flag + " " if flag else ""}--shell bash)"' in done.stderr) == (not is_piped)
+    assert "_NPUPROF_WAS" not in (tmp_path / "out").read_text() or is_piped or flag
+
+
+@pytest.mark.parametrize("flags", [(), ("--format", "json")])
+def test_a_comparison_with_the_environment_hides_credentials(
+    flags: tuple[str, ...], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store({"leaf": 'env.HTTPS_PROXY = "http://new"\nenv.T_TOKEN = "t"\nenv.NO_PROXY = "a"\n'})
+    for name, text in (("HTTPS_PROXY", "http://me:pa55@old"), ("T_TOKEN", "pa55"), ("NO_PROXY", "b")):
+        monkeypatch.setenv(name, text)
+    said = run("env", "leaf", "--diff", *flags)
+    assert ("pa55" in said.out, said.out.count("***"), "http://***@old" in said.out, '"b"' in said.out) == (False, 2, True, True)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
