@@ -82,7 +82,8 @@ def keep_record(folder, environ, found):
     rank = int(environ[told[0]]) if told else None
     now = datetime.datetime.now(datetime.timezone.utc)
     said = [{{"key": key, "value": found[key]}} for key in FIELDS if key in found]
-    own = {{name: environ[name] for name in environ if name.startswith("NPUPROF_")}}
+    recorded = [*KNOWN, *OWN - {{"NPUPROF_BEFORE"}}]
+    own = {{name: environ[name] for name in recorded if name in environ}}
     record = {{
         "schema": "npuprof.run/2",
         "npuprof": {version},

@@ -124,7 +124,8 @@ class Journal:
         head, *rows = map(_read_line, complete.splitlines() or [b""])
         self._handle = handle
         if not complete:
-            self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked})
+            program = {"command": self.asked["command"][:1]}  # arguments may contain secrets, and the folder's name identifies them
+            self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked, **program})
         elif head.get("schema") != SCHEMA:
             raise self._build_content_error(1, f"was written by another npuprof ({head.get('schema', 'no schema')}), not as {SCHEMA}")
         for number, row in enumerate(rows, 2):

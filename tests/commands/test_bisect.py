@@ -247,6 +247,12 @@ def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(run
     assert journal.with_name("journal.jsonl.old").exists()
 
 
+def test_results_are_stored_without_the_arguments_of_the_command(run: Run, ends: Path, tmp_path: Path) -> None:
+    ask(run, "--", *judge("B"), "--password=pa55")
+    (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
+    assert "pa55" not in journal.read_text()
+
+
 def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path) -> None:
     command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
     with start(tmp_path, "--", *command) as process:

@@ -543,6 +543,15 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader
     assert [line for line in done.out.splitlines() if not line.startswith(("~ profile", "- profile", "- scenario"))] == [], done.out
 
 
+def test_the_record_of_a_script_has_no_saved_values_and_no_token_of_the_job(loader: Path, tmp_path: Path) -> None:
+    environ = {**os.environ, "NPUPROF_RECORD": "out", "NPUPROF_HCCL_TIMEOUT": "9", "NPUPROF_PROFILE": "bert"}
+    environ |= {"NPUPROF_BEFORE": '{"HTTPS_PROXY": "http://me:pa55@proxy"}', "NPUPROF_TOKEN": "pa55"}
+    subprocess.run([sys.executable, str(loader)], cwd=tmp_path, env=environ, check=True, capture_output=True)
+    (path,) = (tmp_path / "out").iterdir()
+    assert read(path)["environment"] == {"NPUPROF_RECORD": "out", "NPUPROF_HCCL_TIMEOUT": "9", "NPUPROF_PROFILE": "bert"}
+    assert "pa55" not in path.read_text()
+
+
 def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(loader: Path, tmp_path: Path) -> None:
     words = [*NPUPROF, "run", "bert", "--", sys.executable, str(loader)]
     assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stderr == b""
