@@ -9,6 +9,7 @@ from npuprof.catalog import find_variable, load_built_part, record_names
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import find_structure, load_form
 from npuprof.model import has_only_digits
+from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 #: Characters at which a shell splits, expands or evaluates a value that a script uses unquoted or in a calculation.
 _ACTIVE = frozenset("$`[;|&<>(){}*?~#'\"\\")
 #: Parts of a pattern that match any character but a few.
-_OPEN_PART = re.compile(r"\\[DSWs]|\[\^|(?<!\\)\.")
-_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_NUMBER = re.compile(r"-?[0-9]+(?:[.,:][0-9]+)*")
+_OPEN_PART = lazy_pattern(r"\\[DSWs]|\[\^|(?<!\\)\.")
+_JSON_STRING = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
+_NUMBER = lazy_pattern(r"-?[0-9]+(?:[.,:][0-9]+)*")
 
 
 def is_own_variable(name: str) -> bool:
@@ -56,7 +57,7 @@ def find_weakening(name: str, text: str = "") -> str:
 def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
     """Return what a variable protects, and the values (in lower case) that keep the protection; empty if nothing."""
     record = find_variable(name)
-    if record is not None and record.protects:
+    if record is not None:
         return record.protects, record.kept_by
     exact, endings = load_built_part("variables")[6]
     return exact.get(name) or next((row for ending, row in endings.items() if name.endswith(ending)), ("", ()))
@@ -76,7 +77,7 @@ def find_text_effect(name: str, text: str) -> str:
     if has_only_digits(text):
         return ""
     record = find_variable(name)
-    is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
+    is_number = record.framework != "cann" and record.kind == "int" if record else name in load_built_part("variables")[2]
     if is_number and _NUMBER.fullmatch(text) is None:
         return "scripts take it for a number, and put other text into their command lines"
     plain = find_active_part(text)

@@ -122,7 +122,7 @@ def test_values_of_the_environment_are_in_no_file(way: str, flag: str, tmp_path:
     (tmp_path / "link").symlink_to("out")
     before = {"NPUPROF_BEFORE": json.dumps({"HTTPS_PROXY": "http://me:pa55@old"})} if flag else {}
     environ = {**os.environ, "HTTPS_PROXY": "http://proxy" if flag else "http://me:pa55@old", **before}
-    line = f"{sys.executable} -P -m npuprof env leaf {flag} {WAYS[way]}"
+    line = f"{sys.executable} -P -m npuprof env leaf --trust {flag} {WAYS[way]}"
     done = subprocess.run(["bash", "-c", line], env=environ, capture_output=True, check=True, text=True)
     is_piped = "pipe" in way
     assert ("pa55" in (tmp_path / "out").read_text()) == is_piped
