@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
+#: The risk of variables that decide what programs execute or load.
+EXECUTES = "executes"
+
 #: The prefix of each section's names, in catalogue order.
 PREFIXES = {
     "options": "", "env": "env.", "estimator": "estimator.", "atc": "--", **{section: f"{section}." for section in FRAMEWORK_SECTIONS},
@@ -541,8 +544,11 @@ def find_record_texts(section: str, name: str) -> dict[str, Any]:
     return _unpack_record(name, "texts", section) or {}
 
 
-def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has them."""
+def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str, tuple[str, ...]]:
+    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has them.
+
+    ``sides`` are its values before and after, None if unset: either can affect execution, whatever the variable.
+    """
     section, name = find_record_place(setting, tail)
     if section in FRAMEWORK_SECTIONS:
         records = [
@@ -559,7 +565,15 @@ def find_unit_and_risk(setting: str, tail: Path = ()) -> tuple[str, tuple[str, .
     elif section == "atc" and (flag := find_flag(name)):
         twin, risk = flag.twin, flag.risk
     option = find_option(twin) if twin and not risk else None
-    return unit, tuple(option.risk if option else risk)
+    risk = tuple(option.risk if option else risk)
+    return unit, (EXECUTES, *risk) if section == "env" and _affects_execution(name, sides) else risk
+
+
+def _affects_execution(name: str, sides: Collection[Any]) -> bool:
+    from npuprof.catalog.execution import find_execution, find_value_execution, format_exported_text  # they read the records of this module
+
+    texts = [format_exported_text(name, side) for side in sides if side is not None]
+    return bool(find_execution(name)) or any(find_value_execution(name, text) for text in texts if text is not None)
 
 
 @cache

@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, formats
+from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
@@ -29,7 +30,7 @@ class Options(Verb):
     risk: str | None = option(
         "--risk",
         metavar="RISK",
-        text="List only options with this risk: numerics, performance, memory, compatibility, distributed, build-time or debug-output",
+        text="List settings with this risk: numerics, performance, memory, compatibility, distributed, build-time, debug-output, executes",
     )
     framework: str | None = option("--framework", metavar="NAME", text="List only variables and settings that this framework reads")
     format: str = formats("text", "json")
@@ -69,7 +70,7 @@ class Options(Verb):
             filters.append(lambda section, name: _is_supported(catalog.find_record(section, name), family))
         if self.risk is not None:
             _require_known("--risk", self.risk, list_risks())
-            filters.append(lambda section, name: self.risk in getattr(catalog.find_record(section, name), "risk", ()))
+            filters.append(lambda section, name: self.risk in catalog.find_unit_and_risk(format_full_key(section, name))[1])
         if self.framework is not None:
             readers = {name: _list_readers(name) for name in catalog.record_names("env")}
             _require_known("--framework", self.framework, sorted(set().union(*readers.values())))
@@ -123,8 +124,10 @@ def _is_supported(record: Any, family: str) -> bool:
 
 
 def list_risks() -> list[str]:
-    """Return what changes of options may affect, sorted."""
-    return sorted({risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())})
+    """Return what changes of settings may affect, sorted."""
+    return sorted(
+        {catalog.EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
+    )
 
 
 VERB = Options

@@ -76,7 +76,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     changes = [
         Change(
             keys.format_key_path(key, found.tail), found.kind, found.before, found.after, key, found.tail, found.element,
-            *catalog.find_unit_and_risk(key, found.tail),
+            *catalog.find_unit_and_risk(key, found.tail, before.settings.get(key), after.settings.get(key)),
         )
         for (key,), found in differences.compare_pairs(pairs, unordered)
     ]  # fmt: skip
@@ -102,7 +102,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
     kind = "added" if before is None else "removed" if after is None else "changed"
-    return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key), (was, now))
+    return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key, (), before, after), (was, now))
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:

@@ -7,6 +7,7 @@ from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
+from npuprof.catalog import EXECUTES
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,
@@ -115,7 +116,8 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         own = [change for change in pair.changes if pair.status != "changed" or identify_change(change) not in shared]
         own.sort(key=_rank_change)
         if piece := _format_single(pair, own, common, page):
-            rank = min(map(_rank_change, own), default=len(RISKS) + 2) if pair.status == "changed" else len(RISKS) + 2
+            unranked = len(RISKS) + (1 if own and pair.status == "changed" else 2)
+            rank = min(map(rank_risk, _list_risks(pair, own)), default=unranked)
             singles.append((not is_broken(pair), rank, pair.name, piece))
     return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
 
@@ -154,8 +156,7 @@ def _format_single(pair: Pair, own: list[Change], common: Container[str], page: 
     if not own and not verdicts:
         return None  # the head lists it as new, removed or renamed
     counts = headline or format_count(len(own), "change") if own or headline else format_count(len(verdicts), "finding")
-    risks = list(dict.fromkeys(risk for change in own for risk in change.risk)) if pair.status == "changed" else []
-    more = f"; {', '.join(sorted(risks, key=rank_risk))}" if risks else ""
+    more = f"; {', '.join(sorted(risks, key=rank_risk))}" if (risks := _list_risks(pair, own)) else ""
     out = f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> ({escape(counts)}{more})</summary>\n"
     table, cut = _format_table(own, page, page.limit // 3) if own else ("", 0)
     out += f"\n{table}" if own else ""
@@ -178,7 +179,7 @@ def _show_cause(change: Change, page: Page) -> str:
 
 
 #: What changes may affect, most important first; everything else comes last.
-RISKS = ("numerics", "distributed", "memory", "performance")
+RISKS = (EXECUTES, "numerics", "distributed", "memory", "performance")
 
 
 class _Fault(NamedTuple):
@@ -208,9 +209,15 @@ def count_risks(survey: Survey) -> str:
     """Return the number of changed presets for each risk, highest first: ``numerics 25, distributed 24``; empty without risks."""
     risks: dict[str, int] = {}
     for pair in survey.touched_pairs:
-        for risk in {risk for change in pair.changes if pair.status == "changed" for risk in change.risk}:
+        for risk in _list_risks(pair, pair.changes):
             risks[risk] = risks.get(risk, 0) + 1
     return ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
+
+
+def _list_risks(pair: Pair, changes: Iterable[Change]) -> list[str]:
+    """Return what changes of a preset put at risk; a new preset can only put execution at risk, a removed one nothing."""
+    risks = dict.fromkeys(risk for change in changes for risk in change.risk)
+    return [risk for risk in risks if pair.status == "changed" or (pair.status == "added" and risk == EXECUTES)]
 
 
 def rank_risk(risk: str) -> int:

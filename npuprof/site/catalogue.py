@@ -71,7 +71,7 @@ def _build_row(section: str, name: str) -> CatalogueRow:
         _describe_values(record),
         _format_default(record),
         getattr(record, "unit", ""),
-        tuple(getattr(record, "risk", ())),
+        catalog.find_unit_and_risk(keys.format_full_key(section, name))[1],
         tuple(getattr(record, "products", ())),
         tuple(f"{surface}: {spelling}" for surface, spelling in getattr(record, "spelling", {}).items() if spelling),
         since,
