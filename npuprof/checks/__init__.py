@@ -22,9 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.checks.accepted import Accepted
     from npuprof.checks.rules import About
     from npuprof.checks.view import Judged, Told
-    from npuprof.document.policy import Ignore
 
     #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and of targets that were not requested.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
@@ -38,7 +38,7 @@ class Verdict(Record):
     """The findings of a config, and its accepted findings."""
 
     findings: list[Finding]
-    accepted: list[tuple[Finding, Ignore]]
+    accepted: list[Accepted]
 
 
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:

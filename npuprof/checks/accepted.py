@@ -16,15 +16,29 @@ from npuprof.catalog.pages import find_acceptance_fault
 from npuprof.document import keys
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuprof.model import SourceText
 
-#: An accepted finding, with the entry that accepts it.
-Accepted = tuple[Finding, Ignore]
+
+class Accepted(Record):
+    """An accepted finding, the entry that accepts it, and the effective value of its setting; None if it has none."""
+
+    finding: Finding
+    ignore: Ignore
+    value: Any = None
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Its position in a list: findings about execution first, then by place."""
+        finding = self.finding
+        rank = TRUST_CODES.index(finding.code) if finding.code in TRUST_CODES else len(TRUST_CODES)
+        return rank, finding.path or "", finding.position, finding.code, finding.message
 
 
 class Acceptance:
@@ -41,13 +55,14 @@ class Acceptance:
     def __bool__(self) -> bool:
         return bool(self._by_code)
 
-    def find_ignore(self, config: Config, finding: Finding) -> Ignore | None:
-        """Return the entry that accepts a finding of the config, or of its preset in some context; None if there is none."""
+    def accept_finding(self, config: Config, finding: Finding) -> Accepted | None:
+        """Return a finding of the config, or of its preset in some context, as accepted; None if no entry accepts it."""
         ignores = self._by_code.get(finding.code)
         if not ignores:
             return None
         documents = list(_list_documents(config, finding))
-        return next((ignore for member, ignore in ignores.values() if self._list_reached(member).issuperset(documents)), None)
+        found = (ignore for member, ignore in ignores.values() if self._list_reached(member).issuperset(documents))
+        return next((Accepted(finding, ignore, config.settings.get(finding.key)) for ignore in found), None)
 
     def _list_reached(self, member: Profile) -> set[SourceText]:
         """Return the documents of a member and its ancestors, whose values its entries cover."""
@@ -130,7 +145,7 @@ def check_ignores(config: Config) -> Iterator[Finding]:
 
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
     """Return a note for each entry that accepts no finding in any config of a store."""
-    used = {_mark(ignore) for _, ignore in accepted}
+    used = {_mark(one.ignore) for one in accepted}
     findings: dict[tuple[str, object], Finding] = {}
     for config in configs:
         own = config.lineage[-1]

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuprof.catalog import products
-    from npuprof.checks.accepted import Acceptance
-    from npuprof.document.policy import Ignore
+    from npuprof.checks.accepted import Acceptance, Accepted
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
 
@@ -168,7 +167,7 @@ class View:
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
-        self.accepted: list[tuple[Finding, Ignore]] = []  #: findings that are accepted
+        self.accepted: list[Accepted] = []  #: findings that are accepted
         self.faults: Judged | None = None  #: faults of each setting taken alone, computed on first use
         self.memory = config.resolver.judged.setdefault(self.scope, {})
 
@@ -202,11 +201,11 @@ class View:
             return placed
         remaining: list[Told] = []
         for finding, words in placed:
-            by = acceptance.find_ignore(self.config, finding)
-            if by is None:
+            accepted = acceptance.accept_finding(self.config, finding)
+            if accepted is None:
                 remaining.append((finding, words))
             else:
-                self.accepted.append((finding, by))
+                self.accepted.append(accepted)
         return remaining
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:

@@ -265,7 +265,7 @@ class Check(JudgingVerb):
             judged,
             len(names) - absent,
             settled,
-            len(checks.fold_findings(finding for finding, _ in accepted)),
+            len(checks.fold_findings(one.finding for one in accepted)),
             unresolved,
             _measure_coverage(configs),
         )

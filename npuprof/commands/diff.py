@@ -413,8 +413,8 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
     changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
     remarks = (f"{count} omitted, not logged by the run ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
-    # unknown values of a run neither add nor fix findings
-    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), remarks
+    # unknown values of a run neither add, fix nor accept findings
+    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=(), accepted=()), remarks
 
 
 VERB = Diff

@@ -153,7 +153,7 @@ class Review(Verb):
             answer = diff.answer_survey(survey)
             found.remarks += answer.remarks
             found.code = max(found.code, answer.code if answer.code > 1 else 0)
-            differs = answer.code > 0
+            differs = answer.code > 0 or any(pair.accepted for pair in survey.pairs)
         faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
         if found.unresolved and not (faults or differs):
             what = f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a baseline hides why (npuprof check)"

@@ -47,6 +47,10 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
         "changes": [build_change_dict(change) for change in pair.changes],
         "newly_broken": [build_finding_dict(finding) for finding in pair.broken],
         "newly_valid": [build_finding_dict(finding) for finding in pair.mended],
+        "newly_accepted": [
+            {**build_finding_dict(one.finding), "reason": one.ignore.reason, "accepted_by": build_origin_dict(one.ignore.origin)}
+            for one in pair.accepted
+        ],
     }
 
 

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.checks.accepted import Accepted
     from npuprof.compare.pairs import Pair
     from npuprof.compare.survey import Survey
 
@@ -110,12 +111,29 @@ def format_pair_headline(pair: Pair) -> str:
 
 
 def format_pair_verdicts(pair: Pair) -> list[str]:
-    """Return a line for each new and each fixed error and warning."""
+    """Return a line for each new and each fixed error and warning; an accepted one is not fixed."""
+    accepted = {(one.finding.code, one.finding.key) for one in pair.accepted}
     came = [
         f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "")
         for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
     ]
-    return came + [f"no longer {finding.code}: {finding.message}" for finding in pair.mended]
+    gone = [finding for finding in pair.mended if (finding.code, finding.key) not in accepted]
+    return came + [f"no longer {finding.code}: {finding.message}" for finding in gone]
+
+
+def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
+    """Return the newly accepted findings, each with its preset, those about execution first."""
+    return sorted(((pair.name, one) for pair in pairs for one in pair.accepted), key=lambda row: (row[1].order, row[0]))
+
+
+def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
+    """Return a line for each newly accepted finding, with its presets."""
+    lines: dict[str, list[str]] = {}
+    for name, one in list_accepted(pairs):
+        finding, ignore = one.finding, one.ignore
+        line = f"accepts {finding.code}: {finding.message} ({finding.place}); reason: {ignore.reason} ({ignore.origin})"
+        lines.setdefault(line, []).append(name)
+    return lines
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:

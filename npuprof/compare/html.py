@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,
+    format_accepted,
     format_change_cause,
     format_change_sentence,
     format_pair_headline,
@@ -30,6 +31,8 @@ def format_survey_html(survey: Survey) -> str:
     """Return a survey as an HTML document."""
     out = [f"<p>{escape_html(format_survey_totals(survey))}</p>\n"]
     touched = survey.touched_pairs
+    for line, names in format_accepted(touched).items():
+        out.append(f'<p class="doubtful">{escape_html(line)}: {escape_html(", ".join(names))}</p>\n')
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     if wide:
         rows = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from html import escape
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from npuprof.catalog import EXECUTES
@@ -16,6 +17,7 @@ from npuprof.compare.folds import (
     format_pair_verdicts,
     format_survey_totals,
     identify_change,
+    list_accepted,
 )
 from npuprof.compare.spans import (
     Page,
@@ -24,6 +26,7 @@ from npuprof.compare.spans import (
     format_short_sentence,
     join_fitting,
     list_names,
+    shorten_text,
     show_place,
 )
 from npuprof.model import Finding
@@ -183,11 +186,11 @@ RISKS = (EXECUTES, "numerics", "distributed", "memory", "performance")
 
 
 class _Fault(NamedTuple):
-    """A fault of a preset; ``name`` is empty if it belongs to none."""
+    """A fault of a preset; ``advice`` is the line below it, and ``name`` is empty if it belongs to none."""
 
     line: str
     place: str = ""
-    hint: str = ""
+    advice: str = ""
     name: str = ""
 
 
@@ -201,6 +204,7 @@ def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
         (sum(pair.status == "removed" for pair in touched), "removed"),
         (sum(bool(pair.was) for pair in touched), "renamed"),
         (sum(pair.valid == (False, True) for pair in touched), "valid again"),
+        (sum(bool(pair.accepted) for pair in touched), "with newly accepted findings"),
     ]
     return ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more]) or "no preset differs"
 
@@ -236,9 +240,10 @@ def format_head(survey: Survey, page: Page) -> str:
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
-    groups = [("Broken", broken)] if (broken := _list_broken(touched, page)) else []
+    groups = [("Broken", _list_broken(touched, page)), ("Newly accepted", _list_accepted_faults(touched, page))]
+    groups = [*filter(itemgetter(1), groups), *_list_other_faults(page)]
     risks = f"\nAt risk: {risky}\n" if (risky := count_risks(survey)) else ""
-    out = f"### Presets: {counts}\n\n{sides}; {totals}\n{risks}" + _format_faults([*groups, *_list_other_faults(page)], page)
+    out = f"### Presets: {counts}\n\n{sides}; {totals}\n{risks}" + _format_faults(groups, page)
     lists = {
         "**Removed**": [format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
         "**New**": [format_listed_span(pair.name) for pair in touched if pair.status == "added"],
@@ -264,6 +269,15 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     return list(dict.fromkeys(faults))
 
 
+def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
+    """Return the newly accepted findings with their reasons, which are cut: a long one would take the room of the others."""
+    faults = []
+    for name, one in list_accepted(pairs):
+        reason = f"reason: {format_listed_span(shorten_text(one.ignore.reason))} ({show_place(one.ignore.origin, page)})"
+        faults.append(_build_fault(one.finding, name, page)._replace(advice=reason))
+    return faults
+
+
 def _list_other_faults(page: Page) -> list[tuple[str, list[_Fault]]]:
     """Return the other findings by title, one for each affected preset."""
     return [
@@ -283,17 +297,17 @@ def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _
     """Return a preset's fault as a line that is equal for other presets with that fault."""
     message = format_listed_span(finding.message.removeprefix(f"{name} ") if name else finding.message)
     place = show_place(finding.origin, page) if finding.origin else format_listed_span(finding.place) if finding.place else ""
-    return _Fault(f"{before}{finding.code} {message}", place, finding.hint, name)
+    return _Fault(f"{before}{finding.code} {message}", place, f"try: {format_listed_span(finding.hint)}" if finding.hint else "", name)
 
 
 def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> str:
     """Return faults under their titles, each once with all its presets; omissions of a group are counted."""
     out = ""
     for title, faults in groups:
-        same: dict[str, list[_Fault]] = {}
+        same: dict[tuple[str, str], list[_Fault]] = {}
         for fault in faults:
-            same.setdefault(fault.line, []).append(fault)
-        entries = [_format_fault(line, alike, page) for line, alike in same.items()]
+            same.setdefault((fault.line, fault.advice), []).append(fault)
+        entries = [_format_fault(alike, page._replace(limit=page.limit // 2)) for alike in same.values()]
         room = page.limit // 2 // len(groups)
         fitting = sum(end <= room for end in accumulate(map(len, entries)))
         out += f"\n**{title}**\n\n{''.join(entries[:fitting])}"
@@ -301,13 +315,12 @@ def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> st
     return out
 
 
-def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
+def _format_fault(alike: Sequence[_Fault], page: Page) -> str:
     places = list(dict.fromkeys(fault.place for fault in alike if fault.place))
-    shown = f"- {line}" + (f" ({count_rest(places, 1)})" if places else "")
+    shown = f"- {alike[0].line}" + (f" ({count_rest(places, 1)})" if places else "")
     if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
         shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
-    hint = alike[0].hint
-    return f"{shown}  \n  try: {format_listed_span(hint)}\n" if hint else f"{shown}\n"
+    return f"{shown}  \n  {alike[0].advice}\n" if alike[0].advice else f"{shown}\n"
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from npuprof import checks
+from npuprof.checks.view import View
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
 from npuprof.compare.scopes import compare_with_scopes
 from npuprof.compare.sides import StoreSide
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
@@ -16,14 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.checks.accepted import Accepted
+
 
 class Pair(Record):
     """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown``.
 
     ``was`` is the former name of a renamed preset. ``broken`` are its new errors and warnings, ``mended`` the fixed ones;
-    ``valid`` is whether it has no errors, before and after (None: missing). ``unread`` is set if the differences are
-    unknown: the preset cannot be read or resolved, or a source of one side is missing on this machine, as reported in
-    ``untold``.
+    ``accepted`` are its findings that are accepted only after, those about execution first. ``valid`` is whether it has no
+    errors, before and after (None: missing). ``unread`` is set if the differences are unknown: the preset cannot be read or
+    resolved, or a source of one side is missing on this machine, as reported in ``untold``.
     """
 
     name: str
@@ -34,14 +39,15 @@ class Pair(Record):
     after: Config | None = None
     broken: tuple[Finding, ...] = ()
     mended: tuple[Finding, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
     valid: tuple[bool | None, bool | None] = (None, None)
     unread: bool = False
     untold: tuple[Finding, ...] = ()
 
     @property
     def is_touched(self) -> bool:
-        """Whether it differs, has other warnings, or is unknown."""
-        return bool(self.is_different or self.broken or self.mended or self.untold)
+        """Whether it differs, has other warnings or accepted findings, or is unknown."""
+        return bool(self.is_different or self.broken or self.mended or self.accepted or self.untold)
 
     @property
     def is_different(self) -> bool:
@@ -127,6 +133,7 @@ class _Verdict(Record):
     faults: tuple[Finding, ...]
     label: str
     judged: bool = True
+    accepted: tuple[Accepted, ...] = ()
 
     @property
     def valid(self) -> bool | None:
@@ -144,17 +151,39 @@ class _Verdict(Record):
 def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if isinstance(side, NpuprofError):
         return _Verdict(True, tuple(side.findings), label, judged=False)
+    if side is None:
+        return _Verdict(False, (), label)
     try:
-        return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+        has_ignores = View(side).find_acceptance() is not None  # notes are only needed if one may be accepted
+        verdict = checks.judge_config(side, notes=has_ignores)
     except NpuprofError as error:  # an invalid team policy in that tree
         return _Verdict(True, tuple(error.findings), label, judged=False)
+    faults = tuple(finding for finding in verdict.findings if finding.severity != "info")
+    return _Verdict(True, faults, label, accepted=tuple(verdict.accepted))
+
+
+def _list_newly_accepted(before: _Verdict, after: _Verdict) -> tuple[Accepted, ...]:
+    """Return the findings that are accepted only after, each once; one about execution also if its value differs."""
+    known, new = set(map(_identify_accepted, before.accepted)), []
+    for one in sorted(after.accepted, key=attrgetter("order")):
+        if (mark := _identify_accepted(one)) not in known:
+            known.add(mark)
+            new.append(one)
+    return tuple(new)
+
+
+def _identify_accepted(accepted: Accepted) -> tuple[str, str, str]:
+    finding = accepted.finding
+    return finding.code, finding.key, repr(accepted.value) if finding.code in TRUST_CODES else ""
 
 
 def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
-    """Return a pair with its new and fixed errors and warnings, from checks or resolution."""
+    """Return a pair with its new, fixed and accepted findings, from checks or resolution."""
+    pair = pair._replace(valid=(before.valid, after.valid))
+    if is_untold(before.faults):
+        return pair
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
-    broken = broken if not is_untold(before.faults) else ()
-    known = after.is_there and after.judged and not is_untold(before.faults)
-    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if known else ()
-    return pair._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))
+    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1])
+    known = after.is_there and after.judged
+    return pair._replace(broken=broken, mended=mended if known else (), accepted=_list_newly_accepted(before, after))

@@ -8,6 +8,7 @@ from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
     Fold,
     fold_changes,
+    format_accepted,
     format_change_cause,
     format_change_sentence,
     format_pair_headline,
@@ -26,16 +27,21 @@ if TYPE_CHECKING:
 
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
-_VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
+_VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
-    """Return a survey as blocks of text: shared changes, the changes of each preset, presets with a headline only, and the totals."""
+    """Return a survey as blocks of text: newly accepted findings, shared changes, each preset's own, headlines, and the totals."""
     touched = survey.touched_pairs
     shared_changes = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
     shared_verdicts = _group_by_value(verdicts)
-    blocks = _format_shared(shared_changes, shared_verdicts, coloured)
+    accepted = [
+        line
+        for verdict, names in format_accepted(touched).items()
+        for line in (*format_verdict_lines([verdict], "", coloured), f"    in {', '.join(map(escape_controls, names))}")
+    ]
+    blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
     known = {identify_change(fold.change) for fold in shared_changes}
     headlines: list[str] = []
     alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
@@ -83,7 +89,7 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
     out: list[str] = []
     for change in pair.changes:
         out += format_change_lines(change, "", coloured)
-    verdicts = format_verdict_lines(format_pair_verdicts(pair), "", coloured)
+    verdicts = format_verdict_lines([*format_accepted([pair]), *format_pair_verdicts(pair)], "", coloured)
     out += ["", *verdicts] if out and verdicts else verdicts
     if everything and pair.before and pair.after:
         different = {change.setting for change in pair.changes}
@@ -105,7 +111,7 @@ def format_survey_stat(survey: Survey) -> str:
 
 
 def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
-    """Return the lines for new and fixed errors and warnings."""
+    """Return the lines for new, fixed and accepted findings."""
     return [
         f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
         for line in verdicts

@@ -113,12 +113,12 @@ def format_short_sentence(change: Change) -> str:
         return format_change_sentence(change)
     differing = (place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1)
     start = next(differing, 0) - _SHARED
-    shown = [_shorten(text, start if start > VALUE_LIMIT - 2 * _SHARED else 0) for text in texts]
+    shown = [shorten_text(text, start if start > VALUE_LIMIT - 2 * _SHARED else 0) for text in texts]
     scope = f"({change.scope}) " if change.scope else ""
     return f"{scope}{change.key} {' → '.join(shown)}"
 
 
-def _shorten(text: str, start: int) -> str:
+def shorten_text(text: str, start: int = 0) -> str:
     """Return a text from an offset on, cut to the width of a row."""
     if len(text) <= VALUE_LIMIT:
         return text

@@ -17,7 +17,6 @@ from npuprof.store.worktree import find_converted_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.policy import TeamRule
     from npuprof.store.sources.reading import Sources
 
 
@@ -123,7 +122,7 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all presets that may extend them; each text is read once."""
-    if have_other_rules(old.store, new.store) or have_other_sources(old.store, new.store):
+    if have_other_policies(old.store, new.store) or have_other_sources(old.store, new.store):
         return {*old.names, *new.names}
     moved = have_moved_ranges(old.store, new.store)
     if not changed and not moved:
@@ -183,13 +182,13 @@ def _has_edited_copy(sources: Sources, name: str) -> bool:
     return sources.open_copy is not None and bool(sources.project.sources[name].vendor) and bool(find_copy_faults(sources, name))
 
 
-def have_other_rules(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether two states have different team rules; invalid ones count as different."""
-    rules: list[list[TeamRule] | None] = []
+def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> bool:
+    """Return whether two states have different team rules or accepted findings; invalid ones count as different."""
+    policies: list[list[Record] | None] = []
     for home in (before, after):
         try:
             policy = home.load_policy()
-            rules.append([rule._replace(origin=None) for rule in policy.rules] if policy else [])
+            policies.append([table._replace(origin=None) for table in (*policy.rules, *policy.ignores)] if policy else [])
         except NpuprofError:
-            rules.append(None)
-    return rules[0] is None or rules[0] != rules[1]
+            policies.append(None)
+    return policies[0] is None or policies[0] != policies[1]

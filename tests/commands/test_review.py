@@ -129,6 +129,22 @@ def test_only_what_the_pull_request_brings_stands_at_its_lines(
     assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
 
 
+def test_a_pull_request_that_only_accepts_findings_is_commented_on(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"risky": RISKY})
+    change.git("checkout", "-q", "-B", "change")
+    (change.folder / "npuprof.toml").write_text('[[ignore]]\ncode = "NP605"\nreason = "the profiler"\npresets = ["*"]\n')
+    change.commit(message="accept")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 0, done.stderr
+    (body,) = github.bodies("github-actions[bot]")
+    for page in (body, (tmp_path / "summary.md").read_text()):
+        assert "\n**Newly accepted**\n\n- NP605 `env.LD_PRELOAD " in page
+        assert "\n  reason: `the profiler` ([`npuprof.toml:1`](" in page
+
+
 def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
     change.git("mv", "profiles", "$(touch x) 'y'")
     change.commit(message="an odd store")
