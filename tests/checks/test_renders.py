@@ -9,6 +9,7 @@ import pytest
 from npuprof import catalog, checks, renderers
 from npuprof.catalog.values import parse_structured_value
 from npuprof.model import LONGEST_WORD
+from npuprof.renderers.trusting import list_needs
 from npuprof.resolve.config import Config
 from support.building import config, toml
 
@@ -27,7 +28,7 @@ def list_clean_presets(section: str, name: str) -> list[Config]:
         values.append(parse_structured_value(name, example))
     head = {"scenario": "offline-inference"} if section == "atc" else {}
     presets = [config(toml({"profile": head, section: {name: value}})) for value in values if value is not None]
-    return [preset for preset in presets if not checks.check_config(preset, notes=False)]
+    return [preset for preset in presets if not checks.check_config(preset, notes=False) and not list_needs(preset)]
 
 
 def has_place(there: Config, key: str, target: renderers.Target) -> bool:
