@@ -20,7 +20,7 @@ from npuprof.store.sources.locking import (
     lock_source,
 )
 from npuprof.store.sources.mirror import name_mirror
-from npuprof.store.sources.mirrorgit import open_mirror
+from npuprof.store.sources.mirrorgit import is_verified, open_mirror
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
@@ -92,7 +92,7 @@ def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], acce
         what = f"{', '.join(gone)} of the source {source.name!r}, which npuprof.lock names, is gone, and the source is older"
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise NpuprofError([Finding("NP046", what, "A released version stays.", hint, origin)])
-    fetching.keep_commits(source.url, list_locked_commits(locked))
+    fetching.keep_commits(source.url, list_locked_commits(locked), source.name)
     return fetched, locked
 
 
@@ -113,10 +113,15 @@ def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list
 
 def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
     """Return the tags that the lock has at other commits than the remote: a new mirror has seen none of them."""
-    locked = {known.tag: known.commit} | {_name_tag(name, pin): pin.commit for name, pin in known.versions.items()}
-    names = [tag for tag in locked if tag in fetched.tags]
-    commits = open_mirror(known.name, known.url, known.path).git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag in names])
-    return [(tag, locked[tag], now.oid) for tag, now in zip(names, commits, strict=True) if now is not None and now.oid != locked[tag]]
+    locked = [(tag, commit) for tag, commit in _list_tags(known) if tag in fetched.tags]
+    commits = open_mirror(known.name, known.url, known.path).git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag, _ in locked])
+    return [(tag, commit, now.oid) for (tag, commit), now in zip(locked, commits, strict=True) if now is not None and now.oid != commit]
+
+
+def _list_tags(locked: LockedSource) -> list[tuple[str, str]]:
+    """Return the tags that a lock entry names, each with its locked commit; a forged lock may give a tag several."""
+    pins = [(_name_tag(reference, pin), pin.commit) for reference, pin in locked.versions.items()]
+    return [(locked.tag, locked.commit), *pins]
 
 
 def _name_tag(reference: str, pin: LockedVersion) -> str:
@@ -182,8 +187,7 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
     """Make the locked commits available on this machine; return the store, and whether anything was missing. Raises NpuprofError."""
     commits = list_locked_commits(locked)
     missing = not all(_is_known(locked, commit) for commit in commits)
-    tags = [locked.tag, *(_name_tag(reference, pin) for reference, pin in locked.versions.items())]
-    if lost := fetching.fetch_locked(locked.url, commits, tags, name):
+    if lost := fetching.fetch_locked(locked.url, commits, _list_tags(locked), name, locked.rev):
         raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
@@ -202,7 +206,7 @@ def open_locked(name: str, locked: LockedSource) -> SourceStore:
 
 def _is_known(locked: LockedSource, commit: str) -> bool:
     try:
-        return open_mirror(locked.name, locked.url, locked.path).has_commit(commit)
+        return is_verified(open_mirror(locked.name, locked.url, locked.path).git, commit)
     except NpuprofError as error:
         if error.findings[0].code not in ("NP043", "NP054"):
             raise

@@ -1,7 +1,7 @@
 """Fetches sources into mirrors in the user's cache. Nothing else in npuprof uses the network.
 
 A mirror is a bare repository. Objects of a remote are fetched without refs first; then the mirror's heads and tags are
-updated. Locked commits have refs below ``refs/npuprof/locked``.
+updated. Locked commits have refs below ``refs/npuprof/locked``. Objects that no ref contains are not verified, and not read.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from npuprof.store.sources.mirrorgit import (
     hold_mirror,
     is_full_id,
     is_mirror,
+    list_reached,
     list_refs,
     put_refs,
     read_moved,
@@ -39,11 +40,8 @@ from npuprof.system import lazy_pattern
 #: Seconds without data before a remote is given up, unless ``$NPUPROF_TIMEOUT`` is set.
 TIMEOUT = 60.0
 
-#: git's messages about an id that the remote lacks.
-_GONE = lazy_pattern(r"not our ref|no such remote ref|couldn't find remote ref")
-
-#: git's messages about a remote that does not serve objects by id.
-_CLOSED = lazy_pattern(r"unadvertised object|want \S+ not valid")
+#: git's messages about an id that the remote lacks, or does not serve because no ref points to it.
+_GONE = lazy_pattern(r"not our ref|no such remote ref|couldn't find remote ref|unadvertised object|want \S+ not valid")
 
 
 class Fetched(Record):
@@ -83,11 +81,13 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
         return Fetched(tags, select_below(remote.refs, HEADS), remote.refs.get("HEAD", ""), moved)
 
 
-def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), name: str = "") -> list[str]:
+def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[tuple[str, str]] = (), name: str = "", rev: str = "") -> list[str]:
     """Make commits, by full id, available in the mirror of a source, and keep them; return those that the remote lacks.
 
-    Fetches missing commits with their locked ``tags`` and their own version tags, and nothing else unless the remote serves
-    no commits by id. The network is used only for missing objects. Raises NpuprofError.
+    ``tags`` are the locked tags, each with its commit. A new commit must be what its tag points to. Without a tag, or if the
+    remote lacks it, the history of a branch or tag must contain the commit; ``rev`` is searched first. Fetches the commits
+    with their version tags, and other refs only for that search. Uses the network only if the refs of the mirror do not
+    verify a commit. Raises NpuprofError, also (NP046) for moved tags and for commits that no branch and no tag contains.
     """
     _require_url(url)
     wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
@@ -97,22 +97,42 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), nam
     if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.label), wanted)):
         return lost
     with hold_mirror(url, talker.label) as git:
-        absent = [commit for commit in wanted if not holds_whole(git, commit)]
-        gone = [commit for commit in absent if not talker.fetch_commit(git, commit)]
-        if len(gone) < len(absent):
-            talker.fetch_version_tags(git, [commit for commit in absent if commit not in gone], {f"{TAGS}{tag}" for tag in tags})
-        _keep(git, [commit for commit in wanted if commit not in gone])
-        return [*lost, *gone]
+        known = list_refs(git)
+        new = [commit for commit in wanted if not holds_whole(git, commit) or f"{LOCKED}{commit}" not in known]
+        claims = [(f"{TAGS}{tag}", commit) for tag, commit in tags if tag and commit in new]
+        if _are_proven(git, known, new, claims):
+            _keep(git, new)
+            return lost
+        return [*lost, *talker.fetch_commits(git, new, claims, rev)]
 
 
-def keep_commits(url: str, commits: Iterable[str]) -> None:
-    """Keep commits of a mirror permanently. Raises NpuprofError if one is missing."""
-    with hold_mirror(url, name_source(url)) as git:
+def keep_commits(url: str, commits: Iterable[str], name: str = "") -> None:
+    """Keep commits of a mirror permanently. Raises NpuprofError (NP046) if its refs do not contain one of them."""
+    with hold_mirror(url, name_source(url, name)) as git:
+        reached = list_reached(git, list_refs(git).values())
+        if foreign := [commit for commit in commits if commit not in reached]:
+            raise _build_foreign_error(name_source(url, name), foreign)
         _keep(git, commits)
 
 
 def _keep(git: MirrorGit, commits: Iterable[str]) -> None:
     write_refs(git, [f"update {LOCKED}{commit} {commit}" for commit in dict.fromkeys(commits)])
+
+
+def _are_proven(git: MirrorGit, known: dict[str, str], commits: Iterable[str], claims: list[tuple[str, str]]) -> bool:
+    """Return whether the refs of a mirror contain commits, and its tags point to the claimed ones. Raises NpuprofError."""
+    peeled = git.read_objects([f"{known.get(tag, '')}^{{commit}}" for tag, _ in claims])
+    is_claimed = [named and named.oid for named in peeled] == [commit for _, commit in claims]
+    return is_claimed and list_reached(git, known.values()).issuperset(commits)
+
+
+def _build_foreign_error(label: str, commits: Iterable[str]) -> NpuprofError:
+    why = "It may come from a fork or from rewritten history: servers also send commits of pull requests, which anybody can write."
+    hint = "restore npuprof.lock, or lock another commit: npuprof source update; the owners can make it available with a tag"
+    return NpuprofError([
+        Finding("NP046", f"no branch and no tag of {label} contains the commit {commit[:12]}", why, hint)
+        for commit in commits
+    ])  # fmt: skip
 
 
 def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
@@ -153,12 +173,9 @@ class Talker:
         if talk.code:
             raise self._build_failure(talk, "the list of its branches and tags")
         remote = RemoteRefs.parse(talk.answer)
-        self._fit_ids(git, remote.refs.values())
-        return remote
-
-    def _fit_ids(self, git: MirrorGit, oids: Iterable[str]) -> None:
-        if any(len(oid) == 64 for oid in oids) and not list_refs(git):
+        if any(len(oid) == 64 for oid in remote.refs.values()) and not list_refs(git):
             git.make(has_long_ids=True)
+        return remote
 
     def fetch(self, git: MirrorGit, oids: Iterable[str], wanted: str) -> None:
         """Fetch objects; ``wanted`` describes them. No ref is written. Raises NpuprofError."""
@@ -166,22 +183,59 @@ class Talker:
         if talk.code:
             raise self._build_failure(talk, wanted)
 
-    def fetch_commit(self, git: MirrorGit, commit: str) -> bool:
-        """Fetch a commit by id, else everything; return whether it exists now. Raises NpuprofError."""
-        self._fit_ids(git, [commit])
+    def fetch_commits(self, git: MirrorGit, commits: list[str], claims: list[tuple[str, str]], rev: str) -> list[str]:
+        """Fetch and keep commits, with their version tags; return those that the remote lacks.
+
+        ``claims`` are full names of tags, each with the commit that it must point to if the remote has it; ``rev`` is the ref
+        to search first. Raises NpuprofError, also (NP046) for commits outside of all branches and tags.
+        """
+        remote = self.list_remote(git)
+        at = [(name.removeprefix(TAGS), commit, remote.find_target(name)) for name, commit in claims if name in remote.refs]
+        if moved := [self._build_mismatch_finding(*claim) for claim in at if claim[1] != claim[2]]:
+            raise NpuprofError(moved)
+        rest = self._fetch_history(git, remote, commits, rev)
+        gone = [commit for commit in rest if not self._offers(git, commit)]
+        if len(gone) < len(rest):
+            raise _build_foreign_error(self.label, [commit for commit in rest if commit not in gone])
+        self.fetch_version_tags(git, remote, [commit for commit in commits if commit not in gone], {name for name, _ in claims})
+        return gone
+
+    def _fetch_history(self, git: MirrorGit, remote: RemoteRefs, commits: list[str], rev: str) -> list[str]:
+        """Fetch refs, the likely ones first, until they contain commits; keep these, and return the others. Raises NpuprofError."""
+        tips, wanted, rest = set(list_refs(git).values()), set(commits), commits
+        for is_likely in (
+            lambda name: remote.find_target(name) in wanted,
+            lambda name: name in (rev, f"{HEADS}{rev}", f"{TAGS}{rev}"),
+            lambda name: name.startswith(TAGS),
+            lambda name: name == "HEAD",
+            lambda name: True,
+        ):
+            oids = {oid for name, oid in remote.refs.items() if is_likely(name)} - tips
+            self.fetch(git, oids, "the branches and tags that may contain the locked commits")
+            tips |= oids
+            reached = list_reached(git, tips)
+            _keep(git, [commit for commit in rest if commit in reached and holds_whole(git, commit)])
+            rest = [commit for commit in rest if commit not in reached]
+            if not rest:
+                break
+        return rest
+
+    def _build_mismatch_finding(self, tag: str, locked: str, now: str) -> Finding:
+        before, after = shorten_ids(locked, now)
+        what = f"the tag {tag} of {self.label} is at {after}, and the lock has it at {before}"
+        hint = "restore npuprof.lock; if its owners meant to move the tag, accept it with npuprof source update --moved"
+        return Finding("NP046", what, "The tag was moved, or the lock was edited; a version never changes.", hint)
+
+    def _offers(self, git: MirrorGit, commit: str) -> bool:
+        """Return whether a remote gives out a commit by its id. Raises NpuprofError."""
         talk = self._fetch(git, [commit])
-        if talk.code and _CLOSED.search(talk.messages):
-            wanted = f"the commit {commit[:12]}, by its branches and tags as it gives no commit by its id"
-            self.fetch(git, self.list_remote(git).refs.values(), wanted)
-        elif talk.code and not _GONE.search(talk.messages):
+        if talk.code and not _GONE.search(talk.messages):
             raise self._build_failure(talk, f"the commit {commit[:12]}")
         return holds_whole(git, commit)
 
-    def fetch_version_tags(self, git: MirrorGit, commits: Iterable[str], named: set[str]) -> None:
+    def fetch_version_tags(self, git: MirrorGit, remote: RemoteRefs, commits: Iterable[str], named: set[str]) -> None:
         """Fetch the tags of versions in the history of commits, and named ones. Raises NpuprofError."""
-        listed = "".join(f"{commit}\n" for commit in commits).encode()
-        reached = set(git.run_command("rev-list", "--stdin", stdin=listed).decode().split())
-        known, remote = list_refs(git), self.list_remote(git)
+        reached, known = list_reached(git, commits), list_refs(git)
         new = {name: oid for name, oid in remote.refs.items() if name not in known and name.startswith(TAGS)}
         tags = {
             name: oid for name, oid in new.items() if name in named or (remote.is_version(name) and remote.find_target(name) in reached)

@@ -16,7 +16,7 @@ from npuprof.store.problems import place_finding
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
-from npuprof.store.sources.mirrorgit import HEADS, TAGS, open_mirror
+from npuprof.store.sources.mirrorgit import HEADS, TAGS, is_verified, open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
@@ -56,7 +56,7 @@ def lock_source(
         except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
-            if before is not None and is_gone and repository.has_commit(before.commit):
+            if before is not None and is_gone and is_verified(repository.git, before.commit):
                 versions[reference] = before  # locked versions stay
             elif reference in asked:
                 raise NpuprofError([place_finding(finding, find_asked(reference)) for finding in error.findings]) from None

@@ -28,6 +28,9 @@ _NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[
 
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 
+#: The commits in the history of a mirror's refs, by its folder: a log asks for each lock of a repository.
+_HISTORIES: dict[str, set[str]] = {}
+
 _PEELED = "^{}"  # the suffix of a listed tag's commit
 
 
@@ -114,6 +117,21 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
     return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
 
 
+def list_reached(git: Git, tips: Iterable[str]) -> set[str]:
+    """Return the commits in the history of objects, by id. Raises NpuprofError."""
+    return set(git.run_command("rev-list", "--stdin", stdin="".join(f"{tip}\n" for tip in tips).encode()).decode().split())
+
+
+def is_verified(git: Git, commit: str) -> bool:
+    """Return whether the refs of a mirror contain a commit: a failed sync may leave unverified ones."""
+    kept, named = git.read_objects([f"{LOCKED}{commit}", commit])
+    if kept or not named:
+        return bool(kept)
+    if commit not in _HISTORIES.get(git.bare, ()):  # a sync may have added some since
+        _HISTORIES[git.bare] = list_reached(git, list_refs(git).values())
+    return commit in _HISTORIES[git.bare]
+
+
 def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
     """Return moved tags: name, old and new commit, or the objects if one is not a commit.
 
@@ -170,9 +188,9 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
 def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revision:
     """Return the store in the mirror of a source at a commit.
 
-    Raises NpuprofError if the mirror lacks the commit: never fetched, or lost with a part of the mirror.
+    Raises NpuprofError if the mirror lacks the commit: never fetched, not verified, or lost with a part of the mirror.
     """
-    if repository.git.read_objects([commit])[0] is None:
+    if not is_verified(repository.git, commit):
         if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
             raise NpuprofError([repository.git.explain_absence([commit])])
         raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])

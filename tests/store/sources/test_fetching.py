@@ -267,10 +267,14 @@ def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -
     assert read_failure(lambda: fetch_commit(url, "1" * 40))[0] == "NP045"
 
 
-def test_a_commit_that_no_ref_leads_to_is_asked_for_by_its_id(repo: Repo, hub: Path, tmp_path: Path) -> None:
+def test_a_commit_that_no_ref_leads_to_is_rejected_while_the_remote_has_it_and_reported_as_lost_later(
+    repo: Repo, hub: Path, tmp_path: Path
+) -> None:
     repo.git("push", "-q", "-f", "hub", "old:main", ":refs/tags/base/v1.1.0")
-    assert fetch_commit(str(hub), repo.head)
-    assert f"{LOCKED}{repo.head}" in list_refs(str(hub))
+    for _ in range(2):
+        assert read_failure(lambda: fetch_commit(str(hub), repo.head))[0] == "NP046"
+        assert read_failure(lambda: keep_commits(str(hub), [repo.head]))[0] == "NP046"
+    assert f"{LOCKED}{repo.head}" not in list_refs(str(hub))
     assert not fetch_commit(str(hub), "1" * 40)
     assert not fetch_commit(str(hub), "main")
     assert not fetch_commit(str(hub), repo.git("rev-parse", "HEAD:profiles"))  # no commit
