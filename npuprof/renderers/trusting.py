@@ -41,7 +41,7 @@ class Need(Record):
     name: str
     text: str
     executes: str
-    origin: Origin
+    origin: Origin | None
 
     @property
     def word(self) -> str:
@@ -56,19 +56,16 @@ class Author(Record):
     shown: str
 
 
-def _describe_execution(name: str, value: Any) -> str:
-    """Return why a variable needs trust with exactly this value, an empty string if it does not; a launcher's facts are free."""
-    text = format_exported_text(name, value)
-    return find_value_execution(name, text) if text is not None else find_execution(name) or find_weakening(name)
-
-
-def needs_trust(name: str, value: Any) -> bool:
-    """Return whether exporting a variable with a value requires that the user trusts its store; invalid names do not count."""
-    return name.isascii() and name.isidentifier() and (bool(_describe_execution(name, value)) or is_unknown_variable(name))
-
-
-def _build_need(name: str, value: Any, origin: Origin) -> Need:
-    return Need(name, format_trusted_text(name, value), _describe_execution(name, value), origin)
+def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
+    """Return a variable as one that needs trust, None if it needs none or its name is invalid; no value is an ``unset``."""
+    if value is None:
+        text, executes = "", find_weakening(name)
+    elif (exported := format_exported_text(name, value)) is not None:
+        text, executes = exported, find_value_execution(name, exported)
+    else:  # a launcher's facts are free
+        text, executes = keys.format_toml_value(value), find_execution(name) or find_weakening(name)
+    is_unknown = value is not None and is_unknown_variable(name)
+    return Need(name, text, executes, origin) if name.isascii() and name.isidentifier() and (executes or is_unknown) else None
 
 
 def identify_store(home: object) -> str:
@@ -81,27 +78,23 @@ def identify_store(home: object) -> str:
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust, without those of the command line, personal layers and shipped presets."""
-    needs = []
+    found = [find_step_need(profile, step) for profile, step in list_lost_protections(config)]
     for name, value in config.env.items():
-        if not needs_trust(name, value):
-            continue
-        origin = config.origin(keys.format_full_key("env", name))
-        if origin is not None and origin.document.text:
-            profile = next(profile for profile in config.lineage if profile.document is origin.document)
-            needs.append((_build_need(name, value, origin), profile))
-    needs += [(_build_unset_need(profile, step), profile) for profile, step in list_lost_protections(config)]
-    return [
-        (need, _find_author(profile))
-        for need, profile in needs
-        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile)
-    ]
+        if (need := find_need(name, value, None)) is not None:
+            found.append(need._replace(origin=config.origin(keys.format_full_key("env", name))))
+    needs = []
+    for need in found:
+        profile = next((profile for profile in config.lineage if need and need.origin and profile.document is need.origin.document), None)
+        if need and profile and not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
+            needs.append((need, _find_author(profile)))
+    return needs
 
 
-def _build_unset_need(profile: Profile, step: Step) -> Need:
-    _, name = keys.split_section_and_name(step.key)
-    origin = profile.origin(*step.path)
-    assert origin is not None, "it is written there"
-    return Need(name, "", find_weakening(name), origin)
+def find_step_need(profile: Profile, step: Step) -> Need | None:
+    """Return the variable that a step of a preset sets or unsets, None if it needs no trust."""
+    section, name = keys.split_section_and_name(step.key)
+    value = None if step.op == "unset" else step.value
+    return find_need(name, value, profile.origin(*step.path)) if section == "env" else None
 
 
 def _find_author(profile: Profile) -> Author:
@@ -113,18 +106,8 @@ def _find_author(profile: Profile) -> Author:
 
 def list_profile_needs(profile: Profile) -> list[Need]:
     """Return the variables in a preset itself that need trust, overrides included."""
-    needs = []
-    for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
-        section, name = keys.split_section_and_name(step.key)
-        if section != "env":
-            continue
-        if step.op == "unset":
-            needs += [_build_unset_need(profile, step)] if find_weakening(name) else []
-        elif needs_trust(name, step.value):
-            origin = profile.origin(*step.path)
-            assert origin is not None, "it is written there"
-            needs.append(_build_need(name, step.value, origin))
-    return needs
+    steps = (*profile.steps, *(step for override in profile.overrides for step in override.steps))
+    return [need for step in steps if (need := find_step_need(profile, step)) is not None]
 
 
 def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
@@ -181,13 +164,7 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
         why = "Anyone who can change the preset could run code here, or redirect what is loaded."
     else:
         what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Its effect on programs is unknown."
-    return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,))
-
-
-def format_trusted_text(name: str, value: Any) -> str:
-    """Return the trusted form of a variable's value: the text that programs read, or its launcher fact."""
-    text = format_exported_text(name, value)
-    return keys.format_toml_value(value) if text is None else text
+    return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,) if need.origin else ())
 
 
 # -- arguments of the user -------------------------------------------------------------------------------------
@@ -204,10 +181,10 @@ def trust_typed(home: object, assignments: Iterable[str]) -> None:
         section, name = keys.split_section_and_name(key.strip())
         if section != "env" or not is_assigned:
             continue
-        value = parse_assigned_value("", raw.strip())
-        if _describe_execution(name, value):
-            pairs.add((name, format_trusted_text(name, value)))
-        elif is_unknown_variable(name):
+        need = find_need(name, parse_assigned_value("", raw.strip()), None)
+        if need is not None and need.executes:
+            pairs.add((name, need.text))
+        elif need is not None:
             names.add(name)
     _add_trust(home, Trusted(frozenset(names), frozenset(pairs)))
 

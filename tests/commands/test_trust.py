@@ -16,7 +16,7 @@ import npuprof
 from npuprof import catalog
 from npuprof.catalog import load_built_part
 from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable
-from npuprof.renderers.trusting import needs_trust
+from npuprof.renderers.trusting import find_need
 from npuprof.store.trust import Trusted, find_trust_file, keep_trusted
 from support.running import Result, Run, Store
 
@@ -257,7 +257,7 @@ def test_no_shipped_preset_needs_trust() -> None:
     store = npuprof.open_store("builtin:")
     values = [(name, value) for preset in store for name, value in store.resolve(preset).env.items()]
     assert len(values) > 60
-    assert [(name, value) for name, value in values if needs_trust(name, value)] == []
+    assert [(name, value) for name, value in values if find_need(name, value, None)] == []
 
 
 @pytest.mark.parametrize(("name", "harmless", "text"), [
