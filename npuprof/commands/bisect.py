@@ -5,25 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework import Verb, argument, arguments, option
+from npuprof.commands.framework import argument, arguments, option
 from npuprof.commands.framework.parameters import (
-    CANN,
     COLOR,
     DEVICES,
-    FRAMEWORKS,
     FRESH,
     JOBS,
     MAX_RUNS,
-    MIXINS,
     NO_CHECK,
     OUTPUT,
-    PRODUCT,
     REPEAT,
-    SETS,
-    STORE,
     TIMEOUT,
     TRUST,
-    UNSETS,
+    ResolvingVerb,
     formats,
 )
 from npuprof.commands.resolving import open_workspace
@@ -46,7 +40,7 @@ if TYPE_CHECKING:
     from npuprof.report import Forms
 
 
-class Bisect(Verb):
+class Bisect(ResolvingVerb):
     """Find the settings that make a run fail.
 
     npuprof bisect GOOD BAD -- python train.py
@@ -91,13 +85,6 @@ class Bisect(Verb):
     max_runs: int | None = MAX_RUNS
     fresh: bool = FRESH
     format: str = formats("text", "toml", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     trust: bool = TRUST
     output: str | None = OUTPUT

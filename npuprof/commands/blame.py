@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework import Verb
-from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
 from npuprof.history.blame import blame_config_values
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from npuprof.history.blame import BlamedValue
 
 
-class Blame(Verb):
+class Blame(ContextVerb):
     """Print the commit that set each value of a preset."""
 
     usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
@@ -28,10 +27,6 @@ class Blame(Verb):
 
     spec: str = OF_STORE
     format: str = formats("text", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 

@@ -6,8 +6,8 @@ import os
 import re
 from shlex import quote
 
-from npuprof.commands.framework import Verb, arguments, flag, option
-from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework import arguments, flag, option
+from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import Answer
@@ -40,7 +40,7 @@ class Around(Record):
     remarks: tuple[str, ...] = ()
 
 
-class Diff(Verb):
+class Diff(ContextVerb):
     """Compare resolved presets or revisions.
 
     One preset is compared with its last commit, two with each other, and more in a matrix. Without SPEC, the whole store is
@@ -61,10 +61,6 @@ class Diff(Verb):
     raw: bool = flag("--raw", text="Compare the files as written, without inheritance")
     link: str | None = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
     exit_code: bool = flag("--exit-code", text="Exit with 1 if anything differs")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 

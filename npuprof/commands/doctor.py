@@ -6,8 +6,13 @@ import os
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.commands.framework import Verb, argument, option
-from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
+from npuprof.commands.framework import argument, option
+from npuprof.commands.framework.parameters import (
+    COLOR,
+    OUTPUT,
+    ResolvingVerb,
+    formats,
+)
 from npuprof.commands.resolving import resolve_asked
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
@@ -32,7 +37,7 @@ class _Diagnosis(Record):
     findings: tuple[Finding, ...]
 
 
-class Doctor(Verb):
+class Doctor(ResolvingVerb):
     """Diagnose the installed adapter and the environment.
 
     Reports which adapter is installed, which options of the preset it does not read, and which variables interfere with the
@@ -50,13 +55,6 @@ class Doctor(Verb):
         "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
     )
     format: str = formats("text", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     output: str | None = OUTPUT
     color: str = COLOR
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.commands.framework import Verb, flag, option
+from npuprof.commands.framework import flag, option
 from npuprof.commands.framework.parameters import (
-    CANN,
-    FRAMEWORKS,
     MIXINS,
     NO_CHECK,
     NO_PERSONAL,
-    PRODUCT,
     SETS,
     SPEC,
-    STORE,
     STRICT_SECTIONS,
     TRUST,
+    ContextVerb,
 )
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
@@ -41,7 +38,7 @@ def _list_formats() -> Iterable[str]:
     return FORMATS
 
 
-class Env(Verb):
+class Env(ContextVerb):
     """Print a preset as environment variables.
 
     Prints shell assignments for eval, or a file with --format.
@@ -61,10 +58,6 @@ class Env(Verb):
         noun="format",
     )
     output: str | None = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS

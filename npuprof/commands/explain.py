@@ -6,19 +6,13 @@ from collections.abc import Sequence
 
 from npuprof import catalog
 from npuprof.catalog import Rule, releases, values
-from npuprof.commands.framework import Verb, argument
+from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
-    CANN,
     COLOR,
-    FRAMEWORKS,
-    MIXINS,
     NO_PERSONAL,
     OUTPUT,
-    PRODUCT,
-    SETS,
     SPEC,
-    STORE,
-    UNSETS,
+    ResolvingVerb,
     formats,
 )
 from npuprof.commands.resolving import resolve_shown
@@ -44,7 +38,7 @@ else:
     products = lazy_module("npuprof.catalog.products")
 
 
-class Explain(Verb):
+class Explain(ResolvingVerb):
     """Explain one value and where it comes from.
 
     Prints the effective value, the values it overrides, its default and meaning, the rules that read it, and its last change.
@@ -56,14 +50,7 @@ class Explain(Verb):
     spec: str = SPEC
     key: str = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
     format: str = formats("text", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     output: str | None = OUTPUT
     color: str = COLOR
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, argument, flag, number, option
-from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE, TRUST
+from npuprof.commands.framework import argument, flag, number, option
+from npuprof.commands.framework.parameters import TRUST, ContextVerb
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
@@ -14,7 +14,7 @@ from npuprof.scripts.files import find_script_files
 from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
 
-class Inject(Verb):
+class Inject(ContextVerb):
     """Write a preset into a script as a block.
 
     Run it again to refresh the block. With --check, exits with 1 if a block is not up to date.
@@ -36,10 +36,6 @@ class Inject(Verb):
     check: bool = flag("--check", text="Check whether the blocks are up to date without writing them")
     force: bool = flag("--force", text="Overwrite blocks that were edited by hand")
     dry_run: bool = flag("--dry-run", text="Show the change without writing it")
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    store: str | None = STORE
     trust: bool = TRUST
 
     def run(self) -> Answer:

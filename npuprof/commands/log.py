@@ -8,8 +8,8 @@ from functools import partial
 from itertools import chain, islice
 
 from npuprof import catalog
-from npuprof.commands.framework import Verb, argument, number
-from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework import argument, number
+from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report import Answer
@@ -35,7 +35,7 @@ _SAID = {
 }
 
 
-class Log(Verb):
+class Log(ContextVerb):
     """List the commits that changed a preset.
 
     Includes commits that changed an inherited value. The newest commit is first.
@@ -48,10 +48,6 @@ class Log(Verb):
     key: str | None = argument("KEY", "Key, or path inside a value, to follow [default: all keys]", required=False)
     number: int | None = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
     format: str = formats("text", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     output: str | None = OUTPUT
     color: str = COLOR
 

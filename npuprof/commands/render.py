@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 
 from npuprof import renderers
-from npuprof.commands.framework import Verb, flag, option
-from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
+from npuprof.commands.framework import flag, option
+from npuprof.commands.framework.parameters import (
+    NO_CHECK,
+    SPEC,
+    STRICT_SECTIONS,
+    ResolvingVerb,
+)
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import collect_sidecars
@@ -15,7 +20,7 @@ from npuprof.report import Answer, output
 from npuprof.resolve.config import Config
 
 
-class Render(Verb):
+class Render(ResolvingVerb):
     """Render a preset as code.
 
     Depending on the target, prints Python code, an atc command line or a flattened preset. With --check, exits with 1 if the
@@ -40,13 +45,6 @@ class Render(Verb):
     output: str | None = option(
         "--output", "-o", metavar="PATH", text="Write to PATH: a file, or a folder for the code and the files it needs [default: stdout]"
     )
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     inline: bool = flag("--inline", text="Print only the lines to paste, without a function")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from io import StringIO
 
-from npuprof.commands.framework import Verb, argument, flag, option
-from npuprof.commands.framework.parameters import CANN, FRAMEWORKS, PRODUCT, STORE
+from npuprof.commands.framework import argument, flag, option
+from npuprof.commands.framework.parameters import ContextVerb
 from npuprof.compare import pairs, plain
 from npuprof.compare.sides import compute_blob_id
 from npuprof.document import parse_document
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
 
 
-class Restore(Verb):
+class Restore(ContextVerb):
     """Restore a preset from a revision.
 
     Writes the file as it was at REV and commits nothing. With --resolved, the options --cann and --product select overrides.
@@ -44,10 +44,6 @@ class Restore(Verb):
     resolved: bool = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
     dry_run: bool = flag("--dry-run", text="Show the file without writing it")
     force: bool = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     output: str | None = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
 
     def run(self) -> Answer:

@@ -10,20 +10,14 @@ import signal
 import sys
 
 from npuprof.catalog import record_names
-from npuprof.commands.framework import Verb, arguments, flag, option
+from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import (
-    CANN,
-    FRAMEWORKS,
-    MIXINS,
     NO_CHECK,
     NO_PERSONAL,
-    PRODUCT,
-    SETS,
     SPEC,
-    STORE,
     STRICT_SECTIONS,
     TRUST,
-    UNSETS,
+    ResolvingVerb,
 )
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import TRUST_CODES, Finding, NpuprofError
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 
-class Run(Verb):
+class Run(ResolvingVerb):
     """Run a command with a preset.
 
     npuprof run NAME -- python train.py
@@ -55,14 +49,7 @@ class Run(Verb):
 
     spec: str = SPEC
     command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST

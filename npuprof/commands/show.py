@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from npuprof.commands.framework import Verb, flag
+from npuprof.commands.framework import flag
 from npuprof.commands.framework.parameters import (
-    CANN,
     COLOR,
-    FRAMEWORKS,
-    MIXINS,
     NO_PERSONAL,
     OUTPUT,
-    PRODUCT,
-    SETS,
     SPEC,
-    STORE,
-    UNSETS,
+    ResolvingVerb,
     formats,
 )
 from npuprof.commands.resolving import resolve_shown
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Show(Verb):
+class Show(ResolvingVerb):
     """Print the resolved preset."""
 
     group = "presets"
@@ -38,14 +32,7 @@ class Show(Verb):
     spec: str = SPEC
     origin: bool = flag("--origin", text="Print the origin of each value")
     format: str = formats("toml", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
     output: str | None = OUTPUT
     color: str = COLOR
 

@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework import Verb, arguments, flag, many, option
+from npuprof.commands.framework import arguments, flag, many, option
 from npuprof.commands.framework.parameters import (
-    CANN,
     COLOR,
     DEVICES,
-    FRAMEWORKS,
     FRESH,
     JOBS,
     MAX_RUNS,
     NO_CHECK,
     OUTPUT,
-    PRODUCT,
     SETS,
     SPEC,
-    STORE,
     TIMEOUT,
     TRUST,
     UNSETS,
+    ContextVerb,
     formats,
 )
 from npuprof.commands.resolving import open_workspace
@@ -63,7 +60,7 @@ if TYPE_CHECKING:
     from npuprof.trials.sweeping import Axis, Combination
 
 
-class Sweep(Verb):
+class Sweep(ContextVerb):
     """Run a command with combinations of values.
 
     npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 -- python train.py
@@ -108,10 +105,6 @@ class Sweep(Verb):
     max_runs: int | None = MAX_RUNS
     fresh: bool = FRESH
     format: str = formats("text", "csv", "json")
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK

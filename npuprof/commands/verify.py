@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework import Verb, arguments, flag
-from npuprof.commands.framework.parameters import CANN, COLOR, FRAMEWORKS, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework import arguments, flag
+from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
 from npuprof.model import Finding, NpuprofError, did_you_mean
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SAID = {"holds": "matches", "fails": "does not match", "unknown": "unknown"}
 
 
-class Verify(Verb):
+class Verify(ContextVerb):
     """Verify a run by its logs, or released versions.
 
     EVIDENCE is a plog file or folder, the standard error of TensorFlow 2 or torch_npu, a graph dump (.pbtxt), or - for stdin. It can
@@ -44,10 +44,6 @@ class Verify(Verb):
     tags: bool = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
     signatures: bool = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
     format: str = formats("text", "json", "github")
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
 

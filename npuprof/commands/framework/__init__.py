@@ -145,7 +145,7 @@ class Verb:
 
     def __init_subclass__(cls) -> None:
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
-        cls.parameters = {**cls.parameters, **declared}
+        cls.parameters = {**declared, **{name: value for name, value in cls.parameters.items() if name not in declared}}
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         """Set the given parameters, and defaults for the others. Raises NpuprofError (NP902) for an invalid choice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.commands.framework import argument, arguments, flag, many, number, option
+from npuprof.commands.framework import Verb, argument, arguments, flag, many, number, option
 from npuprof.model import SEVERITIES
 
 TYPE_CHECKING = False
@@ -73,3 +73,20 @@ FRESH = flag("--fresh", text="Discard the stored results of this command")
 def formats(*names: str) -> Any:
     """Declare ``--format`` with the formats of a verb; the first is the default."""
     return option("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)
+
+
+class ContextVerb(Verb):
+    """A verb that takes a store, and the context in which presets are resolved."""
+
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    frameworks: list[str] = FRAMEWORKS
+
+
+class ResolvingVerb(ContextVerb):
+    """A verb that resolves a preset with the user's overlays and values."""
+
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
