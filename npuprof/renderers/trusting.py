@@ -84,8 +84,11 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
             found.append(need._replace(origin=config.origin(keys.format_full_key("env", name))))
     needs = []
     for need in found:
-        profile = next((profile for profile in config.lineage if need and need.origin and profile.document is need.origin.document), None)
-        if need and profile and not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
+        origin = need.origin if need else None
+        if need is None or origin is None or not origin.document.text:  # of the command line, or of a run record
+            continue
+        profile = next(profile for profile in config.lineage if profile.document is origin.document)
+        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
             needs.append((need, _find_author(profile)))
     return needs
 
