@@ -228,6 +228,18 @@ def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here:
                 assert name in said.out + said.err
 
 
+@pytest.mark.parametrize("codec", ["rot13", "hex", "undefined"])
+def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(codec: str, run: Run, here: Path) -> None:
+    Path("profiles").mkdir(exist_ok=True)
+    Path("profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
+    Path("train.py").write_text(f"# coding: {codec}\nimport tensorflow as tf\nconfig = tf.ConfigProto()\n")
+    Path("fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
+    for words in (("scan", "."), ("import", "train.py", "fine.py"), ("site", "out", "--scripts", "."), ("inject", "train.py", "leaf")):
+        done = run(*words)
+        assert (done.code == 70, "NP831" in done.err) == (False, False), done.err
+    assert "train.py:1: warning NP801" in run("scan", ".").out
+
+
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
 def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, here: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

@@ -72,7 +72,7 @@ class Script:
             return None
         try:
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
-        except (SyntaxError, UnicodeDecodeError) as error:
+        except (SyntaxError, UnicodeError, LookupError) as error:  # LookupError: a codec that is none for text
             line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
             why = "Python rejects it; it was read as Latin-1."
             self.add_script_problem(f"the file cannot be decoded: {error}", why, "save it as UTF-8", line)
