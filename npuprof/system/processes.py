@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
 
 #: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands need not import.
 PIPE, DEVNULL = -1, -3
-#: The timeout of an answer from a reading process, in seconds; it may run ten times as long.
+#: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
-#: The memory limit of reading git, in bytes: a repository may name an endless file.
+#: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes forever.
+_LONGEST = 60
+#: The limit of kept error messages, in bytes.
+_MOST_MESSAGES = 1 << 20
+#: The limit of reading git's memory and of one output, in bytes: a repository may name an endless file.
 MEMORY = 4 << 30
 #: Settings that override any repository's. A folder that only looks like a bare repository is none, and a file system monitor would be a
 #: program.
@@ -54,7 +59,8 @@ class GitProfile(Record):
 READ = GitProfile(
     (
         *_ALWAYS, f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=", "core.alternateRefsCommand=", "diff.external=",
-        f"diff.orderFile={os.devnull}", "log.showSignature=false", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false",
+        f"diff.orderFile={os.devnull}", "log.mailmap=false", "log.showSignature=false", "submodule.recurse=false", "gc.auto=0",
+        "maintenance.auto=false",
     ),
     {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
 )  # fmt: skip
@@ -77,7 +83,7 @@ NETWORK = GitProfile(
 
 
 class SilentError(OSError):
-    """Raised for a reading process that did not answer in time and was ended."""
+    """Raised for a reading process that was ended: it was silent for too long, or its answer had no end."""
 
 
 @lru_cache(maxsize=64)
@@ -130,40 +136,60 @@ def _limit_memory(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
 
 
-def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[bytes, bytes]:
+def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1) -> tuple[bytes, bytes]:
     """Return standard output and standard error of a process; ``stdin`` is its standard input.
 
-    Raises SilentError after ten times ``PATIENCE``.
+    Raises SilentError if nothing arrives for ``patience`` times ``PATIENCE``, or if the output has no end.
     """
+    until, output = time.monotonic() + _LONGEST * PATIENCE, bytearray()
+    if process.stdin is not None and not stdin:
+        process.stdin.close()
+    replies = Replies(process, stdin or b"", patience)
+    while piece := replies.read_some():
+        output += piece
+        if len(output) > MEMORY or time.monotonic() > until:
+            end_silent(process)
+    return bytes(output), replies.finish()[1]
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a reading process, unless it has ended, and close its pipes."""
     import subprocess
 
-    try:
-        return process.communicate(stdin, timeout=10 * PATIENCE)
-    except subprocess.TimeoutExpired:
-        end_silent(process)
-
-
-def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
-    """End a process that does not answer. Raises SilentError."""
     process.kill()
-    process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+    with suppress(subprocess.TimeoutExpired):  # the system ends none that waits for a disk
+        process.wait(1)
+
+
+def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
+    """End a process that does not answer. Raises SilentError."""
+    end_process(process)
     raise SilentError(110, "it did not answer in time")
 
 
 class Replies:
-    """The answers of a persistent process, with the timeout ``PATIENCE``."""
+    """The output of a process, which is ended if it is silent for ``patience`` times ``PATIENCE``.
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    ``stdin`` is its whole input; if empty, the caller may write to it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", patience: int = 1) -> None:
         assert process.stdout is not None, "it was asked for"
-        self._process = process
-        self._handle = process.stdout.fileno()
+        self._process, self._stdin = process, memoryview(stdin)
+        self._patience = patience * PATIENCE
         self._held = bytearray()  # bytes are removed from its front without copying the rest
+        self._errors = bytearray()
         self._waiting = select.poll()
-        self._waiting.register(self._handle, select.POLLIN)
+        self._pipes: dict[int, IO[bytes]] = {}
+        self._output = process.stdout
+        for pipe, event in ((process.stdout, select.POLLIN), (process.stderr, select.POLLIN), (process.stdin, select.POLLOUT)):
+            if pipe is not None and (pipe is not process.stdin or stdin):
+                self._pipes[pipe.fileno()] = pipe
+                self._waiting.register(pipe, event)
 
     def read_line(self) -> bytes:
         """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
@@ -184,9 +210,51 @@ class Replies:
 
     def read_some(self) -> bytes:
         """Return the next bytes of the process, empty at its end. Raises SilentError."""
-        if not self._waiting.poll(PATIENCE * 1000):
+        return self._read_from(self._output)
+
+    def finish(self) -> tuple[int, bytes]:
+        """Return the exit code and standard error of a process that has ended its output. Raises SilentError."""
+        import subprocess
+
+        while self._process.stderr is not None and self._read_from(self._process.stderr):
+            pass
+        try:
+            self._process.wait(self._patience)
+        except subprocess.TimeoutExpired:
             end_silent(self._process)
-        return os.read(self._handle, 1 << 16)  # a full pipe; more memory would be mapped anew each time
+        end_process(self._process)
+        return self._process.returncode, bytes(self._errors)
+
+    def _read_from(self, wanted: IO[bytes]) -> bytes:
+        """Return the next bytes from a pipe; the others are served meanwhile, as the process would otherwise wait for them."""
+        until = time.monotonic() + _LONGEST * PATIENCE
+        while wanted in self._pipes.values():
+            ready = self._waiting.poll(self._patience * 1000)
+            if not ready and self._process.poll() is not None:
+                break  # a process that it started keeps the pipe open
+            if not ready or time.monotonic() > until:
+                end_silent(self._process)
+            for handle, _ in ready:
+                piece = self._serve_pipe(handle)
+                if self._pipes.get(handle) is wanted:
+                    return piece
+        return b""
+
+    def _serve_pipe(self, handle: int) -> bytes:
+        """Read from a pipe that is ready, or write to it; return what went through, empty at the end."""
+        pipe, piece = self._pipes[handle], b""
+        if pipe is not self._process.stdin:
+            piece = os.read(handle, 1 << 16)  # a full pipe; more memory would be mapped anew each time
+        else:
+            with suppress(BrokenPipeError):  # it reads no more
+                piece = bytes(self._stdin[: os.write(handle, self._stdin[: select.PIPE_BUF])])
+            self._stdin = self._stdin[len(piece) :]
+        if pipe is self._process.stderr and len(self._errors) < _MOST_MESSAGES:
+            self._errors += piece
+        if not piece:
+            self._waiting.unregister(handle)
+            self._pipes.pop(handle).close()
+        return piece
 
 
 def ask_python(code: str) -> bytes:

@@ -390,6 +390,65 @@ def test_what_a_process_takes_and_says_may_be_long() -> None:
     assert processes.finish(process, given) == (b"", b"")
 
 
+def start_shell(script: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["exec sleep 100", "echo a; exec sleep 100", "echo a >&2; exec sleep 100", "exec >&-; exec sleep 100", "exec sleep 100 >&- 2>&-"],
+)
+def test_a_child_without_a_byte_is_ended_whatever_it_has_closed(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
+    process = start_shell(f"exec 3>&-; {script}")
+    with pytest.raises(processes.SilentError):
+        processes.finish(process)
+    assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("script", ["yes", "yes >&2", "while echo a >&2; do sleep 0.01; done"])
+def test_a_child_that_writes_without_end_is_ended(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "MEMORY", 1 << 20)
+    monkeypatch.setattr(processes, "_LONGEST", 0.01)
+    process = start_shell(script)
+    with pytest.raises(processes.SilentError):
+        processes.finish(process)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_each_byte_of_a_child_restarts_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 1.0)
+    process = start_shell("for number in 1 2; do sleep 0.4; echo $number; sleep 0.4; echo $number >&2; done")
+    assert processes.finish(process) == (b"1\n2\n", b"1\n2\n")
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
+    assert processes.finish(start_shell("sleep 0.2; echo a"), patience=100) == (b"a\n", b"")
+
+
+def test_a_child_with_many_messages_is_read_and_not_waited_for() -> None:
+    process = start_shell("head -c 3000000 /dev/zero >&2; echo a; echo b; exec cat >&2")
+    replies = processes.Replies(process, b"c" * (3 << 20))
+    assert (replies.read_line(), replies.read(2)) == (b"a\n", b"b\n")
+    assert replies.read_some() == b""
+    code, messages = replies.finish()
+    assert (code, len(messages) < 2 << 20) == (0, True)
+
+
+def test_the_output_of_a_child_is_whole_although_one_that_it_left_behind_has_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    process = start_shell("sleep 5 & echo a")
+    assert (processes.finish(process), process.returncode) == ((b"a\n", b""), 0)
+
+
+def test_a_child_that_cannot_be_ended_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
+    process = start_shell("exec sleep 100")
+    end, process.kill = process.kill, lambda: None  # type: ignore[method-assign]
+    with pytest.raises(processes.SilentError):
+        processes.finish(process)
+    end()
+    process.wait()
+
+
 @pytest.fixture
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processors, and no threads but those that the test starts: other tests of this process may have left some."""

@@ -118,9 +118,7 @@ class Git:
     def _read_reply(self) -> GitObject | None:
         line = self._replies.read_line()
         if not line:
-            assert self._reader is not None, "it is being read"
-            assert self._reader.stderr is not None, "it was asked for"
-            reason = self._reader.stderr.read()
+            _, reason = self._replies.finish()
             self.close()
             raise NpuprofError([self.build_refusal(reason)])
         words = line.rstrip(b"\n").rsplit(b" ", 2)
@@ -189,28 +187,24 @@ class Git:
 
     def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
         try:
-            return processes.finish(process, stdin)
+            return processes.finish(process, stdin, 1 if self.profile is READ else 10)  # hooks and remotes may take longer
         except SilentError as error:
             raise NpuprofError([self._build_silence(error)]) from None
 
     def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield the output of a command in blocks. Raises NpuprofError if it fails."""
         process = self._start_process(*words)
-        assert process.stdout is not None, "it was asked for"
-        assert process.stderr is not None, "it was asked for"
         replies = Replies(process)
         try:
             while block := replies.read_some():
                 yield block
-            reason = process.stderr.read()
-            if process.wait():
+            code, reason = replies.finish()
+            if code:
                 raise NpuprofError([self.build_refusal(reason)])
         except SilentError as error:
             raise NpuprofError([self._build_silence(error)]) from None
         finally:
-            process.stdout.close()
-            process.stderr.close()
-            process.wait()
+            processes.end_process(process)
 
     def _start_process(self, *words: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
         place = self.bare or self.top or self.folder
@@ -246,11 +240,7 @@ class Git:
         """End the reader, if there is one."""
         reader, self._reader = self._reader, None
         if reader is not None:
-            for pipe in (reader.stdin, reader.stdout, reader.stderr):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
-            reader.wait()
+            processes.end_process(reader)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # no caller could handle it
