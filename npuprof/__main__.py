@@ -19,9 +19,10 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 findings or differences, 2 usage or input error, 70 a bug in npuprof."""
     import os
 
-    from npuprof.model import NpuprofError, renew_hints, shorten_values
+    from npuprof.model import NpuprofError, failed_reads, renew_hints, shorten_values
 
     renew_hints()
+    failed_reads.clear()
     arguments = list(sys.argv[1:] if words is None else words)
     try:
         return _dispatch_words(arguments)
@@ -77,6 +78,7 @@ def _dispatch_words(words: list[str]) -> int:
 
 def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
     """Run a verb with its parameters, print its answer, and return the exit code. Raises NpuprofError."""
+    from npuprof.model import failed_reads
     from npuprof.report import output
 
     command = verb(parameters)
@@ -101,10 +103,11 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:
         output.tell_remark(remark)
-    if answer.problems:
+    unread = [finding._replace(severity="warning") for finding in failed_reads.values() if finding not in answer.problems]
+    if problems := (*answer.problems, *unread):
         from npuprof.report.findings import format_findings
 
-        output.write_to_stderr(format_findings(answer.problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
+        output.write_to_stderr(format_findings(problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
     return answer.code
 
 

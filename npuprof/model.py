@@ -500,6 +500,16 @@ def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean {' or '.join(repr(name) for name in similar)}?" if similar else otherwise
 
 
+#: Reads that failed since the start of the command, by message: a command that goes on without them reports them.
+failed_reads: dict[str, Finding] = {}
+
+
+def fail_read(finding: Finding) -> NpuprofError:
+    """Return the error for a read that failed, to be raised; if it is caught, the command reports it as a warning."""
+    failed_reads[finding.message] = finding
+    return NpuprofError([finding])
+
+
 def renew_hints() -> None:
     """Reset the comparison budget of hints, at the start of a command or before a preset is read or checked."""
     global _hint_budget

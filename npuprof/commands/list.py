@@ -7,7 +7,7 @@ from contextlib import suppress
 from npuprof.commands.framework import Verb, flag, many
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table, format_code_span
@@ -122,7 +122,7 @@ def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceSto
 def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
     """Return the newest version of each preset that is an ancestor of the last commit, without pre-releases.
 
-    Empty without a repository or a commit, and if git fails.
+    Empty without a repository or a commit, and if git fails, which is reported.
     """
     if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
         return {}
@@ -131,7 +131,8 @@ def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
     try:
         repository = revisions.find_repository(store)
         newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest version comes last
-    except NpuprofError:
+    except NpuprofError as error:
+        failed_reads.update({finding.message: finding for finding in error.findings if finding.code != "NP011"})  # no commit
         return {}
     return {name: str(ref.text) for name, ref in newest.items()}
 

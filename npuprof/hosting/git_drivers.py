@@ -9,7 +9,7 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import build_write_error, name_special_file
+from npuprof.report.output import build_write_error, is_stream
 from npuprof.store.around import find_bare_repository
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.system import expand_home, find_shared_folder
@@ -86,14 +86,9 @@ def read_setting(git: Git, scope: str, name: str) -> str | None:
 def _refuse_special_configuration() -> None:
     """Raise NpuprofError (NP012) if the user's git configuration is a device or a pipe: git would replace it by a file."""
     path = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
-    try:
-        kind = name_special_file(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        return
-    if kind:
-        raise build_write_error(
-            f"git's configuration {path}: it is {kind}", "git writes a new file and puts it in the place of the old one."
-        )
+    if is_stream(path):
+        why = "git writes a new file and puts it in the place of the old one."
+        raise build_write_error(f"git's configuration {path}: it is a device or a pipe", why)
 
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.report.output import UnfitFileError, read_plain_file
+from npuprof.report.output import read_plain_file
 from npuprof.store import Folder
 from npuprof.system import find_repository_top
 
@@ -21,13 +22,14 @@ def has_release_tags(root: str) -> bool:
         return False
     git = os.path.join(top, ".git")
     try:
-        if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
-            return True
+        with suppress(FileNotFoundError):
+            if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
+                return True
         return b" refs/tags/" in read_plain_file(os.path.join(git, "packed-refs"))
-    except UnfitFileError:
-        return True
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:  # git reports why
+        return True
 
 
 def has_sparse_checkout(root: str) -> bool:

@@ -142,8 +142,6 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None, patienc
     Raises SilentError if nothing arrives for ``patience`` times ``PATIENCE``, or if the output has no end.
     """
     until, output = time.monotonic() + _LONGEST * PATIENCE, bytearray()
-    if process.stdin is not None and not stdin:
-        process.stdin.close()
     replies = Replies(process, stdin or b"", patience)
     while piece := replies.read_some():
         output += piece
@@ -174,20 +172,19 @@ def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
 class Replies:
     """The output of a process, which is ended if it is silent for ``patience`` times ``PATIENCE``.
 
-    ``stdin`` is its whole input; if empty, the caller may write to it.
+    ``stdin`` is its whole input; without it, the caller may write to the process.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", patience: int = 1) -> None:
-        assert process.stdout is not None, "it was asked for"
-        self._process, self._stdin = process, memoryview(stdin)
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1) -> None:
+        self._process, self._stdin = process, memoryview(stdin or b"")
         self._patience = patience * PATIENCE
         self._held = bytearray()  # bytes are removed from its front without copying the rest
         self._errors = bytearray()
         self._waiting = select.poll()
         self._pipes: dict[int, IO[bytes]] = {}
-        self._output = process.stdout
-        for pipe, event in ((process.stdout, select.POLLIN), (process.stderr, select.POLLIN), (process.stdin, select.POLLOUT)):
-            if pipe is not None and (pipe is not process.stdin or stdin):
+        taken = None if stdin is None else process.stdin
+        for pipe, event in ((process.stdout, select.POLLIN), (process.stderr, select.POLLIN), (taken, select.POLLOUT)):
+            if pipe is not None:
                 self._pipes[pipe.fileno()] = pipe
                 self._waiting.register(pipe, event)
 
@@ -210,13 +207,13 @@ class Replies:
 
     def read_some(self) -> bytes:
         """Return the next bytes of the process, empty at its end. Raises SilentError."""
-        return self._read_from(self._output)
+        return self._read_from(self._process.stdout)
 
     def finish(self) -> tuple[int, bytes]:
         """Return the exit code and standard error of a process that has ended its output. Raises SilentError."""
         import subprocess
 
-        while self._process.stderr is not None and self._read_from(self._process.stderr):
+        while self._read_from(self._process.stderr):
             pass
         try:
             self._process.wait(self._patience)
@@ -225,7 +222,7 @@ class Replies:
         end_process(self._process)
         return self._process.returncode, bytes(self._errors)
 
-    def _read_from(self, wanted: IO[bytes]) -> bytes:
+    def _read_from(self, wanted: IO[bytes] | None) -> bytes:
         """Return the next bytes from a pipe; the others are served meanwhile, as the process would otherwise wait for them."""
         until = time.monotonic() + _LONGEST * PATIENCE
         while wanted in self._pipes.values():

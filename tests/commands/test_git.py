@@ -142,7 +142,8 @@ def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str)
     lock.touch()
     said = run("git", verb)
     assert said.code == 2
-    assert "could not lock config file .git/config: File exists" in said.err
+    assert f"NP022: {lock} is there" in said.err
+    assert f"if no git runs, delete the file: rm {shlex.quote(str(lock))}\n" in said.err
     lock.unlink()
     assert run("git", verb).code == 0
     assert run("git", "status").code == (verb == "uninstall")

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -234,23 +235,43 @@ def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     path.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(repo.folder / ".git" if name == "." else path)
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
-    done = run(*verb.split())
-    assert (done.code, "a named pipe" in done.err) == ((2, True) if verb.startswith(("log", "diff")) else (0, False)), done.err
+    done = run(*verb.split())  # list asks git only if there are tags
+    assert (done.code, "a named pipe" in done.err) == (2 if verb.startswith(("log", "diff")) else 0, name not in ("HEAD", "config")), (
+        done.err
+    )
 
 
 def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = Repo(tmp_path / "clone")
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     os.mkfifo(repo.folder / "never")
-    repo.git("config", "include.path", "../never")
     monkeypatch.setattr(processes, "PATIENCE", 0.05)
-    git = Git(str(repo.folder))
+    git = Git(str(repo.folder), {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": f"{repo.folder}/never"})
     with pytest.raises(NpuprofError, match="it did not answer"):
         git.run_command("log")
     with pytest.raises(NpuprofError, match="it did not answer"):
         git.read_objects(["HEAD"])
     with pytest.raises(NpuprofError, match="it did not answer"):
         list(git.stream_output("log"))
+
+
+@pytest.mark.parametrize(("verb", "code"), [
+    ("list", 0), ("list --versions", 2), ("show leaf@1.0.0", 2), ("check --rev HEAD", 2), ("diff --rev HEAD", 2), ("log leaf", 2),
+    ("verify --tags", 2), ("site out", 0), ("scan .", 0), ("git status", 2), ("explain leaf hccl_timeout", 0),
+])  # fmt: skip
+def test_what_a_silent_git_would_have_answered_is_reported_by_each_verb(
+    verb: str, code: int, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    (repo.folder / "train.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text("#!/bin/sh\nexec sleep 100\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(processes, "PATIENCE", 0.05)
+    done = run(*verb.split())
+    assert (done.code, done.err.count("it did not answer in time")) == (code, 1), done.err
 
 
 def read_all(place: Path) -> dict[str, bytes]:
@@ -275,6 +296,95 @@ def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(name: s
     for words in (("commit", "leaf"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("restore", "leaf@HEAD")):
         done = run(*words)
         assert (done.code, f"{repo.folder / name}: it is a named pipe" in done.err) == (2, True), done.err
+
+
+#: Lines of a configuration that name the file ``odd`` at the top of the repository.
+NAMING = [
+    "[include]\n\tpath = ../odd", "[Include] PATH = ../odd ; a comment", '[includeIf "gitdir:**"]\npath = "../o"dd',
+    "[a] [include] path = ../odd", "[include]\r\npath = ../o\\\r\ndd\r", "[include]\npath = ~/odd", "[core]\nexcludesFile = odd",
+    '[core]\nattributesfile = "{top}/odd"', "[include]\npath = ../other",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NAMING)
+@pytest.mark.parametrize("scope", ["--local", "--worktree", "--global", "nested"])
+def test_a_pipe_that_a_configuration_names_is_rejected_by_name(
+    line: str, scope: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.git("config", "extensions.worktreeConfig", "true")
+    monkeypatch.setenv("HOME", str(repo.folder))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repo.folder / ".git/user"))
+    named = {"--local": ".git/config", "--worktree": ".git/config.worktree", "--global": ".git/user", "nested": ".git/inner"}[scope]
+    if scope == "nested":
+        repo.git("config", "include.path", "inner")
+    plant_pipe(repo.folder / "odd")
+    (repo.folder / "other").write_text("[include]\npath = odd\n")
+    with (repo.folder / named).open("a", newline="") as file:
+        file.write(f"{line.replace('{top}', str(repo.folder).replace(chr(34), chr(92) + chr(34)))}\n")
+    monkeypatch.setattr(processes, "PATIENCE", 5.0)
+    done = run("log", "leaf")
+    assert (done.code, "odd: it is a named pipe" in done.err, "rm " in done.err) == (2, True, False), done.err
+
+
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "/dev/tty"])
+@pytest.mark.parametrize("name", [
+    ".git/refs/tags", ".git/refs/tags/leaf/v2.0.0", ".git/refs/replace", ".git/reftable/tables.list", ".git/objects/ab/cd", ".gitignore",
+    "profiles/deep/.gitignore", "profiles/deep/.gitattributes", "profiles/inner/.git/HEAD",
+])  # fmt: skip
+def test_list_shows_presets_and_names_the_special_file_that_hides_their_versions(
+    name: str, kind: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    path = repo.folder / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    plant_pipe(path)
+    if kind != "pipe":
+        path.unlink()
+        path.symlink_to(kind)
+    monkeypatch.setattr(processes, "PATIENCE", 5.0)
+    done = run("list")
+    assert ("leaf" in done.out, f"warning NP021: git cannot use {path}: it is a" in done.err) == (True, True), done
+    assert run("list", "--versions").code == 2
+
+
+def test_special_files_that_git_does_not_wait_for_are_no_error(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    for name in ("core.excludesFile", "core.attributesFile", "include.path"):
+        repo.git("config", name, os.devnull)
+    (repo.folder / ".git/info/exclude").unlink(missing_ok=True)
+    (repo.folder / ".git/info/exclude").symlink_to(os.devnull)
+    plant_pipe(repo.folder / ".mailmap")
+    monkeypatch.chdir(repo.folder / ".git")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("fsmonitor--daemon.ipc")
+    monkeypatch.chdir(repo.folder)
+    monkeypatch.setattr(processes, "PATIENCE", 5.0)
+    for words in (("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")):
+        done = run(*words)
+        assert (done.code, "warning" in done.err) == (0, False), done.err
+    assert "1.0.0" in run("list").out
+
+
+@pytest.mark.parametrize("broken", ["refs/tags/leaf/v1.0.0", "packed-refs"])
+def test_versions_that_git_cannot_read_are_reported(broken: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    (repo.folder / ".git" / broken).write_text("no ref\n")
+    for words in (("list",), ("list", "--versions"), ("site", "out")):
+        done = run(*words)
+        assert "NP022: git failed: " in done.err, done
+
+
+def test_versions_are_listed_without_the_folder_of_loose_tags(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    repo.git("pack-refs", "--all")
+    shutil.rmtree(repo.folder / ".git/refs/tags")
+    assert "1.0.0" in run("list").out
 
 
 @pytest.mark.parametrize(("kind", "level"), [("pipe", 0), ("device", 3), ("pipe", 6), ("circle", 2), ("quoted", 1), ("long", 0)])
@@ -343,7 +453,8 @@ def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_n
     monkeypatch.setattr(processes, "MEMORY", 64 << 20)
     repo.git("config", "diff.orderFile", "/dev/zero")
     assert run("log", "leaf").code == 0
-    repo.git("config", "core.attributesFile", "/dev/zero")
+    for name, text in {"COUNT": "1", "KEY_0": "core.attributesFile", "VALUE_0": "/dev/zero"}.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
     done = run("git", "status")
     assert (done.code, "Out of memory" in done.err) == (2, True), done.err
 

@@ -8,11 +8,12 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, fail_read
 from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.around import is_own_folder
-from npuprof.system import find_repository_top, is_below, processes
+from npuprof.system import expand_home, find_repository_top, find_shared_folder, is_below, lazy_pattern, processes
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
 TYPE_CHECKING = False
@@ -30,8 +31,15 @@ _WRITTEN = (
     "packed-refs", "refs", "rr-cache",
 )  # fmt: skip
 _ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the sixth list and follows no further
-#: The maximum number of object folders of a real repository.
+#: The maximum number of object folders of a real repository, and of configuration files and the files that they name.
 _MOST_ALTERNATES = 100
+#: The number of entries below a folder among which git's files are searched: an ignored folder may have millions.
+_MOST_ENTRIES = 4_000
+#: A setting that names a file, in any section, and a quote or escape in its value.
+_NAMED_FILE = lazy_pattern(
+    r'(?im)^[ \t]*(?:\[.*\][ \t]*)?(?:path|excludesfile|attributesfile)[ \t]*=((?:"(?:[^"\\\n]|\\\r?\n|\\.)*"|[^"\\#;\n]|\\\r?\n|\\.)*)'
+)
+_QUOTE = lazy_pattern(r'"|\\\r?\n|\\(.)')
 _CHUNK = 400  # requests written at once: they fit into a pipe, so neither side blocks
 
 
@@ -80,7 +88,10 @@ class Git:
 
     def build_refusal(self, reason: bytes) -> Finding:
         """Return git's error as a finding."""
-        return build_refusal_finding(reason, self.bare or self.folder)
+        finding = build_refusal_finding(reason, self.bare or self.folder)
+        if finding.code == "NP022":
+            fail_read(finding)
+        return finding
 
     def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """Return the objects with some names, None for each missing or ambiguous one.
@@ -113,7 +124,7 @@ class Git:
             return [self._read_reply() for _ in names]
         except SilentError as error:
             self._reader = None
-            raise NpuprofError([self._build_silence(error)]) from None
+            raise self._build_silence(error) from None
 
     def _read_reply(self) -> GitObject | None:
         line = self._replies.read_line()
@@ -183,13 +194,15 @@ class Git:
         """Return exit code, output and errors of a command. Raises NpuprofError only if git is missing."""
         process = self._start_process(*words, is_asked=stdin is not None)
         out, reason = self._finish(process, stdin)
+        if b"warning: ignoring broken ref" in reason:
+            self.build_refusal(reason.replace(b"warning: ignoring", b"error: it ignores a"))
         return GitResult(process.returncode, out, reason)
 
     def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
         try:
             return processes.finish(process, stdin, 1 if self.profile is READ else 10)  # hooks and remotes may take longer
         except SilentError as error:
-            raise NpuprofError([self._build_silence(error)]) from None
+            raise self._build_silence(error) from None
 
     def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield the output of a command in blocks. Raises NpuprofError if it fails."""
@@ -202,7 +215,7 @@ class Git:
             if code:
                 raise NpuprofError([self.build_refusal(reason)])
         except SilentError as error:
-            raise NpuprofError([self._build_silence(error)]) from None
+            raise self._build_silence(error) from None
         finally:
             processes.end_process(process)
 
@@ -229,12 +242,11 @@ class Git:
         except OSError as error:
             raise NpuprofError([self.build_refusal(str(error).encode())]) from None
 
-    def _build_silence(self, error: SilentError) -> Finding:
-        """Return the finding for a hanging git."""
+    def _build_silence(self, error: SilentError) -> NpuprofError:
+        """Return the error for a hanging git."""
         why = "git waits for something other than a plain file, for an unresponsive disk, or for a lock."
-        return Finding(
-            "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "run git status there to see whether it hangs"
-        )
+        what = f"git was ended in {self.bare or self.folder}: {error.strerror}"
+        return fail_read(Finding("NP022", what, why, "run git status there to see whether it hangs"))
 
     def close(self) -> None:
         """End the reader, if there is one."""
@@ -280,10 +292,7 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
 
 def _is_git_folder_of(folder: str, top: str) -> bool:
     """Return whether a folder is the git folder of the repository with a top."""
-    inside = os.path.join(top, ".git")
-    if os.path.isfile(inside):
-        inside = os.path.join(top, read_path(inside).removeprefix("gitdir:").strip())
-    return os.path.realpath(folder) == os.path.realpath(inside)
+    return os.path.realpath(folder) == os.path.realpath(next(_list_git_folders(top)))
 
 
 #: Commands that read no work tree files, so that no filters run.
@@ -303,24 +312,50 @@ def require_plain_files(repository: str, folder: str = "") -> None:
     """Raise NpuprofError if git would read a pipe, socket or device as a file, and block.
 
     ``repository`` is the folder of a bare repository or the top of a work tree; empty for none. ``folder`` is in a work
-    tree; git's files from there up to its top are checked too.
+    tree; git's files above and below it are checked too.
     """
-    here = os.path.realpath(folder)
-    while repository and folder:
-        for name in _TREE_FILES:
-            if not os.path.islink(path := os.path.join(here, name)):  # git follows no links there
-                require_plain_file(path)
-        if here == repository:
-            break
-        here = os.path.dirname(here)
-    for git_folder in _list_git_folders(repository) if repository else ():
-        places = [(git_folder, False), *((os.path.join(git_folder, name), name != "info") for name in ("info", "refs", "logs"))]
-        for objects in _list_object_folders(os.path.join(git_folder, "objects")):
-            places += [(os.path.join(objects, name), True) for name in ("info", "pack")]
+    repository = repository or os.environ.get("GIT_DIR", "")
+    git_folders = [*_list_git_folders(repository)] if repository else []
+    if repository and folder:
+        here = os.path.realpath(folder)
+        for entry in islice(_list_entries(here, True), _MOST_ENTRIES):
+            if entry.name in _TREE_FILES:
+                require_plain_file(entry.path)
+            elif entry.name == ".git" and entry.is_dir() and entry.path not in git_folders:  # git looks into nested repositories
+                git_folders.append(entry.path)
+        while here != (here := os.path.dirname(here)):  # a work tree may begin above its git folder
+            for name in _TREE_FILES:
+                require_plain_file(os.path.join(here, name))
+    _require_plain_settings(git_folders, repository)
+    for git_folder in git_folders:
+        places = [(git_folder, False), *((os.path.join(git_folder, name), name != "info") for name in ("info", "refs", "logs", "reftable"))]
+        places += [(objects, True) for objects in _list_object_folders(os.path.join(git_folder, "objects"))]
         for place, below in places:
             for entry in _list_entries(place, below):
-                if not entry.is_file() and not entry.is_dir():
+                if not entry.is_file() and not entry.is_dir() and entry.name != "fsmonitor--daemon.ipc":
                     require_plain_file(entry.path)
+
+
+def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
+    """Check the configuration files, and the files that they name: included ones, and lists of patterns."""
+    shared = os.path.join(find_shared_folder("config"), "git")
+    user = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
+    own = [os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"), user]
+    own += [
+        os.path.join(folder, name) for folder in (shared, *git_folders) for name in ("config", "config.worktree", "ignore", "attributes")
+    ]
+    files = [(file, "") for file in own]
+    for file, named_in in files:
+        require_plain_file(file, named_in)
+        raw = b""
+        with contextlib.suppress(OSError, ValueError):
+            raw = read_plain_file(file, _LONGEST_ALTERNATES, whole=False)
+        if b"path" not in raw.lower() and b"sfile" not in raw.lower():
+            continue
+        for match in _NAMED_FILE.finditer(os.fsdecode(raw)):
+            path = os.path.expanduser(_QUOTE.sub(r"\1", match[1].strip()))
+            if len(files) < _MOST_ALTERNATES:
+                files += [(os.path.join(base, path), file) for base in (os.path.dirname(file), top)]
 
 
 def require_no_links_out(repository: str) -> None:
@@ -398,29 +433,28 @@ def read_path(path: str, most: int = 4096) -> str:
 
 
 def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries of a folder, and of those ``below`` it, without following links."""
+    """Yield the entries of a folder, and of those ``below`` it except git folders, without following links, the nearest first."""
     folders = [folder]
-    while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+    for here in folders:
+        with contextlib.suppress(OSError), os.scandir(here) as entries:
             for entry in entries:
                 yield entry
-                if below and entry.is_dir(follow_symlinks=False):
+                if below and entry.is_dir(follow_symlinks=False) and entry.name != ".git":
                     folders.append(entry.path)
 
 
-def require_plain_file(path: str) -> None:
-    """Raise NpuprofError for a pipe, socket or device at a path that git reads."""
+def require_plain_file(path: str, named_in: str = "") -> None:
+    """Raise NpuprofError for a pipe, socket or device at a path that git reads; ``named_in`` is the file that names it."""
     try:
         kind = name_special_file(os.stat(path).st_mode)
-    except OSError:
+    except (OSError, ValueError):
         return
-    if kind:
+    if kind and os.path.realpath(path) != os.devnull:
         import shlex
 
         why = "git would wait for its content forever."
-        raise NpuprofError(
-            [Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, f"remove it: rm {shlex.quote(path)}")]
-        )
+        hint = f"remove the line that names it from {named_in}" if named_in else f"remove it: rm {shlex.quote(path)}"
+        raise fail_read(Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, hint))
 
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
@@ -442,12 +476,17 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         why = "Revisions and versions are those of the presets' git repository."
         hint = "put the store under git: git init, git add, git commit; presets as they are now are named without an @, and need none"
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
+    if "malformed object name HEAD" in text:
+        return Finding("NP011", f"the repository of {folder} has no commits yet", "", "commit the presets first")
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
-    if match := re.search(r"'([^']+\.lock)': File exists", text):
+    if match := re.search(r"'([^']+\.lock)': File exists|could not lock config file (.+): File exists", text):
+        import shlex
+
+        lock = match[1] or os.path.realpath(os.path.join(folder, match[2])) + ".lock"
         why = "Another git works in this repository, or one that was killed has left it."
-        return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
+        return Finding("NP022", f"{lock} is there", why, f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}")
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     return Finding("NP022", f"git failed: {first or 'it said nothing'}", "", "run git in the same folder to see more")
