@@ -85,11 +85,13 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     needs = []
     for need in found:
         origin = need.origin if need else None
-        if need is None or origin is None or not origin.document.text:  # of the command line, or of a run record
+        profile = next((profile for profile in config.lineage if origin and profile.document is origin.document), None)
+        if need is None or profile is None or getattr(profile.home, "is_shipped", False) or is_personal(profile):
             continue
-        profile = next(profile for profile in config.lineage if profile.document is origin.document)
-        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
+        if profile.document.text:
             needs.append((need, _find_author(profile)))
+        elif need.executes:  # a run record, which a clone may contain
+            needs.append((need, Author("", "")))
     return needs
 
 

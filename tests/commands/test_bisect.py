@@ -286,6 +286,17 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
 
 
+def test_a_record_that_decides_what_is_executed_is_no_end_without_trust(run: Run, ends: Path, tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        subprocess.run([*NPUPROF, "run", name, "--record", "records", "--", "true"], cwd=tmp_path, check=True, capture_output=True)
+    record = tmp_path / "records/bad.0.run.json"
+    record.write_text(record.read_text().replace("SET_H", "LD_PRELOAD"))
+    words = ("bisect", "records/good.0.run.json", "records/bad.0.run.json")
+    refused = run(*words, "--", "true")
+    assert (refused.code, "error NP930: env.LD_PRELOAD" in refused.err) == (2, True), refused.err
+    assert "NP930" not in run(*words, "--trust", "--", "true").err
+
+
 def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: Run, ends: Path, tmp_path: Path) -> None:
     script = tmp_path / "judge.sh"
     script.write_text('[ "$SET_E" = good ]\n')
