@@ -155,7 +155,7 @@ def _index_variables(rows: list[dict[str, Any]]) -> tuple[tuple[tuple[str, str],
 def _index_protections(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what variables protect the user from, with the values that keep the protection: by name, and by ending."""
     by_name = {name: (row["protects"], tuple(row.get("kept_by", ()))) for row in rows if "protects" in row for name in row["names"]}
-    endings = {name[1:]: row for name, row in by_name.items() if name[0] == "*"}
+    endings = {name[1:]: row for name, row in by_name.items() if name[0] == "*"}  # in capitals, for any letter case
     return {name: row for name, row in by_name.items() if name[0] != "*"}, endings
 
 

@@ -60,7 +60,7 @@ def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
     if record is not None:
         return record.protects, record.kept_by
     exact, endings = load_built_part("variables")[6]
-    return exact.get(name) or next((row for ending, row in endings.items() if name.endswith(ending)), ("", ()))
+    return exact.get(name) or next((row for ending, row in endings.items() if name.upper().endswith(ending)), ("", ()))
 
 
 def find_value_execution(name: str, text: str) -> str:
@@ -78,14 +78,18 @@ def find_text_effect(name: str, text: str) -> str:
         return ""
     record = find_variable(name)
     is_number = record.framework != "cann" and record.kind == "int" if record else name in load_built_part("variables")[2]
-    if is_number and _NUMBER.fullmatch(text) is None:
+    active = find_active_part(text)
+    if not active and not is_number:
+        return ""
+    is_numeric = _NUMBER.fullmatch(text) is not None
+    takes_number = is_number or (record is not None and record.kind in ("int", "float"))
+    if (is_numeric and takes_number) or _has_form(record, name, text):
+        return ""
+    if is_number:
         return "scripts take it for a number, and put other text into their command lines"
-    plain = find_active_part(text)
-    if not plain or (_NUMBER.fullmatch(text) and (is_number or (record is not None and record.kind in ("int", "float")))):
-        return ""
-    if _has_form(record, name, text):
-        return ""
-    return "a program can take its value for an option" if plain == "-" else f"a shell can split, expand or evaluate its value at {plain!r}"
+    return (
+        "a program can take its value for an option" if active == "-" else f"a shell can split, expand or evaluate its value at {active!r}"
+    )
 
 
 def find_active_part(text: str) -> str:
@@ -119,11 +123,12 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
     from npuprof.catalog.pairs import find_pair_faults, is_known_key, parse_pairs
 
     pairs = parse_pairs(record, text)
-    if pairs is None or find_pair_faults(record, text):
+    if pairs is None or find_pair_faults(record, text) or " ".join(text.split()) != text:
         return False
-    texts = {key: str(value) for key, value in pairs.items()}
-    plain = (value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value for value in texts.values())
-    return all(is_known_key(record, key) for key in texts) and not any(map(find_active_part, plain))
+    known = all(key in record.items or (is_known_key(record, key) and not find_active_part(key)) for key in pairs)
+    texts = map(str, pairs.values())
+    plain = (value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value for value in texts)
+    return known and not any(map(find_active_part, plain))
 
 
 def format_exported_text(name: str, value: Any) -> str | None:

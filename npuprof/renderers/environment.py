@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from npuprof import catalog
 from npuprof.catalog.execution import (
@@ -36,13 +36,14 @@ def collect_env_variables(
     trusting: bool = False,
     asked_later: Container[str] = (),
     allowing_unknown: bool = False,
+    with_options: bool = True,
 ) -> tuple[dict[str, str], list[str]]:
     """Return names and values in output order, and notes.
 
     ``tell`` returns the launcher facts of this process; None is for files read by many processes. ``asked_later`` are the
     facts that such a file queries itself. ``folder`` contains the sidecar files. Raises NpuprofError for values that cannot
     be environment variables, and, unless ``trusting``, for variables that need trust; ``allowing_unknown`` accepts
-    variables unknown to the catalogue.
+    variables unknown to the catalogue. Without options, only ``[env]`` and the preset's identity are exported.
     """
     variables: dict[str, str] = {}
     notes: list[str] = []
@@ -63,8 +64,8 @@ def collect_env_variables(
                 notes.append(f"{name} is omitted: no launcher has set its {fact} here")
             else:
                 notes.append(f"{name} is omitted: it differs from process to process; npuprof run sets it")
-    paths = place_sidecars(config, folder)
-    for name, value in config.options.items():
+    paths = place_sidecars(config, folder) if with_options else {}
+    for name, value in config.options.items() if with_options else ():
         wired = paths.get(name) or encode_field_value(name, value)
         if isinstance(wired, (dict, list)):
             raise NpuprofError([build_unfit_finding(config, name, "env")])
@@ -75,11 +76,11 @@ def collect_env_variables(
                 notes.append(
                     f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
                 )
-            elif (effect := find_text_effect(twin, spelled := format_twin_text(twin, value, text))) and not trusting:
-                notes.append(f"{twin} is omitted: {effect}; --trust exports it")
             else:
-                variables[twin] = spelled
+                variables[twin] = format_twin_text(twin, value, text)
         variables[f"NPUPROF_{name.upper()}"] = text
+    if with_options and not trusting:
+        _refuse_active_options(config, variables)
     marks = (config.name, config.digest, config.preset_digest, config.context.describe())
     variables |= dict(zip(MARKS, marks, strict=True))
     _require_exportable(config, variables | later)
@@ -123,6 +124,22 @@ def format_twin_text(twin: str, value: Any, text: str) -> str:
     assert record is not None
     spelled = str(value).lower() if isinstance(value, bool) else text
     return record.twin_values.get(spelled, spelled)
+
+
+def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None:
+    """Raise NpuprofError (NP930) for options of presets whose variables a shell would act on; no name of theirs can be trusted."""
+    problems = []
+    for name in config.options:
+        texts = {twin: variables[twin] for twin in catalog.load_env_twins().get(name, ()) if twin not in config.env}
+        effect = next(filter(None, (find_text_effect(twin, text) for twin, text in texts.items())), "")
+        if any(sign in variables[f"NPUPROF_{name.upper()}"] for sign in "$`"):
+            effect = effect or "a script that calculates with its variable runs commands in it"
+        origin = config.origin(name)
+        if effect and origin is not None and origin.document.text:
+            hint = "write it without such characters, or pass --trust for this once"
+            problems.append(build_setting_finding(config, "NP930", name, f"{name} is not trusted: {effect}", "", hint))
+    if problems:
+        raise NpuprofError(problems)
 
 
 def _require_exportable(config: Config, variables: dict[str, str]) -> None:

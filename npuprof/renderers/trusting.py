@@ -80,8 +80,10 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust, without those of the command line, personal layers and shipped presets."""
     found = [find_step_need(profile, step) for profile, step in list_lost_protections(config)]
     for name, value in config.env.items():
-        if (need := find_need(name, value, None)) is not None:
-            found.append(need._replace(origin=config.origin(keys.format_full_key("env", name))))
+        if (need := find_need(name, value, None)) is not None:  # of each author of a part of it
+            tails = [(part,) for part in value] if isinstance(value, dict) else [()]
+            origins = (config.origin(keys.format_full_key("env", name), tail) for tail in tails)
+            found += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
     needs = []
     for need in found:
         origin = need.origin if need else None

@@ -148,16 +148,16 @@ class Injector:
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
-        from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
+        from npuprof.renderers.environment import collect_env_variables, list_unset_variables
         from npuprof.renderers.files import format_clear_and_export_lines
 
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        variables, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._with_unknown)
-        if without_options:
-            variables = {name: value for name, value in variables.items() if name in config.env or name in MARKS}
+        variables, _ = collect_env_variables(
+            config, None, "", self._trusting, allowing_unknown=self._with_unknown, with_options=not without_options
+        )
         text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, variables))
         remaining = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
         return Rendered(text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -116,7 +117,9 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: P
     assert run("init", "made", "--ci", ci, "--install", address).code == 0
     said = yaml.safe_load((tmp_path / "made" / path).read_text())
     line = said["presets"]["script"][0] if ci == "gitlab" else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
-    assert shlex.split(line) == ["python", "-I", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+    words = shlex.split(line.removeprefix("(").removesuffix(")"))
+    program = ["cd", "/", "&&", "python", "-I", "-m", "pip", "install", "--quiet"]
+    assert words == [*program, f"npuprof @ {address.removeprefix('npuprof @ ')}"]
 
 
 #: What tells a job, or the author of one, how to install npuprof in a checkout of somebody's branch.
@@ -136,6 +139,21 @@ def test_a_step_that_installs_runs_no_module_of_the_branch(tmp_path: Path, file:
     for flags, module in calls:
         subprocess.run([sys.executable, *flags.split(), "-m", module, "--help"], cwd=tmp_path, capture_output=True, check=False)
         assert not (tmp_path / "trapped").exists(), f"python{flags} -m {module}"
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_no_folder_of_the_branch_is_taken_for_the_requirement(tmp_path: Path, run: Run, kind: str) -> None:
+    """pip reads `npuprof @ git+https://...` as a path first, with one slash where there are two."""
+    assert run("init", "made", "--ci", kind, "--install", f"git+https://127.0.0.1:9/npuprof@{COMMIT}").code == 0
+    texts = [path.read_text() for path in (tmp_path / "made").rglob("*.yml")]
+    (line,) = {match for text in texts for match in re.findall(r"(?:run: |  - )(.*-m pip install.*)", text)}
+    (requirement,) = re.findall(r"'(npuprof @ [^']+)'", line)
+    folder = tmp_path / "made" / os.path.normpath(requirement)
+    folder.mkdir(parents=True)
+    (folder / "setup.py").write_text(TRAP)
+    words = line.replace("python -I", f"{sys.executable} -I")
+    done = subprocess.run(["bash", "-c", words], cwd=tmp_path / "made", capture_output=True, text=True, check=False)
+    assert (done.returncode != 0, (folder / "trapped").exists()) == (True, False), done.stderr
 
 
 @pytest.mark.parametrize("address", [

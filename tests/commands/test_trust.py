@@ -223,6 +223,16 @@ FORMS = [
     ("TORCH_CUDA_ARCH_LIST", "6.0 6.1 7.0+PTX", "6.0 --x"),
     ("VLLM_CPU_OMP_THREADS_BIND", "0-31|32-63", "0-31|sh"),
     ("CUDA_VISIBLE_DEVICES", "-1", "-x"),
+    ("CPU_AFFINITY_CONF", "1,npu0:0-1,force:1", "npu[$(touch x)]:0"),
+    ("CPU_AFFINITY_CONF", "force:1, npu_affine:1", "force:1,npu -x /x.sh:1"),
+    ("CPU_AFFINITY_CONF", "1", "1\n"),
+    ("MKL_NUM_THREADS", "8", "NPUPROF_SOC_CONFIG"),
+    ("NPROC_PER_NODE", "auto", "auto x.py"),
+    ("SLURM_NTASKS_PER_NODE", "8(x2)", "8(x2) -x"),
+    ("OMP_STACKSIZE", "2000500 B", "1 -x"),
+    ("KMP_AFFINITY", "granularity=fine,proclist=[0,1,2,3],explicit", "proclist=[x[$(id)]],explicit"),
+    ("TZ", "<+08>-8", "<+08>$(id)"),
+    ("MASTER_ADDR", "[::1]", "[$(id)]"),
     ("MS_ENABLE_TFT", "{TTP:1,UCE:1}", "{TTP:1,UCE:$(id)}"),
     ("VLOG_v", "(1,20)", "(id)"),
     ("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2]", "roundup_power2_divisions:[x[`id`]]"),
@@ -287,17 +297,35 @@ def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, ru
     assert run("env", "b").code == 0
 
 
-def test_a_variable_that_mirrors_an_option_is_omitted_with_a_text_on_which_a_shell_acts(store: Store, run: Run) -> None:
-    store({"a": '[options]\nprofiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }\n'})
-    done = run("env", "a", "--no-check")
-    assert (done.code, "PROFILING_OPTIONS is omitted: a shell can split" in done.err.replace("\n  ", " ")) == (0, True), done.err
-    assert "export PROFILING_OPTIONS=" not in done.out
-    assert "export PROFILING_OPTIONS=" in run("env", "a", "--no-check", "--trust").out
+@pytest.mark.parametrize("words", [
+    ("run", "a", "--set", "env.PYTORCH_NPU_ALLOC_CONF.expandable_segments=True", "--", "true"), ("env", "a+./b.toml"),
+    ("env", "a", "--with", "./b.toml"),
+])  # fmt: skip
+def test_a_table_needs_the_trust_of_each_author_of_a_part(words: tuple[str, ...], store: Store, run: Run, tmp_path: Path) -> None:
+    store({"a": '[env.PYTORCH_NPU_ALLOC_CONF]\nroundup_power2_divisions = "[x$(id)]"\n'})
+    (tmp_path / "b.toml").write_text("[env.PYTORCH_NPU_ALLOC_CONF]\nexpandable_segments = true\n")
+    assert is_refused(run(*words))
+
+
+@pytest.mark.parametrize("option", [
+    'profiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }', "soc_config = 'a[$(touch x)]'",
+])  # fmt: skip
+def test_an_option_on_whose_variable_a_shell_acts_is_rejected_until_it_is_trusted(option: str, store: Store, run: Run) -> None:
+    store({"a": f"[options]\n{option}\nhccl_timeout = 100\n"})
+    assert is_refused(run("env", "a", "--no-check"))
+    assert is_refused(run("sweep", "a", "--no-check", "--vary", "hccl_timeout=100,200", "--", "true"))
+    assert run("env", "a", "--no-check", "--trust").code == 0
 
 
 # -- variables that protect the user -------------------------------------------------------------------------------
 
-PROTECTING = [("PYTHONSAFEPATH", "1"), ("PYTHONNOUSERSITE", "1"), ("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "ON")]
+PROTECTING = [
+    ("PYTHONSAFEPATH", "1"),
+    ("PYTHONNOUSERSITE", "1"),
+    ("HF_HUB_OFFLINE", "1"),
+    ("TRANSFORMERS_OFFLINE", "ON"),
+    ("RAY_AUTH_MODE", "token"),
+]
 REDIRECTING = [
     "https_proxy",
     "HTTPS_PROXY",
@@ -331,7 +359,8 @@ def test_a_protection_is_weakened_only_if_that_is_trusted(name: str, kept: str, 
 #: Switches that are safe only with some values, each with a safe and another value.
 SWITCHES = [
     ("VLLM_SERVER_DEV_MODE", "0", "1"), ("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "false", "True"), ("RAY_AUTH_MODE", "token", "disabled"),
-    ("RAY_USE_TLS", "1", "0"), ("MINDIE_CHECK_INPUTFILES_PERMISSION", "1", "0"), ("WANDB_MODE", "offline", "online"),
+    ("PYTHONWARNINGS", "ignore", "ignore::evil.Warning"), ("RAY_USE_TLS", "1", "0"),
+    ("MINDIE_CHECK_INPUTFILES_PERMISSION", "1", "0"), ("WANDB_MODE", "offline", "online"),
     ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1", "0"), ("NODE_TLS_REJECT_UNAUTHORIZED", "1", "0"),
     ("OTEL_EXPORTER_OTLP_INSECURE", "false", "true"),
 ]  # fmt: skip

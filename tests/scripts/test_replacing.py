@@ -212,6 +212,7 @@ def test_exports_give_way_to_a_block_that_exports_the_same(here: Path, shape: st
     text, stays = SHELL_REPLACED[shape]
     prepare(here, text, "run.sh")
     before = tell_environment(here, "run.sh")
+    assert run("trust", "profiles") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0, capsys.readouterr().err
     after = (here / "run.sh").read_text()
     assert len(find_blocks("run.sh", after.encode())) == 1

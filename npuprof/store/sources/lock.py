@@ -9,7 +9,7 @@ from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.store import LOCK_FILE
 from npuprof.store.sources.urls import find_url_fault, mark_texts
-from npuprof.store.versions import parse_version_range, parse_version_text
+from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
@@ -154,12 +154,27 @@ def _is_entry(entry: Any) -> bool:
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key, ""), str) for key in _FORMS):
         return False
     versions = entry.get("versions", {})
-    if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
+    if not isinstance(versions, dict) or not all(_is_pin(*pin) for pin in versions.items()):
         return False
     if not all(re.fullmatch(form, entry.get(key, "")) for key, form in _FORMS.items()) or find_url_fault(entry["url"]):
         return False
-    wanted, number = parse_version_range(entry["rev"]), parse_version_text(entry.get("tag", ""))
-    return wanted is None or (number is not None and wanted.accepts(number))
+    tag = entry.get("tag", "")
+    wanted, number = parse_version_range(entry["rev"]), parse_version_text(tag)
+    is_named = not tag or tag == f"v{number}"  # another spelling would name another tag, which the remote need not have
+    return is_named and (wanted is None or (number is not None and wanted.accepts(number)))
+
+
+def _is_pin(reference: str, text: object) -> bool:
+    """Return whether the text of a pin is a version that its reference accepts, in its only spelling, or a commit without one."""
+    pin = parse_locked_version(text) if isinstance(text, str) else None
+    if pin is None:
+        return False
+    wanted = reference.partition("@")[2].strip("\"'")
+    request = parse_version_request(wanted)
+    if pin.version == "-":
+        return request is None or ("." not in wanted and len(wanted) > 3)  # a revision, also if its id has digits only
+    number = parse_version_text(pin.version)
+    return number is not None and str(number) == pin.version and (request is None or request.accepts(number))
 
 
 def format_lock(sources: dict[str, LockedSource]) -> str:

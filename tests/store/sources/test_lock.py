@@ -70,7 +70,7 @@ def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_read
         words = "release pinned 1.0.0"
     result = run(*words.split())
     said = " ".join((result.out + result.err).split())
-    assert (result.code, "NP044" in said, UNSEALED in said) == (2, True, True), said
+    assert (result.code, "NP044" in said, UNSEALED in said or "is not as npuprof writes it" in said) == (2, True, True), said
     (pinned.folder / "npuprof.lock").write_text(before)
     assert run("show", "pinned").code == 0
 

@@ -104,10 +104,42 @@ TAGS = [
 def test_no_name_of_a_tag_leads_out_of_the_tags(tag: str, app: Repo, team: Team, run: Run, fresh: Callable[[], Path]) -> None:
     commit = propose(team)
     forge(app, team, commit, tag.replace("{commit}", commit), "main")
-    expect(run("source", "sync"), 2, "NP046", commit[:12])
+    expect(run("source", "sync"), 2, "NP044")
     fresh()
-    expect(run("source", "sync"), 2, "NP046", commit[:12])
+    expect(run("source", "sync"), 2, "NP044")
     assert commit not in read_refs(team)
+
+
+#: Pins that name another version than their reference, or one that no tag has in this spelling, so that no tag is compared.
+PINS = [
+    ("base@1.0.0", "2.0.0"), ("base@1", "2.0.0"), ("base@1.0.0", "-"), ("base@1.0", "-"), ("base@1", "-"), ("base@1.0.0", "01.0.0"),
+    ("base@1.0.0", "v1.0.0"), ("base@1.0.0", "1.0.0-x"), ("base@1.0.0", "1.0.0.yanked"), ("base@1.0.0", "../../../heads/main"),
+    ('base@"1.0.0"', "2.0.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reference", "version"), PINS)
+def test_a_pin_names_the_version_that_its_reference_asks_for(reference: str, version: str, app: Repo, team: Team, run: Run) -> None:
+    commit = team.repo.git("rev-parse", "HEAD").strip()
+    lock = app.folder / "npuprof.lock"
+    locked = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"]
+    lock.write_text(format_lock({"team": locked._replace(versions={reference: LockedVersion(version, commit)})}))
+    expect(run("source", "sync"), 2, "NP044")
+    for other, number in (
+        ("base@1.0.0", "1.0.0"),
+        ("base@1", "1.2.0"),
+        ("base@1234567", "-"),
+        ("base@main", "-"),
+        ("base@2.0.0-rc.1", "2.0.0-rc.1"),
+    ):
+        lock.write_text(format_lock({"team": locked._replace(versions={other: LockedVersion(number, commit)})}))
+        assert parse_lock("npuprof.lock", lock.read_bytes()).sources["team"].versions, other
+
+
+@pytest.mark.parametrize("tag", ["1.0.0", "v01.0.0", "V1.0.0", "v1.0"])
+def test_a_tag_in_another_spelling_is_not_taken_for_one_that_was_deleted(tag: str, app: Repo, team: Team, run: Run) -> None:
+    forge(app, team, team.repo.git("rev-parse", "HEAD").strip(), tag)
+    expect(run("source", "sync"), 2, "NP044")
 
 
 @pytest.mark.parametrize("server", SERVERS)
