@@ -17,8 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from npuprof.catalog import find_option, record_names
-from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog import find_option, find_variable, record_names
 from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS, Profile
@@ -304,10 +303,11 @@ def _describe_source(home: object) -> dict[str, Any]:
 #: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or ``token_type``.
 _SECRET_NAME = lazy_pattern(
     r"(?<!(?:pad|bos|eos|unk|sep|cls)[-_])(?<!(?:mask|stop)[-_])token"
-    r"(?!iz|s(?![a-z])|[-_]?(?:budget|type|drop|embed|level|len|limit|count|size|dim|mask|weight|id|per|class|loss|rate|ratio))"
+    r"(?!iz|s(?![a-z])|[-_]?(?:budget|type|drop|embed|level|len|limit|count|size|dim|mask|weight|id|per|class|loss|rate|ratio"
+    r"|dispatch|index|num|latency|pad|shift|merg|quant))"
     r"|passw|pwd|passphrase|passcode|secret|credential|cookie|bearer|auth(?!or(?!i[sz]))"
     r"|(?:api|access|private|signing|account|encryption|license|master|shared)[-_.]?(?:key|token)"
-    r"|(?<![a-z])(?:pass|pin(?![-_]mem)|pat|pw)(?![a-z])|[-_]key$",
+    r"|creds?(?![a-z])|(?:db|user|my|ssh)pass(?![a-z])|(?<![a-z])(?:passkey|pass|pin(?![-_]mem)|pat|pw)(?![a-z])|[-_]key$",
     re.IGNORECASE,
 )
 _NAME = lazy_pattern(r"[\w.-]+")
@@ -317,8 +317,8 @@ _SIGNS = " \t\n\"'{"
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a name suggests a credential; names of the catalogue do not count."""
-    return _SECRET_NAME.search(name) is not None and not is_known_variable(name) and find_option(name) is None
+    """Return whether a name suggests a credential; options and variables that the catalogue describes do not count."""
+    return _SECRET_NAME.search(name) is not None and find_variable(name) is None and find_option(name) is None
 
 
 def hide_text(name: str, text: str) -> str:

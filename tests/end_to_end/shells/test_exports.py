@@ -107,6 +107,17 @@ def test_a_shell_gets_its_own_variables_back_and_keeps_what_was_changed_since(
     assert {line for line in lines if line.startswith(("T_", "NPUPROF_", "_NPUPROF_"))} == {"T_OLD=o  'k", "T_LATER=2"}
 
 
+@pytest.mark.parametrize("script", [
+    "T_X=mine; {undo}", "T_X=mine; {export}; {undo}; {undo}", "{export}; export -n T_X; T_X=mine; {undo}",
+])  # fmt: skip
+def test_an_undo_leaves_a_variable_that_is_not_exported_alone(script: str, tmp_path: Path, store: Store) -> None:
+    store({"leaf": "env.T_X = 1\n"})
+    export = f'eval "$({sys.executable} -P -m npuprof env leaf --trust)"'
+    words = script.format(export=export, undo=export.replace("--trust", "--trust --unset"))
+    done = subprocess.run(["bash", "-euc", f'{words}; echo "$T_X"'], env=os.environ, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout) == (0, "mine\n"), done.stderr
+
+
 #: Ways of an export to a file, of which the last is a pipe.
 WAYS = {
     "a new file": "-o out", "a file in place of stdout": "> out", "stdout by its name": "-o - > out", "its device": "-o /dev/stdout > out",
