@@ -76,6 +76,8 @@ def find_text_effect(name: str, text: str) -> str:
     """
     if has_only_digits(text):
         return ""
+    if "NPUPROF_" in text:
+        return "in a calculation, it stands for the text of an option"
     record = find_variable(name)
     is_number = record.framework != "cann" and record.kind == "int" if record else name in load_built_part("variables")[2]
     active = find_active_part(text)

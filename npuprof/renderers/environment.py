@@ -127,13 +127,11 @@ def format_twin_text(twin: str, value: Any, text: str) -> str:
 
 
 def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None:
-    """Raise NpuprofError (NP930) for options of presets whose variables a shell would act on; no name of theirs can be trusted."""
+    """Raise NpuprofError (NP930) for options of presets on whose equivalent variables a shell would act."""
     problems = []
     for name in config.options:
-        texts = {twin: variables[twin] for twin in catalog.load_env_twins().get(name, ()) if twin not in config.env}
-        effect = next(filter(None, (find_text_effect(twin, text) for twin, text in texts.items())), "")
-        if any(sign in variables[f"NPUPROF_{name.upper()}"] for sign in "$`"):
-            effect = effect or "a script that calculates with its variable runs commands in it"
+        twins = (twin for twin in catalog.load_env_twins().get(name, ()) if twin not in config.env)
+        effect = next(filter(None, (find_text_effect(twin, variables[twin]) for twin in twins)), "")
         origin = config.origin(name)
         if effect and origin is not None and origin.document.text:
             hint = "write it without such characters, or pass --trust for this once"

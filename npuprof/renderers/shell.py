@@ -144,8 +144,8 @@ def format_undo_lines(shell: Shell, variables: Mapping[str, str | None], environ
     others, whatever ``NPUPROF_BEFORE`` contains.
     """
     saved = _read_values_before(environ)
-    # what is no longer exported is the shell's own, which only the shell sees; a file is undone without looking
-    variables = {name: text for name, text in variables.items() if name in environ or name in saved or not environ}
+    if "NPUPROF_DIGEST" in environ:  # what is no longer exported is the shell's own, which only the shell sees
+        variables = {name: text for name, text in variables.items() if name in environ or name in saved}
     differing = [name for name, text in variables.items() if (name in environ or name in saved) and environ.get(name) != text]
     if "NPUPROF_DIGEST" in differing:
         changed = []

@@ -227,6 +227,7 @@ FORMS = [
     ("CPU_AFFINITY_CONF", "force:1, npu_affine:1", "force:1,npu -x /x.sh:1"),
     ("CPU_AFFINITY_CONF", "1", "1\n"),
     ("MKL_NUM_THREADS", "8", "NPUPROF_SOC_CONFIG"),
+    ("JOB_ID", "10087", "NPUPROF_SOC_CONFIG"),
     ("NPROC_PER_NODE", "auto", "auto x.py"),
     ("SLURM_NTASKS_PER_NODE", "8(x2)", "8(x2) -x"),
     ("OMP_STACKSIZE", "2000500 B", "1 -x"),
@@ -308,7 +309,8 @@ def test_a_table_needs_the_trust_of_each_author_of_a_part(words: tuple[str, ...]
 
 
 @pytest.mark.parametrize("option", [
-    'profiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }', "soc_config = 'a[$(touch x)]'",
+    'profiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }',
+    'profiling_mode = true\nprofiling_options = { output = "/tmp/a", training_trace = "on", fp_point = "$(id)" }',
 ])  # fmt: skip
 def test_an_option_on_whose_variable_a_shell_acts_is_rejected_until_it_is_trusted(option: str, store: Store, run: Run) -> None:
     store({"a": f"[options]\n{option}\nhccl_timeout = 100\n"})
