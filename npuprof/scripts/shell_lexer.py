@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
@@ -325,9 +326,6 @@ def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     if len(pieces) == 1:
         return tuple(pieces)
     joined: list[Part] = []
-    for piece in pieces:
-        if joined and isinstance(piece, str) and isinstance(joined[-1], str):
-            joined[-1] += piece
-        else:
-            joined.append(piece)
+    for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        joined += ["".join(map(str, group))] if is_literal else group
     return tuple(joined) or ("",)
