@@ -101,7 +101,7 @@ def find_active_part(text: str) -> str:
     """
     path = text.removeprefix("~/")
     active = (char for char in path if char in _ACTIVE or char.isspace() or not char.isprintable())
-    return "-" if path[:1] == "-" else next(active, "")
+    return next(active, "") if path[:1] != "-" else "-"
 
 
 def _has_form(record: Variable | None, name: str, text: str) -> bool:

@@ -93,33 +93,30 @@ def _build_execution_fault(what: str) -> Fault:
     return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
 
 
-def list_lost_protections(config: Config, in_every_context: bool = False) -> Iterator[tuple[Profile, Step]]:
-    """Yield the steps that unset a variable which protects the user and is not set again, each with its profile.
+def list_lost_protections(config: Config, in_every_context: bool = False) -> Iterator[tuple[Profile, Step, str]]:
+    """Yield the steps that unset a variable which protects the user and is not set again, each with its profile and the loss.
 
     Only overrides that match the config's context count, unless ``in_every_context``.
     """
     for profile in config.lineage:
         if "unset" not in profile.table and not profile.overrides:
             continue
-        active = [step for step in profile.steps if step.key not in config.settings]
+        from npuprof.catalog.execution import find_weakening
+
+        steps = [step for step in profile.steps if step.key not in config.settings]
         for override in profile.overrides:
-            if in_every_context or (is_override_active(override, config.context, config.scenario)):
-                active += [step for step in override.steps if in_every_context or step.key not in config.settings]
-        yield from ((profile, step) for step in active if step.op == "unset" and _find_protection(step.key))
-
-
-def _find_protection(key: str) -> str:
-    """Return what the unset of a variable takes away from the user, an empty string if nothing."""
-    from npuprof.catalog.execution import find_weakening
-
-    section, name = keys.split_section_and_name(key)
-    return find_weakening(name) if section == "env" else ""
+            if in_every_context or is_override_active(override, config.context, config.scenario):
+                steps += [step for step in override.steps if in_every_context or step.key not in config.settings]
+        for step in steps:
+            section, name = keys.split_section_and_name(step.key)
+            if step.op == "unset" and section == "env" and (loss := find_weakening(name)):
+                yield profile, step, loss
 
 
 def check_lost_protections(view: View) -> Iterator[Finding]:
     """Yield the steps of a preset and its ancestors that unset a variable which protects the user."""
-    for profile, step in list_lost_protections(view.config, in_every_context=True):
-        fault = _build_execution_fault(f"unset {step.key} removes a protection: {_find_protection(step.key)}")
+    for profile, step, loss in list_lost_protections(view.config, in_every_context=True):
+        fault = _build_execution_fault(f"unset {step.key} removes a protection: {loss}")
         yield view.build_finding(fault, step.key, profile.origin(*step.path))
 
 
@@ -309,12 +306,10 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
 
 def _is_host_variable(section: str, name: str) -> bool:
     """Return whether a setting is a variable that ``unset`` also removes from the environment of a run, and is not misspelt."""
-    if section != "env":
-        return False
     from npuprof.catalog.execution import is_own_variable
     from npuprof.checks.variables import is_misspelt
 
-    return not is_own_variable(name) and (catalog.find_variable(name) is not None or not is_misspelt(name))
+    return section == "env" and not is_own_variable(name) and (catalog.find_variable(name) is not None or not is_misspelt(name))
 
 
 def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:

@@ -8,19 +8,16 @@ from npuprof.catalog import build_finding
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import (
     BASELINE,
-    CANN,
     COLOR,
-    FRAMEWORKS,
     FROM,
     IGNORE,
     OUTPUT,
-    PRODUCT,
     READ_KINDS,
     SELECT,
     SEVERITY,
-    STORE,
     STRICT,
     WRITE_BASELINE,
+    ContextVerb,
     formats,
 )
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from npuprof.report.baselines import Mark
 
 
-class Scan(JudgingVerb):
+class Scan(ContextVerb, JudgingVerb):
     """Lint the settings in scripts.
 
     Reports misspelt keys, wrong fields, bad values, conflicts, settings that a release does not support, and stale blocks.
@@ -53,9 +50,6 @@ class Scan(JudgingVerb):
     prose = True
 
     paths: list[str] = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
     since: str | None = FROM
     statistics: bool = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
     docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
@@ -67,7 +61,6 @@ class Scan(JudgingVerb):
     ignore: list[str] = IGNORE
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
-    store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
 

@@ -78,9 +78,9 @@ def identify_store(home: object) -> str:
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust, without those of the command line, personal layers and shipped presets."""
-    found = [find_step_need(profile, step) for profile, step in list_lost_protections(config)]
+    found = [find_step_need(profile, step) for profile, step, _ in list_lost_protections(config)]
     for name, value in config.env.items():
-        if (need := find_need(name, value, None)) is not None:  # of each author of a part of it
+        if need := find_need(name, value, None):  # of each author of a part of it
             tails = [(part,) for part in value] if isinstance(value, dict) else [()]
             origins = (config.origin(keys.format_full_key("env", name), tail) for tail in tails)
             found += [need._replace(origin=origin) for origin in dict.fromkeys(origins)]
@@ -114,7 +114,7 @@ def _find_author(profile: Profile) -> Author:
 def list_profile_needs(profile: Profile) -> list[Need]:
     """Return the variables in a preset itself that need trust, overrides included."""
     steps = (*profile.steps, *(step for override in profile.overrides for step in override.steps))
-    return [need for step in steps if (need := find_step_need(profile, step)) is not None]
+    return [need for step in steps if (need := find_step_need(profile, step))]
 
 
 def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:

@@ -327,5 +327,5 @@ def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
         return tuple(pieces)
     joined: list[Part] = []
     for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
-        joined += ["".join(map(str, group))] if is_literal else group
+        joined += ["".join(map(str, group))] if is_literal else group  # noqa: B031 - one of the two is used
     return tuple(joined) or ("",)

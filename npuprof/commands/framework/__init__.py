@@ -295,7 +295,7 @@ def _read_verbs() -> list[tuple[int, Names, str, bool]]:
             with open(os.path.join(top, below, name), encoding="utf-8") as file:
                 text = file.read()
             if "\nVERB = " in text:
-                purpose = re.search(r'^class \w+\([\w.]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
+                purpose = re.search(r'^class \w+\([\w., ]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
                 group = re.search(r'^    group = "(\w+)"$', text, re.MULTILINE)
                 place = [*GROUPS].index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
                 word = name.removesuffix(".py").rstrip("_").replace("_", "-")
