@@ -79,7 +79,7 @@ def _find_trust_fault(key: str, name: str, value: Any) -> Fault | None:
         return _build_execution_fault(f"{key} affects code execution: {executes}")
     if protects := find_weakening(name, text or ""):
         return _build_execution_fault(f"{key} weakens a protection: {protects}")
-    if effect := find_text_effect(name, text or ""):
+    if text is not None and (effect := find_text_effect(name, text)):
         why = "Scripts use variables unquoted and in calculations; exports reject the value until the store is trusted with it."
         return Fault("NP608", f"{key}: {effect}", why, "write a value without it; if the preset needs it: npuprof trust STORE")
     if is_unknown_variable(name) and not is_misspelt(name):

@@ -290,6 +290,12 @@ def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(name: str
     assert run("env", "c", "--no-check").code == 2, "trusted with exactly this value"
 
 
+def test_a_fact_of_a_launcher_is_no_text_on_which_a_shell_acts(store: Store, run: Run) -> None:
+    store({"a": '[env]\nOMP_NUM_THREADS = { launcher = "rank" }\nMASTER_PORT = { launcher = "rank" }\n'})
+    assert "NP608" not in run("check", "a", "--severity", "info").out
+    assert "NP930" not in run("env", "a", "--no-check").err
+
+
 def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, run: Run) -> None:
     store({"a": "[env.PYTORCH_NPU_ALLOC_CONF]\nmax_split_size_mb = 256\n", "b": '[env.MS_ALLOC_CONF]\nmemory_tracker_path = "/x --y"\n'})
     assert run("env", "a").code == 0
