@@ -95,7 +95,7 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         elif command.output in (None, "-"):
             output.write_answer(pieces)
         else:
-            from npuprof.report.writing import write_files_atomically
+            from npuprof.system.writing import write_files_atomically
 
             write_files_atomically({command.output: b"".join(pieces)})
             output.tell_remark(f"wrote {command.output}")
@@ -126,8 +126,8 @@ def _print_error(error: Exception) -> None:
 def _tell_system_error(error: OSError) -> None:
     """Print an operating system error: a full or closed stream, or a file that vanished."""
     from npuprof.model import shorten_values
-    from npuprof.report.output import describe_os_error
     from npuprof.report.text import escape_controls
+    from npuprof.system.files import describe_os_error
 
     path = error.filename2 or error.filename
     name = path if isinstance(path, str) else repr(path)

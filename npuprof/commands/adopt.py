@@ -15,12 +15,10 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import format_difference, locate_new_file, require_free_name
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.trusting import trust_carried
-from npuprof.report import Answer, writing
+from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
-from npuprof.report.writing import Wanted
 from npuprof.scripts import blocks
 from npuprof.scripts.adopting import Script, find_standing, index_presets, list_drafts, list_wanted_blocks, plan_adoption, select_unmarked
 from npuprof.scripts.blocks import Injector
@@ -29,6 +27,9 @@ from npuprof.scripts.files import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 from npuprof.store import spec
+from npuprof.system import writing
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -303,7 +303,7 @@ class Check(JudgingVerb):
     def _answer_fixes(self) -> Answer:
         from npuprof.edit.fixing import build_fixed_file
         from npuprof.edit.preset_file import format_difference
-        from npuprof.report import writing
+        from npuprof.system import writing
 
         self._refuse_to_fix()
         before, after, number, outcome = self._fix_presets()

@@ -15,7 +15,6 @@ from npuprof.history.proposed import load_last_commit, propose_commit
 from npuprof.history.writing import ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.report.locks import lock_folders
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
@@ -23,6 +22,7 @@ from npuprof.store.gitstore.revisions import ProposedRevision
 from npuprof.store.sources.project import read_project
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
+from npuprof.system.locks import lock_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

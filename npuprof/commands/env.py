@@ -23,9 +23,9 @@ from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
 from npuprof.report import Answer
-from npuprof.report.output import is_file
 from npuprof.report.text import escape_controls
 from npuprof.resolve.config import Config
+from npuprof.system.files import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Origin, Path, did_you_mean
 from npuprof.report import Answer
-from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
 from npuprof.system import lazy_module
+from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

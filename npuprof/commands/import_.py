@@ -13,11 +13,10 @@ from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place
 from npuprof.renderers.trusting import trust_carried
-from npuprof.report import Answer, output, writing
+from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls, format_count, paint_text
-from npuprof.report.writing import ANYTHING, Wanted
 from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.coverage import CoverageCount
 from npuprof.scripts.draft import Note
@@ -30,6 +29,9 @@ from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 from npuprof.store import Folder, find_store, is_profile_name, spec
+from npuprof.system import writing
+from npuprof.system.files import is_stream, make_folder
+from npuprof.system.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class Import(Verb):
         if not good:
             raise NpuprofError([_build_nothing_finding(self.files, bool(drafts), nothing)])
         text, remarks = self._write_presets(drafts, texts, nothing)
-        if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
+        if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, (*remarks, coverage.describe()), code)
@@ -262,7 +264,7 @@ def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     """Write presets below a folder and return the notes. Raises NpuprofError if one exists already."""
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
-    folders = output.make_folder(folder)
+    folders = make_folder(folder)
     for path in paths:
         writing.make_folder_below(os.path.dirname(path), folder)
     _write_new_files(paths, folder, force)

@@ -14,10 +14,11 @@ from npuprof.edit.schemaline import format_schema_line
 from npuprof.hosting import installed
 from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, output, writing
+from npuprof.report import Answer
 from npuprof.report.text import format_count
-from npuprof.report.writing import Wanted
-from npuprof.system import find_repository_top
+from npuprof.system import find_repository_top, writing
+from npuprof.system.files import make_folder, remove_folders
+from npuprof.system.writing import Wanted
 
 #: The shipped preset in a new store, with its ancestors.
 _SAMPLE = "bert-training"
@@ -157,7 +158,7 @@ def _list_tops(files: dict[str, str]) -> list[str]:
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
     """Write all files of a store, or none; ``old`` is the previous content of .gitattributes. Raises NpuprofError."""
-    folders = output.make_folder(folder)
+    folders = make_folder(folder)
     try:
         for name in files:
             folders[:0] = writing.make_folder_below(os.path.dirname(os.path.join(folder, name)) or ".", folder)
@@ -166,7 +167,7 @@ def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
             for name, text in files.items()
         ])  # fmt: skip
     except BaseException:
-        output.remove_folders(folders)
+        remove_folders(folders)
         raise
 
 

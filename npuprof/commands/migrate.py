@@ -17,12 +17,12 @@ from npuprof.edit.migration_plan import migrate_file, migrate_store, require_mat
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.edit.preset_file import format_difference, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import Answer, writing
+from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
-from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_controls, format_count
 from npuprof.store import Folder, spec
-from npuprof.system import find_repository_top
+from npuprof.system import find_repository_top, writing
+from npuprof.system.locks import lock_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

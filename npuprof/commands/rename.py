@@ -11,13 +11,13 @@ from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import Answer, writing
-from npuprof.report.locks import lock_folders
+from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
-from npuprof.system import find_repository_top
+from npuprof.system import find_repository_top, writing
+from npuprof.system.locks import lock_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

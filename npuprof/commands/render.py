@@ -18,6 +18,7 @@ from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import compare_rendered
 from npuprof.report import Answer, output
 from npuprof.resolve.config import Config
+from npuprof.system.files import is_stream, read_file_content
 
 
 class Render(ResolvingVerb):
@@ -67,7 +68,7 @@ class Render(ResolvingVerb):
         for note in rendered.notes:
             output.tell_remark(f"not in this target: {note}")
         tell_findings(rendered.findings)
-        if self.output is None or self.output == "-" or output.is_stream(self.output):
+        if self.output is None or self.output == "-" or is_stream(self.output):
             if target.is_folder:
                 files = {target.file: rendered.text, **rendered.sidecars}
                 return Answer("".join(f"# {name}\n{text}" for name, text in files.items()))
@@ -109,7 +110,7 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
 
 def _read_text(path: str, missing: str | None = None) -> str:
     try:
-        return output.read_file_content(path, "render it first").decode(errors="replace")
+        return read_file_content(path, "render it first").decode(errors="replace")
     except NpuprofError:
         if missing is None:
             raise

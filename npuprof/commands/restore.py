@@ -14,16 +14,18 @@ from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import choose_cited_path
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.plain import render_toml
-from npuprof.report import Answer, output, writing
-from npuprof.report.locks import lock_folders
+from npuprof.report import Answer
 from npuprof.report.text import escape_file_line
-from npuprof.report.writing import ANYTHING, Wanted
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
 from npuprof.store.worktree import find_converted_files
+from npuprof.system import writing
+from npuprof.system.files import is_stream
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Restore(ContextVerb):
             if folder:
                 writing.make_folder_below(os.path.dirname(target), folder)
             with lock_folders([folder or os.path.dirname(os.path.realpath(target))]):
-                known = ANYTHING if output.is_stream(target) else self._read_replaced(workspace, name, target, raw)
+                known = ANYTHING if is_stream(target) else self._read_replaced(workspace, name, target, raw)
                 writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, folder)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # the file is written, or the text is the answer

@@ -22,11 +22,11 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
-from npuprof.report.writing import write_files_atomically
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
+from npuprof.system.writing import write_files_atomically
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, writing
+from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
-from npuprof.report.writing import Wanted
 from npuprof.runs.records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.sources.project_schema import build_project_schema
+from npuprof.system import writing
+from npuprof.system.writing import Wanted
 
 _BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
     "profile": build_profile_schema,

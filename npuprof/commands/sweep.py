@@ -27,9 +27,10 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
 from npuprof.model import Finding, NpuprofError, Step, did_you_mean
-from npuprof.report import Answer, output
+from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
+from npuprof.system.files import read_file_content
 from npuprof.trials import tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
 from npuprof.trials.journal import Journal
@@ -205,7 +206,7 @@ class Sweep(ContextVerb):
     def _take_logs(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[str, ...]:
         if self.logs is None:
             return ()
-        text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
+        text = read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
         taken = take_logs(journal, setup.metrics, text, [config.digest for config in list_configs(combinations)], setup.timeout)
         return () if taken else (f"{self.logs} contains no new results of this sweep",)
 

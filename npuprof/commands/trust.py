@@ -12,12 +12,12 @@ from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
-from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
 from npuprof.store import ReadOnceStore, is_source_reference, spec, trust
 from npuprof.store.problems import build_no_folder_finding
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted
+from npuprof.system.files import read_file_content
 
 _SCHEMA = "npuprof.trust-answer/2"
 #: The number of places shown per variable; the JSON has all.

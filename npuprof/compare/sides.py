@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from npuprof.model import Context, NpuprofError
-from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.around import has_sparse_checkout
@@ -13,6 +12,7 @@ from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 from npuprof.system import lazy_pattern
+from npuprof.system.files import read_plain_file
 
 _TEXT = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
 _NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, multi-line strings

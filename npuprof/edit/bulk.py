@@ -21,13 +21,14 @@ from npuprof.edit.preset_file import (
     require_writable_store,
 )
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, writing
+from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
-from npuprof.report.locks import lock_folders
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
 from npuprof.store.spec import Workspace
+from npuprof.system import writing
+from npuprof.system.locks import lock_folders
 
 
 class Bulk:

@@ -11,8 +11,8 @@ from npuprof.document import Document
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import BOM, choose_cited_path
 from npuprof.model import Finding, NpuprofError, Path
-from npuprof.report import output
-from npuprof.report.writing import Wanted
+from npuprof.system.files import read_file_content
+from npuprof.system.writing import Wanted
 
 
 def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], str]) -> dict[str, tuple[Document, Document, int]]:
@@ -31,7 +31,7 @@ def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], s
 
 def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
     """Return the file of a fixed document."""
-    mark = BOM if output.read_file_content(path).startswith(BOM) else b""
+    mark = BOM if read_file_content(path).startswith(BOM) else b""
     return Wanted(choose_cited_path(path, old.source), mark + new.text.encode(), mark + old.text.encode())
 
 

@@ -22,12 +22,12 @@ from npuprof.edit.preset_file import (
 )
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
-from npuprof.report.output import read_file_content
-from npuprof.report.writing import Wanted
 from npuprof.store import Folder
 from npuprof.store.personal import find_personal_file
 from npuprof.store.sources.project import read_project
 from npuprof.store.spec import Workspace
+from npuprof.system.files import read_file_content
+from npuprof.system.writing import Wanted
 
 
 class Moved:

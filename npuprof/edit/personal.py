@@ -9,10 +9,12 @@ from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
 from npuprof.edit.preset_file import ChangeText, PresetFile, answer_shared_edit, format_difference, require_no_new_errors
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, output, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
+from npuprof.report import Answer
 from npuprof.store import personal, spec
+from npuprof.system import writing
+from npuprof.system.files import make_folder
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 
 def answer_edit(
@@ -50,7 +52,7 @@ def _answer_personal_edit(
         known = {checks.identify_finding(finding) for finding in judge(file.profile)}
         require_no_new_errors(known, judge(file.parse_changed(new)))
     if changed and not dry_run:
-        output.make_folder(os.path.dirname(path))
+        make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):
             writing.write_wanted_files([Wanted(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"

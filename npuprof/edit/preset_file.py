@@ -15,13 +15,15 @@ from npuprof.edit.changed import find_faults, resolve_apart
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
 from npuprof.model import SECTIONS, Finding, NpuprofError, Record
-from npuprof.report import Answer, output, writing
+from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
-from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
-from npuprof.report.writing import Wanted
 from npuprof.store import FILE, is_source_reference, spec
 from npuprof.store.problems import build_bad_new_name_finding
+from npuprof.system import writing
+from npuprof.system.files import describe_os_error
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def _read_raw(path: str, profile: Profile) -> bytes:
         size = os.path.getsize(path)
     except OSError as error:
         raise NpuprofError(
-            [Finding("NP003", f"cannot read {path}: {output.describe_os_error(error, path)}", "", "check the path and its permissions")]
+            [Finding("NP003", f"cannot read {path}: {describe_os_error(error, path)}", "", "check the path and its permissions")]
         ) from None
     return BOM + raw if size == len(BOM) + len(raw) else raw
 

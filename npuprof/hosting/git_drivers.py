@@ -9,10 +9,10 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import build_write_error, is_stream
 from npuprof.store.around import find_bare_repository
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.system import expand_home, find_shared_folder
+from npuprof.system.files import build_write_error, is_stream
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"

@@ -7,12 +7,12 @@ import shlex
 
 from npuprof.hosting.git_drivers import find_command
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report import output, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
 from npuprof.store.gitstore.objects import read_path, require_no_links_out
-from npuprof.system import expand_home, is_below
+from npuprof.system import expand_home, is_below, writing
+from npuprof.system.files import make_folder, read_file_content
+from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree
+from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def judge_hook(path: str, name: str) -> str:
 
 def write_hook(path: str, name: str) -> None:
     """Write a missing hook, or update npuprof's; other lines in it stay. Raises NpuprofError."""
-    output.make_folder(os.path.dirname(path))
+    make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         _write_locked_hook(path, name)
     folder, last = os.path.split(os.path.realpath(path))
@@ -155,7 +155,7 @@ def _read_hook(path: str) -> str | None:
     if not os.path.lexists(path):
         return None
     try:
-        return output.read_file_content(path).decode(errors="surrogateescape")
+        return read_file_content(path).decode(errors="surrogateescape")
     except NpuprofError:
         if os.path.islink(path) and not os.path.exists(path):
             return ""

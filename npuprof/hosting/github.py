@@ -10,7 +10,7 @@ from npuprof.hosting import Job, require_address, require_commit, require_variab
 from npuprof.hosting.comments import ServiceComments
 from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import read_file_content
+from npuprof.system.files import read_file_content
 
 #: The author of comments written with a job's own token.
 _JOB_AUTHOR = "github-actions[bot]"

@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import compare_rendered, is_listed_sidecar, judge_found_text, read_listed_sidecars
-from npuprof.report import output, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
+from npuprof.report import output
+from npuprof.system import writing
+from npuprof.system.files import make_folder, remove_folders
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
@@ -21,13 +23,13 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
     code = path if named else os.path.join(path, file)
-    new_folders = output.make_folder(folder)
+    new_folders = make_folder(folder)
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
             wanted = _plan_files(code, "" if named else folder, rendered, force)
             writing.write_wanted_files(wanted)
     except BaseException:
-        output.remove_folders(new_folders)
+        remove_folders(new_folders)
         raise
     output.tell_made_folders(new_folders)
     return [entry.path for entry in reversed(wanted)]

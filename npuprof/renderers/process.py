@@ -16,9 +16,9 @@ from npuprof.renderers import (
     fits_proto_field,
     place_sidecars,
 )
-from npuprof.report.output import UnfitFileError, describe_os_error, make_folder, read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
+from npuprof.system.files import UnfitFileError, describe_os_error, make_folder, read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
     files = dict(collect_sidecars(config).values())
     if files:
-        from npuprof.report.writing import Wanted, write_wanted_files
+        from npuprof.system.writing import Wanted, write_wanted_files
 
         make_folder(folder)
         write_wanted_files([Wanted(os.path.join(folder, name), text.encode(), below=folder) for name, text in files.items()])

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report import writing
 from npuprof.report.findings import strip_lines
-from npuprof.system import lazy_pattern
+from npuprof.system import lazy_pattern, writing
 
 #: A possible name in a message; one with an @ has a revision, where the old name stays valid.
 _NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")

@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from npuprof.model import TRUST_CODES, Finding, __version__, shorten_values
 from npuprof.report.json_text import format_json_answer
-from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
+from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

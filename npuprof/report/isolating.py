@@ -7,6 +7,7 @@ import os
 from npuprof.model import Finding, NpuprofError, Place, shorten_values
 from npuprof.report import output
 from npuprof.report.text import escape_controls, escape_lines
+from npuprof.system.files import describe_os_error
 
 
 def isolate_faults(path: str, problems: list[Finding], preset: str = "") -> FaultIsolation:
@@ -44,7 +45,7 @@ class FaultIsolation:
 
 def _build_finding(error: Exception, path: str, is_preset: bool) -> Finding:
     if isinstance(error, (RecursionError, MemoryError, OSError)):
-        reason = output.describe_os_error(error, path) if isinstance(error, OSError) else "it is nested too deeply, or too large"
+        reason = describe_os_error(error, path) if isinstance(error, OSError) else "it is nested too deeply, or too large"
         return Finding("NP001" if is_preset else "NP801", f"the file is not read: {reason}", "Nothing in it was read.")
     what = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
     why = "This is a bug in npuprof, not in your file. The other files were read."

@@ -1,49 +1,22 @@
-"""Input files, standard output and standard error. ``writing`` writes files."""
+"""Standard output and standard error."""
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from npuprof.model import Finding, NpuprofError, Record, shorten_values
+from npuprof.model import Record, shorten_values
 from npuprof.report.text import escape_controls, escape_terminal_text
+from npuprof.system.files import build_write_error, show_notes_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, TypeVar
+    from typing import TypeVar
 
     from npuprof.report import Text
 
     Item = TypeVar("Item")
-
-
-#: The maximum size of files that npuprof reads, in bytes: presets, scripts, rank tables, standard input.
-LARGEST_FILE = 64 * 1024 * 1024
-
-
-class UnfitFileError(OSError):
-    """Raised for a path that cannot be read as a file: a pipe, a socket, a device, or a file that is too large."""
-
-
-def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
-    """Return the bytes of a file. Raises NpuprofError (NP003) if it is unreadable, not a file, or too large."""
-    try:
-        return read_plain_file(path)
-    except (OSError, ValueError) as error:
-        what = f"cannot read {path}: {describe_os_error(error, path)}"
-        if isinstance(error, UnfitFileError):
-            hint = HAND_OVER
-        raise NpuprofError([Finding("NP003", what, "", hint)]) from None
-
-
-#: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would block.
-HAND_OVER = "name a file; pass the content of a pipe as standard input (-), or let the shell open it: <(cat PIPE)"
-#: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
-_AHEAD: dict[str, bytes] = {}
-#: The standard input that was peeked at: Python callers may replace it.
-_INPUT: list[object] = []
 
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
@@ -57,131 +30,6 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
         for done, item in enumerate(items):
             tell(f"{done:,} of {len(items):,} {what}")
             yield item
-
-
-def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
-    """Return the bytes of a file; every read of npuprof goes through this function.
-
-    Pipes, sockets and devices are never opened, except those that the caller's shell passes (``/dev/stdin``,
-    ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes. Raises OSError, and UnfitFileError for larger
-    files.
-    """
-    handed = is_handed_over(path)
-    if not handed:
-        _require_plain_file(os.stat(path).st_mode)  # checked before opening: opening alone would wake the writer of a pipe
-    with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        size = status.st_size
-        if not handed:
-            _require_plain_file(status.st_mode)
-        if whole and size > most:
-            raise _build_too_long_error(most)
-        ahead = _AHEAD.pop(path, b"") if whole else b""
-        pieces = [ahead + _read_piece(file, min(size, most) + 1)]
-        total = len(pieces[0])
-        ended = size and total == size and stat.S_ISREG(status.st_mode)  # a short read
-        while pieces[-1] and total <= most and not ended:
-            pieces.append(_read_piece(file, 65536))
-            total += len(pieces[-1])
-    if total > most:
-        if whole:
-            raise _build_too_long_error(most)
-        return b"".join(pieces)[:most]
-    return pieces[0] if len(pieces) == 1 or not pieces[1] else b"".join(pieces)
-
-
-def peek_handed_over(path: str, least: int) -> bytes:
-    """Return the first bytes of a file that the shell passes; they stay available to later reads. Raises OSError."""
-    if path in _AHEAD:
-        return _AHEAD[path]
-    with open(path, "rb", buffering=0) as file:
-        head = piece = _read_piece(file, least)
-        while piece and len(head) < least:
-            piece = _read_piece(file, least - len(head))
-            head += piece
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # regular files are reopened by each read
-            _AHEAD[path] = head
-    return head
-
-
-def take_ahead(path: str) -> bytes:
-    """Return the peeked bytes of a path, which a later open would miss."""
-    ahead = _AHEAD.pop(path, b"")
-    return ahead if path != "-" or _INPUT[:] == [sys.stdin] else b""
-
-
-def _read_piece(file: IO[bytes], size: int) -> bytes:
-    piece: bytes | None = file.read(size)
-    if piece is None:  # a non-blocking read without data: not the end
-        raise OSError(0, "nothing can be read from it yet")
-    return piece
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file that may have become a pipe, without blocking."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def read_standard_input() -> bytes:
-    """Return the content of standard input. Raises OSError if it is closed, UnfitFileError if it is too large."""
-    ahead = take_ahead("-")
-    try:
-        data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
-    except AttributeError:
-        raise OSError(0, "it is closed") from None
-    if len(data) > LARGEST_FILE:
-        raise _build_too_long_error(LARGEST_FILE)
-    return data
-
-
-def peek_standard_input(least: int) -> bytes:
-    """Return the first bytes of standard input; they stay available to later reads. Raises OSError."""
-    if "-" in _AHEAD and _INPUT[:] == [sys.stdin]:
-        return _AHEAD["-"]
-    try:
-        _AHEAD["-"] = _read_piece(sys.stdin.buffer, least)
-    except AttributeError:
-        raise OSError(0, "it is closed") from None
-    _INPUT[:] = [sys.stdin]
-    return _AHEAD["-"]
-
-
-def is_handed_over(path: str) -> bool:
-    """Return whether a path is an open file descriptor: ``<(command)`` of a shell, or a standard stream."""
-    folder, _, name = path.rpartition("/")
-    return name.isdigit() if folder in ("/dev/fd", "/proc/self/fd") else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
-
-
-def name_special_file(mode: int) -> str:
-    """Return the type of a special file, an empty string for files and folders."""
-    for test, name in (
-        (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
-    ):  # fmt: skip
-        if test(mode):
-            return name
-    return ""
-
-
-def _require_plain_file(mode: int) -> None:
-    if not stat.S_ISREG(mode) and (name := name_special_file(mode)):
-        raise UnfitFileError(0, f"it is {name}, not a file")
-
-
-def _build_too_long_error(most: int) -> UnfitFileError:
-    bound = f"{most // 1024 // 1024} MiB" if most >= 1024 * 1024 else f"{most} bytes"
-    return UnfitFileError(0, f"it is longer than {bound}")
-
-
-def describe_os_error(error: Exception, path: str = "") -> str:
-    """Return why a file cannot be used, with the path that is in the way if it is another."""
-    above = os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
-    while above:
-        if os.path.lexists(above) and not os.path.isdir(above):
-            return f"{above} is a file, not a folder"
-        further = os.path.dirname(above)
-        above = further if further != above else ""
-    reason = str(getattr(error, "strerror", None) or error)
-    return reason[:1].lower() + reason[1:]
 
 
 def write_answer(pieces: Iterable[bytes]) -> None:
@@ -254,29 +102,6 @@ def tell_remark(text: str) -> None:
     write_to_stderr("npuprof: " + "\n  ".join(lines))
 
 
-def is_stream(path: str) -> bool:
-    """Return whether a path is a device, a pipe, or already open: it is written to, not replaced."""
-    if is_handed_over(path):
-        return True
-    try:
-        return bool(name_special_file(os.stat(path).st_mode))
-    except (OSError, ValueError):
-        return False
-
-
-def is_file(path: str | None) -> bool:
-    """Return whether what is written to a path, or to standard output (None, ``-``), stays in a file.
-
-    The shell may have redirected standard output; ksh reads a command's output from a file that it has deleted.
-    """
-    is_standard = path in (None, "-")
-    try:
-        status = os.fstat(sys.stdout.fileno()) if is_standard else os.stat(path or "")
-    except (OSError, ValueError, AttributeError):
-        return not is_standard
-    return stat.S_ISREG(status.st_mode) and status.st_nlink > 0
-
-
 def is_colour_wanted(choice: str, stream: object = None) -> bool:
     """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
     if choice != "auto":
@@ -291,47 +116,10 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
     return bool(getattr(target, "isatty", lambda: False)())
 
 
-def make_folder(path: str) -> list[str]:
-    """Create a folder and its missing parents; return the created folders, innermost first.
-
-    Raises NpuprofError.
-    """
-    from npuprof.system.tree import make_tree, refuse_link_out
-
-    refuse_link_out(path)
-    created: list[str] = []
-    above = path
-    while above and not os.path.lexists(above):
-        created.append(above)
-        above = os.path.dirname(above.rstrip(os.sep))
-    try:
-        make_tree(path)
-    except OSError as error:
-        remove_folders(created)
-        what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
-        raise build_write_error(what, "Nothing was written.") from None
-    return created
-
-
 def tell_made_folders(created: list[str]) -> None:
     """Print the folders that ``make_folder`` created for a user's path, so that typos are noticed."""
     if created:
         tell_remark(f"made the folder {created[0]}")
 
 
-def remove_folders(created: list[str]) -> None:
-    """Remove the folders that ``make_folder`` created, if they are empty."""
-    from contextlib import suppress
-
-    from npuprof.system.tree import Tree
-
-    for folder in created:
-        above, name = os.path.split(os.path.abspath(folder))
-        with suppress(OSError):
-            Tree(above).remove_empty_folders(name)
-
-
-def build_write_error(what: str, why: str) -> NpuprofError:
-    """Return the error for a file that cannot be written."""
-    hint = "check the path, its permissions, and the space that is left"
-    return NpuprofError([Finding("NP012", f"cannot write {what}", why, hint)])
+show_notes_with(tell_remark)

@@ -13,8 +13,8 @@ from contextlib import suppress
 from npuprof import catalog
 from npuprof.catalog import Option, releases, surfaces
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.output import LARGEST_FILE, describe_os_error
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
+from npuprof.system.files import LARGEST_FILE, describe_os_error
 
 _PIECE = 1 << 20
 #: Names of at most this length may be stored inside instructions, where no search finds them.

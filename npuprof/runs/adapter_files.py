@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.output import UnfitFileError, describe_os_error, name_special_file
 from npuprof.system import find_repository_top, is_below
+from npuprof.system.files import UnfitFileError, describe_os_error, name_special_file
 from npuprof.system.processes import ask_python
 
 #: The packages of the adapter: for TF 1, and for TF 2.

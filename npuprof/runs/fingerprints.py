@@ -9,13 +9,13 @@ from typing import Any
 
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import judge_found_text
-from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_input, read_versions
 from npuprof.system import expand_home, lazy_pattern
+from npuprof.system.files import describe_os_error, is_handed_over, read_file_content, read_plain_file
 
 #: The minimum length of a digest prefix.
 _LEAST = 6

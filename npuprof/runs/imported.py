@@ -12,7 +12,7 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, output
+from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.evidence.places import is_evidence
@@ -21,6 +21,7 @@ from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORC
 from npuprof.runs.verdicts import judge_process
 from npuprof.store import ComposedParts
 from npuprof.system import lazy_pattern
+from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def _is_evidence(path: str) -> bool:
     if os.path.isdir(path):
         return is_evidence(path, None)
     try:
-        head = output.peek_handed_over(path, 1 << 16) if output.is_handed_over(path) else output.read_plain_file(path, 4096, whole=False)
+        head = peek_handed_over(path, 1 << 16) if is_handed_over(path) else read_plain_file(path, 4096, whole=False)
     except (OSError, ValueError):
         return False
     return (path.endswith((".log", ".pbtxt", ".log.gz")) or b"(" in head) and is_evidence(path, head)
@@ -273,13 +274,7 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     """
     evidence = read_told_evidence(paths)
     run = import_evidence(evidence)
-    first = (
-        "standard input"
-        if paths[0] == "-"
-        else "a pipe"
-        if output.is_handed_over(paths[0])
-        else os.path.basename(os.path.normpath(paths[0]))
-    )
+    first = "standard input" if paths[0] == "-" else "a pipe" if is_handed_over(paths[0]) else os.path.basename(os.path.normpath(paths[0]))
     label = first + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"
@@ -293,7 +288,7 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
             "schema": SCHEMA, "scenario": run.scenario or None, "options": run.settings, "differing": run.differing, "unknown": run.unknown,
         },
     }  # fmt: skip
-    if write is not None and path is not None and path != "-" and not output.is_stream(path):
+    if write is not None and path is not None and path != "-" and not is_stream(path):
         write({path: text})
         forms = None
     processes = "1 process" if len(evidence.processes) == 1 else f"{len(evidence.processes)} processes"

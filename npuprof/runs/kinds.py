@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import (
+from npuprof.report.output import tell_remark
+from npuprof.report.text import count_rest
+from npuprof.runs import records
+from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
+from npuprof.system.files import (
     HAND_OVER,
     UnfitFileError,
     describe_os_error,
@@ -20,11 +24,7 @@ from npuprof.report.output import (
     peek_handed_over,
     peek_standard_input,
     read_plain_file,
-    tell_remark,
 )
-from npuprof.report.text import count_rest
-from npuprof.runs import records
-from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
 
 #: The name of logs and graph dumps in messages.
 EVIDENCE = "evidence of a run"

@@ -32,6 +32,7 @@ from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encod
 from npuprof.store import Folder
 from npuprof.store.gitstore import revisions
 from npuprof.system import find_repository_top, lazy_pattern
+from npuprof.system.files import build_write_error, describe_os_error, make_folder
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False
@@ -57,12 +58,12 @@ class Recorder:
         """Write the record before the command runs; a full disk causes only a note. Raises NpuprofError for other errors."""
         created: list[str] = []
         try:
-            created = output.make_folder(self.folder)
+            created = make_folder(self.folder)
             self.path = self._claim_name()
         except OSError as error:
-            what = f"{self.folder}: {output.describe_os_error(error, os.path.join(self.folder, 'x'))}"
+            what = f"{self.folder}: {describe_os_error(error, os.path.join(self.folder, 'x'))}"
             if error.errno not in _FULL:
-                raise output.build_write_error(what, "The command was not started.") from None
+                raise build_write_error(what, "The command was not started.") from None
             output.tell_remark(f"no record is kept, cannot write {what}; the command runs all the same")
         output.tell_made_folders(created)
 
@@ -78,7 +79,7 @@ class Recorder:
         try:
             self._replace()
         except OSError as error:
-            output.tell_remark(f"{self.path} does not say how the run ended: {output.describe_os_error(error, self.path)}")
+            output.tell_remark(f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}")
             self.path = ""
 
     def _claim_name(self) -> str:

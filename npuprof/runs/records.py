@@ -17,9 +17,10 @@ from typing import Any
 from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys, parse_toml_value
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
-from npuprof.report.output import describe_os_error, read_file_content, read_standard_input, tell_remark
+from npuprof.report.output import tell_remark
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import ComposedParts
+from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
 
 SCHEMA = "npuprof.run/2"
 #: The previous schema: it includes the command's arguments, which may contain passwords.

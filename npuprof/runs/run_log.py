@@ -19,6 +19,7 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
 from npuprof.runs.proving import answer_proof
 from npuprof.runs.variables import choose_log_modules, is_for_torch_npu
+from npuprof.system.files import describe_os_error, make_folder, remove_folders
 from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
 
@@ -96,7 +97,7 @@ class RunLog:
         name = f"{recording.name_file(config.name)}.{os.uname().nodename}.{os.getpid()}"
         self.variables = plan_log(environment, os.path.join(top, name), name, config)
         self.folder = self.variables[_FOLDER]
-        self._created = output.make_folder(self.folder)
+        self._created = make_folder(self.folder)
         output.tell_remark(f"the log of this run goes to {self.folder}")
         self._stderr = self._copy_stderr()
 
@@ -109,7 +110,7 @@ class RunLog:
         try:
             return StderrCopy(os.path.join(self.folder, _ERRORS))
         except OSError as error:
-            output.tell_remark(f"its standard error is not kept: {output.describe_os_error(error, self.folder)}")
+            output.tell_remark(f"its standard error is not kept: {describe_os_error(error, self.folder)}")
             return None
 
     def close(self, started: bool = True) -> None:
@@ -123,7 +124,7 @@ class RunLog:
             elif not os.path.getsize(self._stderr.path):
                 Tree(self.folder).remove_file(_ERRORS)
         if not started:
-            output.remove_folders(self._created)
+            remove_folders(self._created)
 
     def prove(self) -> int:
         """Print the verdicts on the preset to standard error; return the exit code of verify."""

@@ -8,11 +8,12 @@ from npuprof.edit.preset_file import format_difference
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
-from npuprof.report import Answer, writing
+from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
-from npuprof.report.writing import Wanted
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import RefreshedBlock
+from npuprof.system import writing
+from npuprof.system.writing import Wanted
 
 
 class Writing(Record):

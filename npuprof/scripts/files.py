@@ -9,8 +9,9 @@ from functools import partial
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import HAND_OVER, describe_os_error, is_stream, name_special_file, read_plain_file, track_items
+from npuprof.report.output import track_items
 from npuprof.scripts.reading.files import is_script_candidate
+from npuprof.system.files import HAND_OVER, describe_os_error, is_stream, name_special_file, read_plain_file
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 #: Kernel folders without scripts.

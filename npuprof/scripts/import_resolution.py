@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 
-from npuprof.report import output
 from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.records import Followed, ImportedFile, ScriptSetting
 from npuprof.system import find_repository_top
+from npuprof.system.files import read_plain_file
 
 #: In larger trees, the users of a function are unknown.
 _MOST_FILES = 5000
@@ -34,7 +34,7 @@ def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modu
 
 def _read_module(path: str) -> bytes | None:
     with suppress(OSError):
-        return output.read_plain_file(path)
+        return read_plain_file(path)
     return None
 
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 from npuprof.document.keys import is_visible
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import Answer, output, writing
+from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
@@ -21,6 +20,9 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
+from npuprof.system import writing
+from npuprof.system.files import read_file_content, read_plain_file
+from npuprof.system.locks import lock_folders
 
 
 class Asked(Record):
@@ -49,7 +51,7 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
         what, why = f"{asked.spec!r} cannot be used in the mark of a block", "A mark contains one word of visible characters."
         raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        return (_replace_lines if replacing else _inject_into_file)(asked, injector, how, output.read_file_content(file))
+        return (_replace_lines if replacing else _inject_into_file)(asked, injector, how, read_file_content(file))
 
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
@@ -126,7 +128,7 @@ def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], li
 def _may_hold_block(path: str) -> bool:
     """Return whether a file has a block mark; unreadable files count, and are reported when they are read."""
     try:
-        return b" npuprof" in output.read_plain_file(path)
+        return b" npuprof" in read_plain_file(path)
     except OSError:
         return True
 
@@ -157,7 +159,7 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
     for path in paths:
         try:
             with isolate_faults(path, problems):
-                data = output.read_file_content(path)
+                data = read_file_content(path)
                 marked = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
                 changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in marked]
                 files |= {path: FileBlocks(data, data, changes)} if changes else {}

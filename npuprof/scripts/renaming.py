@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from npuprof.edit.changed import build_opener
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
@@ -16,6 +15,7 @@ from npuprof.scripts.files import find_script_files
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import find_repository_top
+from npuprof.system.files import read_plain_file
 
 #: The maximum number of outdated blocks in a note.
 _SHOWN = 5

@@ -15,9 +15,9 @@ from npuprof.checks.settings import find_setting_faults
 from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
-from npuprof.report import output
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 from npuprof.system import is_below
+from npuprof.system.files import read_plain_file
 
 
 class Sidecar(Record):
@@ -40,7 +40,7 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str] = ()) -> Sidecar
     if structure is None or path is None:
         return None
     try:
-        text = output.read_plain_file(path).decode("utf-8-sig")
+        text = read_plain_file(path).decode("utf-8-sig")
     except (OSError, ValueError):
         return Sidecar(setting, structure, path, None, None)
     return Sidecar(setting, structure, path, text, structure.parse(text))

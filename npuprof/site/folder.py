@@ -15,12 +15,12 @@ from contextlib import suppress
 from hashlib import sha256
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output
 from npuprof.report.text import format_count
-from npuprof.report.writing import Wanted, write_wanted_files
 from npuprof.store.gitstore.objects import Git
 from npuprof.system import find_user_folder
+from npuprof.system.files import LARGEST_FILE, make_folder, read_plain_file
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
+from npuprof.system.writing import Wanted, write_wanted_files
 
 #: The list of the site's files. Schema 2 also had their digests.
 MARK = ".npuprof-site.json"
@@ -42,7 +42,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     Raises NpuprofError, and writes nothing, if the folder contains a file that npuprof did not write (NP980), or a link
     (NP941).
     """
-    output.make_folder(folder)
+    make_folder(folder)
     tree, git, record = Tree(folder), Git(folder), _find_record(folder)
     known = _read_record(record)
     listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
@@ -96,7 +96,7 @@ def _read_file(tree: Tree, name: str) -> bytes | None:
     """Return the content of a file, None if it cannot be read. Raises NpuprofError (NP941) if it is a link."""
     try:
         with tree.open_reader(name) as file:
-            return file.read(output.LARGEST_FILE + 1)
+            return file.read(LARGEST_FILE + 1)
     except OSError:
         return None
 
@@ -146,7 +146,7 @@ def _format_line(name: str, content: bytes) -> str:
 def _read_record(path: str) -> set[str]:
     """Return the lines of the record: digests and names."""
     try:
-        return set(output.read_plain_file(path).decode().splitlines())
+        return set(read_plain_file(path).decode().splitlines())
     except (OSError, ValueError):
         return set()
 

@@ -10,8 +10,8 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report import say_option
-from npuprof.report.output import read_plain_file
 from npuprof.system import lazy_module
+from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.report.output import read_plain_file
 from npuprof.store import Folder
 from npuprof.system import find_repository_top
+from npuprof.system.files import read_plain_file
 
 
 def has_release_tags(root: str) -> bool:

@@ -12,11 +12,11 @@ import os
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
 from npuprof.store import ComposedParts, Folder, find_project_folder
 from npuprof.system import find_user_folder
+from npuprof.system.files import describe_os_error, read_plain_file
 
 
 def find_personal_folder() -> str:

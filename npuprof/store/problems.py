@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from npuprof.model import Finding, Origin, Place, did_you_mean
 from npuprof.report import say_option
-from npuprof.report.output import UnfitFileError, describe_os_error
+from npuprof.system.files import UnfitFileError, describe_os_error
 
 #: The command that lists the existing names.
 LIST_ADVICE = "npuprof list shows the names there are"

@@ -9,8 +9,6 @@ from typing import Any
 
 from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.report import writing
-from npuprof.report.writing import Wanted
 from npuprof.store import Folder, find_project_folder, is_source_reference, spec
 from npuprof.store.around import BareStore
 from npuprof.store.gitstore import revisions
@@ -20,7 +18,8 @@ from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
-from npuprof.system import find_repository_top
+from npuprof.system import find_repository_top, writing
+from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,6 @@ from shlex import quote
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report import output, writing
-from npuprof.report.locks import find_foreign_file, lock_folders
-from npuprof.report.output import read_plain_file
-from npuprof.report.writing import Wanted
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.kept import RECORD
@@ -32,8 +28,11 @@ from npuprof.store.sources.vendored import (
     name_nested_folder,
     name_version_folder,
 )
-from npuprof.system import is_below
+from npuprof.system import is_below, writing
+from npuprof.system.files import make_folder, read_plain_file, remove_folders
+from npuprof.system.locks import find_foreign_file, lock_folders
 from npuprof.system.tree import is_plain_name
+from npuprof.system.writing import Wanted
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
@@ -209,7 +208,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
 
     If ``texts`` has a commit mark, the mark says "not whole" until everything is written.
     """
-    made = output.make_folder(top)
+    made = make_folder(top)
     try:
         with lock_folders([top]):
             files = {os.path.join(top, name): text for name, text in texts.items()}
@@ -231,7 +230,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
                 writing.remove_empty_folders(path, top)
             writing.write_wanted_files([Wanted(path, files[path], below=top) for path in last])
     except BaseException:
-        output.remove_folders(made)
+        remove_folders(made)
         raise
 
 

@@ -12,11 +12,11 @@ from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
 from npuprof.report import say_option
-from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, ComposedParts, Folder, ReadOnceStore, find_extended_profile, format_relative_path, is_source_reference
 from npuprof.system import expand_home, lazy_module
+from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

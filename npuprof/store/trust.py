@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
 from npuprof.system import find_user_folder
+from npuprof.system.files import make_folder, read_plain_file
 
 #: A variable with its trusted value.
 Pair = tuple[str, str]
@@ -46,11 +46,11 @@ def load_trusted(identity: str) -> Trusted:
 
 def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
     """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed. Raises NpuprofError."""
-    from npuprof.report import writing
-    from npuprof.report.locks import lock_folders
+    from npuprof.system import writing
+    from npuprof.system.locks import lock_folders
 
     path = find_trust_file()
-    output.make_folder(os.path.dirname(path))
+    make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         stores = _read_stores(path)
@@ -76,7 +76,7 @@ def _read_pairs(pairs: Iterable[tuple[str, str]]) -> frozenset[Pair]:
 
 def _read_stores(path: str) -> dict[str, Trusted]:
     try:
-        data = json.loads(output.read_plain_file(path))
+        data = json.loads(read_plain_file(path))
         if data["schema"] == _OLD_SCHEMA:
             return {str(store): Trusted(pairs=_read_pairs(pairs)) for store, pairs in data["stores"].items()}
         if data["schema"] != _SCHEMA:

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record, __version__
-from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.resolve.digests import compute_digest
+from npuprof.system.files import build_write_error, describe_os_error
 from npuprof.system.tree import Tree, truncate_file
 
 SCHEMA = "npuprof.trials/1"

@@ -16,9 +16,9 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
-from npuprof.report.output import describe_os_error
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
+from npuprof.system.files import describe_os_error
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result, build_file_error
 from npuprof.trials.judging import build_result

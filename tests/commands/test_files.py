@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from npuprof.renderers import load_target
-from npuprof.report import output
+from npuprof.system.files import read_plain_file
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run, Store
@@ -202,8 +202,8 @@ def test_what_is_no_file_is_refused_by_name(
         elif kind[0] == "folder":
             Path(path).mkdir()
         elif kind[0] == "long":
-            monkeypatch.setattr(output, "LARGEST_FILE", 1000)
-            monkeypatch.setattr(output.read_plain_file, "__defaults__", (1000, True))
+            monkeypatch.setattr("npuprof.system.files.LARGEST_FILE", 1000)
+            monkeypatch.setattr(read_plain_file, "__defaults__", (1000, True))
             Path(path).write_text("# " + "x" * 1000 + "\n[options]\n")
         else:
             Path(path).symlink_to("/dev/zero")

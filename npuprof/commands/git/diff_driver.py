@@ -11,7 +11,8 @@ from npuprof.commands.git.textconv import UNREADABLE
 from npuprof.compare.changes import compare_documents
 from npuprof.compare.plain import format_change_lines
 from npuprof.document import parse_document
-from npuprof.report import Answer, output
+from npuprof.report import Answer
+from npuprof.system.files import read_file_content
 
 
 class DiffDriver(Verb):
@@ -29,7 +30,7 @@ class DiffDriver(Verb):
         if len(words) < 7:
             return Answer(f"* Unmerged path {words[0]}\n" if words else "")
         path, old, _, _, new = words[:5]
-        before, after = (b"" if side == os.devnull else output.read_file_content(side) for side in (old, new))
+        before, after = (b"" if side == os.devnull else read_file_content(side) for side in (old, new))
         named = words[7] if len(words) > 7 else path
         try:
             text = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)

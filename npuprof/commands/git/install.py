@@ -29,9 +29,11 @@ from npuprof.hosting.git_hooks import (
     write_hook,
 )
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import Answer, output, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
+from npuprof.report import Answer
+from npuprof.system import writing
+from npuprof.system.files import make_folder
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
 
 def _add_attributes(path: str, lines: list[str], below: str) -> bool:
     """Append lines to an attributes file; return whether any was new. Raises NpuprofError."""
-    output.make_folder(os.path.dirname(path))
+    make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")

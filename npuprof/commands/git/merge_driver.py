@@ -13,9 +13,11 @@ from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conf
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
 from npuprof.model import Finding, NpuprofError, Path, has_only_digits
-from npuprof.report import Answer, output, writing
+from npuprof.report import Answer
 from npuprof.store.gitstore.objects import Git, require_plain_file
 from npuprof.store.sources.lock import FILE
+from npuprof.system import writing
+from npuprof.system.files import read_file_content
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -39,7 +41,7 @@ class MergeDriver(Verb):
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts: list[str] = []
         try:
-            raws = [output.read_file_content(file) for file in files]
+            raws = [read_file_content(file) for file in files]
             texts = [_read_side(self.path, raw) for raw in raws]
             result, remarks = _merge_sides(texts, by_line, self.path, size)
         except Exception as error:  # git gets a merge in any case

@@ -14,11 +14,11 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
-from npuprof.report.output import read_standard_input
 from npuprof.store import spec
 from npuprof.store.gitstore import revisions
 from npuprof.store.problems import is_untold
 from npuprof.system import lazy_pattern
+from npuprof.system.files import read_standard_input
 
 #: A line of the hook's input: the old commit, the new commit, the ref.
 _LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)

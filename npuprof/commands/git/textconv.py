@@ -7,7 +7,8 @@ from npuprof.document import parse_document
 from npuprof.edit.merge import format_conflicts, split_conflicts
 from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
-from npuprof.report import Answer, output
+from npuprof.report import Answer
+from npuprof.system.files import read_file_content
 
 #: Errors from a file that is not a preset: git still gets an answer.
 UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, AttributeError)
@@ -24,7 +25,7 @@ class Textconv(Verb):
 
     def run(self) -> Answer:
         """Return the normal form of the file, or the file unchanged if it is invalid. Raises NpuprofError for a missing file."""
-        raw = output.read_file_content(self.file)
+        raw = read_file_content(self.file)
         try:
             return Answer(_format_normal(self.file, raw))
         except UNREADABLE:

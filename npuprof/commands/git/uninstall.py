@@ -19,9 +19,10 @@ from npuprof.hosting.git_drivers import (
     write_setting,
 )  # fmt: skip
 from npuprof.hosting.git_hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
-from npuprof.report import Answer, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
+from npuprof.report import Answer
+from npuprof.system import writing
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
 
 
 class Uninstall(Verb):

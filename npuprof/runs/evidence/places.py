@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system import lazy_pattern
+from npuprof.system.files import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
 
 #: The suffixes of files to read in a folder: logs, captured standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")

@@ -6,10 +6,10 @@ import re
 from shlex import quote
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import describe_os_error
 from npuprof.report.text import escape_controls
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.system import lazy_pattern
+from npuprof.system.files import describe_os_error
 
 _LONGEST = 300  # maximum length of a quoted git message
 #: git's messages about the cache: full, read-only, another owner, or locked by another git.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.locks import lock_folders
-from npuprof.report.output import describe_os_error
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision, load_repository_revision
@@ -17,6 +15,8 @@ from npuprof.store.sources.failures import build_cache_error, build_mirror_findi
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, is_version_tag
 from npuprof.system import lazy_pattern
+from npuprof.system.files import describe_os_error
+from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree, make_tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"

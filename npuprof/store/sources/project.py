@@ -11,12 +11,12 @@ from contextlib import suppress
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
-from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store import FILE as FILE
 from npuprof.store import Folder, find_project_folder, layout
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system import lazy_pattern
+from npuprof.system.files import describe_os_error, read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.system import lazy_pattern
+from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

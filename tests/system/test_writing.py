@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from npuprof.model import NpuprofError
-from npuprof.report import locks, writing
-from npuprof.report.writing import Wanted
+from npuprof.system import locks, writing
 from npuprof.system.tree import Tree
+from npuprof.system.writing import Wanted
 from support.building import REPOSITORY
 from support.lanes import more_at_night
 from support.repositories import Repo

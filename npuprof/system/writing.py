@@ -9,8 +9,19 @@ from contextlib import suppress
 from functools import cache
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output
-from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders
+from npuprof.system.files import (
+    UnfitFileError,
+    build_write_error,
+    describe_os_error,
+    is_handed_over,
+    is_stream,
+    make_folder,
+    name_special_file,
+    read_file_content,
+    read_plain_file,
+    show_note,
+)
+from npuprof.system.locks import MOST_LOCKS, hold_file, lock_folders
 from npuprof.system.tree import Tree, name_under_way, refuse_link_out
 
 #: Accepts any existing content.
@@ -56,7 +67,7 @@ def read_known_file(path: str) -> bytes | None:
         return None
     except OSError:
         pass  # the reader reports it
-    return output.read_file_content(path)
+    return read_file_content(path)
 
 
 def write_wanted_files(files: Sequence[Wanted]) -> None:
@@ -65,7 +76,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     Files that already have the content are not written. Raises NpuprofError if a file cannot be written (NP012), was
     changed by somebody else since it was read (NP922), or is reached by a link out of the named folder (NP941).
     """
-    streams = [row for row in files if not row.below and row.known is ANYTHING and output.is_stream(row.path)]
+    streams = [row for row in files if not row.below and row.known is ANYTHING and is_stream(row.path)]
     plain = [row for row in files if row not in streams] if streams else files
     targets: dict[str, Wanted] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
@@ -107,10 +118,10 @@ def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.p
 
 
 def make_folder_below(path: str, below: str) -> list[str]:
-    """Create a folder as ``output.make_folder`` does, but not through links that lead out of ``below``. Raises NpuprofError."""
+    """Create a folder as ``make_folder`` does, but not through links that lead out of ``below``. Raises NpuprofError."""
     if os.path.realpath(path) != os.path.realpath(below):
         find_target(path, below)
-    return output.make_folder(path)
+    return make_folder(path)
 
 
 def remove_empty_folders(path: str, below: str) -> None:
@@ -131,7 +142,7 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
         now = files[0][0].path
         replacing = _Replacing(Tree(os.path.commonpath([os.path.dirname(target) for _, target in files])))
     except OSError as error:
-        raise output.build_write_error(f"{now}: {output.describe_os_error(error, now)}", "Nothing was changed.") from None
+        raise build_write_error(f"{now}: {describe_os_error(error, now)}", "Nothing was changed.") from None
     replacing.replace(files, streams)
 
 
@@ -157,8 +168,8 @@ class _Replacing:
                 self._remove_quietly(name)
             if not isinstance(error, (OSError, ValueError)):
                 raise
-            why = output.describe_os_error(error, self._now)
-            raise output.build_write_error(f"{self._now}: {why}", "Nothing was changed.") from None
+            why = describe_os_error(error, self._now)
+            raise build_write_error(f"{self._now}: {why}", "Nothing was changed.") from None
         finally:
             for handle in self._handles:
                 os.close(handle)
@@ -166,7 +177,7 @@ class _Replacing:
             self._remove_quietly(name)
         for prepared in self._prepared:
             if prepared.links > 1:
-                output.tell_remark(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
+                show_note(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
             if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
                 raise NpuprofError([_build_changed_finding(prepared.wanted.path)._replace(why=why)])
@@ -294,8 +305,8 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
         return wanted.content is None
     if os.path.isdir(target):
         raise IsADirectoryError(21, "it is a folder", target)
-    if name := output.name_special_file(mode):
-        raise output.UnfitFileError(0, f"it is {name}, not a file")
+    if name := name_special_file(mode):
+        raise UnfitFileError(0, f"it is {name}, not a file")
     if wanted.content is not None and _holds_text(target, wanted.content):
         return True
     if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
@@ -308,8 +319,8 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
 def _holds_text(path: str, content: bytes) -> bool:
     """Return whether the content of a file equals some bytes."""
     try:
-        return os.stat(path).st_size == len(content) and output.read_plain_file(path, len(content)) == content
-    except output.UnfitFileError:
+        return os.stat(path).st_size == len(content) and read_plain_file(path, len(content)) == content
+    except UnfitFileError:
         return False
 
 
@@ -338,8 +349,8 @@ def _write_stream(stream: Wanted) -> None:
     """Write to a device or a pipe, without waiting for a reader. Raises OSError."""
     mode = os.stat(stream.path).st_mode
     if stat.S_ISBLK(mode):
-        raise output.UnfitFileError(0, "it is a disk, not a file")
-    if output.is_handed_over(stream.path):
+        raise UnfitFileError(0, "it is a disk, not a file")
+    if is_handed_over(stream.path):
         name = stream.path.rpartition("/")[2]
         # Reopening would overwrite a file that the shell appends to.
         handle = os.dup(int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name))
@@ -349,7 +360,7 @@ def _write_stream(stream: Wanted) -> None:
             handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
         except OSError as error:
             if waits and error.errno == 6:
-                raise output.UnfitFileError(0, "it is a named pipe without a reader") from None
+                raise UnfitFileError(0, "it is a named pipe without a reader") from None
             raise
         if waits:
             os.set_blocking(handle, True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof.model import NpuprofError
-from npuprof.report.output import build_write_error, tell_remark
+from npuprof.system.files import build_write_error, show_note
 from npuprof.system.tree import Tree, is_under_way
 
 try:
@@ -105,7 +105,7 @@ def _wait_for_lock(handle: int, folder: str) -> None:
             raise build_write_error(f"into {folder}: another program keeps it locked", "Nothing was written.")
         if waited > PATIENCE and not is_reported:
             is_reported = True
-            tell_remark(f"another npuprof is writing in {folder}; this one waits until it is done")
+            show_note(f"another npuprof is writing in {folder}; this one waits until it is done")
         time.sleep(0.01)
 
 
