@@ -15,7 +15,8 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, did_you_mean, is_utf8
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import spec
+from npuprof.store.folder import Folder
 from npuprof.store.one_time import build_plain_steps
 
 TYPE_CHECKING = False

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.draft import Draft, Pair
     from npuprof.scripts.family import Family
     from npuprof.scripts.python.imports import Modules
-    from npuprof.store import Folder
+    from npuprof.store.folder import Folder
     from npuprof.store.spec import Workspace
 
 

@@ -36,7 +36,9 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
+from npuprof.store import is_profile_name, spec
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder
 from npuprof.store.problems import build_bad_name_finding
 from npuprof.system import PausedCollection
 

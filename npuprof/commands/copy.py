@@ -11,7 +11,8 @@ from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store import Folder, is_source_reference, spec
+from npuprof.store import is_source_reference, spec
+from npuprof.store.folder import Folder
 
 
 class Copy(Verb):

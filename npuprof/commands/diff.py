@@ -13,7 +13,8 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import spec
+from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import expand_home
 

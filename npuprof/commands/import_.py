@@ -28,7 +28,8 @@ from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
-from npuprof.store import Folder, find_store, is_profile_name, spec
+from npuprof.store import is_profile_name, spec
+from npuprof.store.folder import Folder, find_store
 from npuprof.system import writing
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, Wanted

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from shlex import quote
 
-from npuprof import store
 from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import DRY_RUN
 from npuprof.commands.schema import build_editor_schemas
@@ -16,6 +15,7 @@ from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.text import format_count
+from npuprof.store.folder import Folder, open_builtin_store
 from npuprof.system import find_repository_top, writing
 from npuprof.system.files import make_folder, remove_folders
 from npuprof.system.writing import Wanted
@@ -145,7 +145,7 @@ def _find_store_around(folder: str) -> str:
     top = find_repository_top(folder)
     above = os.path.dirname(folder)
     while above != os.path.dirname(above) and f"{above}/".startswith(f"{top}/"):
-        if os.path.basename(above) == "profiles" and os.path.isdir(above) and store.Folder(above).names():
+        if os.path.basename(above) == "profiles" and os.path.isdir(above) and Folder(above).names():
             return above
         above = os.path.dirname(above)
     return ""
@@ -195,7 +195,7 @@ def _collect_files() -> dict[str, str]:
 
 def _collect_samples(name: str) -> dict[str, str]:
     """Return a shipped preset and its ancestors as text."""
-    home = store.open_builtin_store()
+    home = open_builtin_store()
     texts: dict[str, str] = {}
     waiting = [name]
     while waiting:

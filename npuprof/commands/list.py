@@ -13,8 +13,10 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, find_extended_profile, is_profile_name, is_source_reference, spec
+from npuprof.store import is_profile_name, is_source_reference, spec
 from npuprof.store.around import has_release_tags
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder, find_extended_profile
 from npuprof.store.problems import is_untold
 
 TYPE_CHECKING = False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from npuprof.history.timeline import HistoryStep
     from npuprof.report import Forms
-    from npuprof.store import Folder
+    from npuprof.store.folder import Folder
     from npuprof.store.gitstore.repository import Repository
 
 _SAID = {

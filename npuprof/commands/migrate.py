@@ -20,7 +20,8 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
-from npuprof.store import Folder, spec
+from npuprof.store import spec
+from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, writing
 from npuprof.system.locks import lock_folders
 

@@ -29,7 +29,7 @@ from npuprof.system.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import Folder
+    from npuprof.store.folder import Folder
     from npuprof.store.gitstore.revisions import Revision
 
 

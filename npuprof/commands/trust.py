@@ -13,7 +13,8 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.text import format_count
-from npuprof.store import ReadOnceStore, is_source_reference, spec, trust
+from npuprof.store import is_source_reference, spec, trust
+from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import build_no_folder_finding
 from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted

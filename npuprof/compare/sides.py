@@ -6,8 +6,9 @@ import os
 
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import spec
 from npuprof.store.around import has_sparse_checkout
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files

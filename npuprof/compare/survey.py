@@ -10,8 +10,9 @@ from npuprof.compare.sides import StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import spec
 from npuprof.store.around import has_release_tags
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_converted_files
 

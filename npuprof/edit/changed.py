@@ -10,7 +10,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import spec
+from npuprof.store.folder import Folder
 
 #: Texts of presets with the path to cite, by name.
 Texts = Mapping[str, tuple[str, str]]

@@ -11,7 +11,8 @@ from npuprof.edit.changed import build_opener, find_faults
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
-from npuprof.store import Folder, spec
+from npuprof.store import spec
+from npuprof.store.folder import Folder
 
 
 def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:

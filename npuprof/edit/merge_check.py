@@ -12,7 +12,7 @@ from npuprof.catalog.written_condition import list_team_reads
 from npuprof.edit.changed import build_opener
 from npuprof.edit.merge import Merged, find_setting_key
 from npuprof.model import Context, Finding, NpuprofError, Path
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 
 _DEEDS = {"error": "break", "warning": "bring the warning"}
 

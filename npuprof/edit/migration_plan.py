@@ -16,7 +16,7 @@ from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
 
 

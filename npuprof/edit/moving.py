@@ -22,7 +22,7 @@ from npuprof.edit.preset_file import (
 )
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.personal import find_personal_file
 from npuprof.store.sources.project import read_project
 from npuprof.store.spec import Workspace

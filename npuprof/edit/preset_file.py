@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from npuprof import checks, document, store
+from npuprof import checks, document
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile
@@ -18,7 +18,8 @@ from npuprof.model import SECTIONS, Finding, NpuprofError, Record
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
-from npuprof.store import FILE, is_source_reference, spec
+from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference, spec
+from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.problems import build_bad_new_name_finding
 from npuprof.system import writing
 from npuprof.system.files import describe_os_error
@@ -92,7 +93,7 @@ def answer_shared_edit(
     return Answer(difference, (f"{done} {file.source}", *remarks))
 
 
-def read_preset_file(home: store.Folder, name: str) -> PresetFile:
+def read_preset_file(home: Folder, name: str) -> PresetFile:
     """Return the file of a preset of a store. Raises NpuprofError if it is not a writable file."""
     profile = home.profile(name)
     path = home.profile_path(name)
@@ -136,10 +137,10 @@ class NewFile(Record):
         return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
 
 
-def locate_new_file(home: store.Folder, name: str) -> NewFile:
+def locate_new_file(home: Folder, name: str) -> NewFile:
     """Return the file for a new preset's name in a store. Raises NpuprofError for an impossible name."""
     require_writable_store(home)
-    if not store.is_profile_name(name):
+    if not is_profile_name(name):
         raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
@@ -149,13 +150,13 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; files outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
-    if os.path.realpath(path) == os.path.join(store.find_project_folder(home), FILE):
+    if os.path.realpath(path) == os.path.join(find_project_folder(home), FILE):
         why = f"{FILE} at the top of a repository says where its presets come from."
         raise NpuprofError([Finding("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")])
     return NewFile(path, home.cite_file(f"{name}.toml"), folder)
 
 
-def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
+def require_free_name(home: Folder, name: str, besides: str = "") -> None:
     """Raise NpuprofError if a preset has a name already, in any letter case: some file systems ignore case."""
     taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
@@ -163,7 +164,7 @@ def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
         raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
 
 
-def answer_new_preset(home: store.Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
+def answer_new_preset(home: Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
     """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and then writes nothing."""
     file.require_absent()  # before the check, whose findings would concern the existing preset
     require_free_name(home, name)
@@ -210,11 +211,11 @@ def _require_one_file(name: str) -> None:
         raise NpuprofError([Finding("NP920", what, "An edit changes one file of the working tree.", hint)])
 
 
-def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder | None, str]:
+def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None, str]:
     """Return the store of a preset's name or path, and its name there; an empty name for a file outside of it."""
     if not name.endswith(".toml"):
         home = workspace.store
-        if name.startswith(store.BUILTIN) or not home.in_work_tree:
+        if name.startswith(BUILTIN) or not home.in_work_tree:
             require_writable_store(workspace.profile(name).home)
         return home, name
     try:
@@ -226,7 +227,7 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder |
 
 def require_writable_store(home: ProfileSource | None) -> None:
     """Raise NpuprofError for the store that npuprof ships."""
-    if isinstance(home, store.Folder) and home.label == store.BUILTIN:
+    if isinstance(home, Folder) and home.label == BUILTIN:
         why = "These presets come with npuprof and are the same for everybody."
         hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
         raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store import read_once
+from npuprof.store.base import read_once
 from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
 from npuprof.store.layout import list_project_paths
@@ -13,7 +13,8 @@ from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import ProfileOrError, problems
+    from npuprof.store import problems
+    from npuprof.store.base import ProfileOrError
     from npuprof.store.gitstore import revisions
     from npuprof.store.sources.reading import Sources
     from npuprof.store.versions import Version

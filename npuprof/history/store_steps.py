@@ -12,7 +12,7 @@ from npuprof.model import NpuprofError
 from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision

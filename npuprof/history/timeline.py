@@ -25,7 +25,7 @@ from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
-from npuprof.store import find_extended_profile
+from npuprof.store.folder import find_extended_profile
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.system import lazy_module

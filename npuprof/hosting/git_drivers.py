@@ -7,9 +7,9 @@ import posixpath
 import shlex
 import sys
 
-from npuprof import store
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.around import find_bare_repository
+from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.system import expand_home, find_shared_folder
 from npuprof.system.files import build_write_error, is_stream
@@ -126,7 +126,7 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
 def _find_store_path(git: Git, store_: str | None) -> str:
     """Return the path of the store in the repository. Raises NpuprofError if it is outside."""
     try:
-        root = store.find_store(store_, os.environ).root
+        root = find_store(store_, os.environ).root
     except NpuprofError:
         if store_ or os.environ.get("NPUPROF_STORE"):
             raise

@@ -15,8 +15,8 @@ from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, group_commits, list_commits, list_configs, load_index
 from npuprof.runs.records import list_asked, list_texts, read_versions
-from npuprof.store import Folder
 from npuprof.store.around import BareStore
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import find_repository, load_repository_revision

@@ -19,7 +19,7 @@ from npuprof.runs.evidence.places import is_evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable
 from npuprof.runs.verdicts import judge_process
-from npuprof.store import ComposedParts
+from npuprof.store.base import ComposedParts
 from npuprof.system import lazy_pattern
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 

@@ -19,7 +19,7 @@ from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
 from npuprof.report.output import tell_remark
 from npuprof.resolve.digests import load_sha256
-from npuprof.store import ComposedParts
+from npuprof.store.base import ComposedParts
 from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
 
 SCHEMA = "npuprof.run/2"

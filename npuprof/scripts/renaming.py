@@ -12,7 +12,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.files import find_script_files
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
-from npuprof.store import ReadOnceStore
+from npuprof.store.base import ReadOnceStore
 from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit, walk_commits
 

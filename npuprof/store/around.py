@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file
 

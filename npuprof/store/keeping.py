@@ -5,7 +5,8 @@ from __future__ import annotations
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import FORM
-from npuprof.store import Folder, is_source_reference
+from npuprof.store import is_source_reference
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.kept import FOLDER, RECORD, KeptRecord, KeptRelease, may_be_kept
 from npuprof.store.parents import digest_pinned_profile, load_profile_at_revision

@@ -19,7 +19,9 @@ from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record
-from npuprof.store import BUILTIN, Folder, ReadOnceStore, is_profile_name
+from npuprof.store import BUILTIN, is_profile_name
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text

@@ -6,7 +6,8 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, Folder, find_extended_profile, is_source_reference
+from npuprof.store import BUILTIN, is_source_reference
+from npuprof.store.folder import Folder, find_extended_profile
 from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False

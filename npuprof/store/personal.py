@@ -14,7 +14,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
-from npuprof.store import ComposedParts, Folder, find_project_folder
+from npuprof.store.base import ComposedParts
+from npuprof.store.folder import Folder, find_project_folder
 from npuprof.system import find_user_folder
 from npuprof.system.files import describe_os_error, read_plain_file
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.store import Folder, find_project_folder, is_source_reference, spec
+from npuprof.store import is_source_reference, spec
 from npuprof.store.around import BareStore
+from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.gitstore import revisions
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects

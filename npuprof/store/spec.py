@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from npuprof import catalog, document, store
+from npuprof import catalog, document
 from npuprof.catalog import releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
@@ -14,8 +14,10 @@ from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
 from npuprof.report import say_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, ComposedParts, Folder, ReadOnceStore, find_extended_profile, format_relative_path, is_source_reference
-from npuprof.system import expand_home, lazy_module
+from npuprof.store import BUILTIN, is_profile_name, is_source_reference
+from npuprof.store.base import ComposedParts, ReadOnceStore
+from npuprof.store.folder import Folder, find_extended_profile, find_store, open_builtin_store
+from npuprof.system import expand_home, format_relative_path, lazy_module
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
 TYPE_CHECKING = False
@@ -62,7 +64,7 @@ class Workspace:
             if asked.endswith(":") and is_source_reference(asked):
                 self._store = _open_source(asked[:-1])
                 return self._store
-            folder = self._find_bare_store(asked) or store.find_store(self._given, os.environ, self.resolver.in_python)
+            folder = self._find_bare_store(asked) or find_store(self._given, os.environ, self.resolver.in_python)
             _require_this_npuprof(folder)
             self._store = folder
         return self._store
@@ -80,13 +82,13 @@ class Workspace:
     def listed_store(self) -> ReadOnceStore:
         """The store whose presets can be listed: a folder, or a source. Raises NpuprofError if there is none."""
         home = self.home
-        return home if isinstance(home, store.ReadOnceStore) else self.store
+        return home if isinstance(home, ReadOnceStore) else self.store
 
     @property
     def store(self) -> Folder:
         """The store, a folder. Raises NpuprofError if there is none, or another kind was requested."""
         home = self.home
-        if not isinstance(home, store.Folder):
+        if not isinstance(home, Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
             argument = say_option("store", in_python=self.resolver.in_python)
             raise NpuprofError([Finding("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")])
@@ -222,7 +224,7 @@ class Workspace:
             what, why = f"{spec!r}: built-in presets have no versions", "They are part of the installed npuprof."
             raise NpuprofError([Finding("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")])
         if self._builtin is None:
-            self._builtin = store.open_builtin_store(beside=True)
+            self._builtin = open_builtin_store(beside=True)
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile
@@ -316,7 +318,7 @@ def _open_source(name: str) -> ProfileSource:
     """Return the store of a source at its locked commit. Raises NpuprofError."""
     from npuprof.store.sources.reading import find_sources
 
-    return find_sources(store.find_store(None, {})).open_source(name)
+    return find_sources(find_store(None, {})).open_source(name)
 
 
 def _require_this_npuprof(home: Folder) -> None:
@@ -335,7 +337,7 @@ def _is_file_spec(spec: str) -> bool:
 def _is_one_file(spec: str) -> bool:
     """Return whether a spec that contains a ``+`` is a single path: an existing file, or one whose first part is not a spec."""
     first = spec.partition("+")[0]
-    is_first_a_spec = first == "-" or _is_file_spec(first) or store.is_profile_name(first.partition("@")[0])
+    is_first_a_spec = first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
     return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
 
 

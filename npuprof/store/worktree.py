@@ -7,7 +7,8 @@ import posixpath
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from npuprof.store import Folder, is_profile_name
+from npuprof.store import is_profile_name
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout, list_project_paths
 

@@ -119,3 +119,10 @@ def find_repository_top(folder: str) -> str:
 def is_below(path: str, top: str) -> bool:
     """Return whether a path, with links resolved, is a folder or below it."""
     return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)
+
+
+def format_relative_path(path: str) -> str:
+    """Return a path for display: relative if it is below the current folder."""
+    full = os.path.abspath(path)
+    here = os.getcwd()
+    return full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from npuprof.commands import completion
-from npuprof.store import find_store
+from npuprof.store.folder import find_store
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run

@@ -11,7 +11,7 @@ import pytest
 from npuprof.edit.merge import merge_texts
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.model import NpuprofError
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.layout import Layout, Located, find_glob_fault, read_globs
 from support.repositories import Repo
 from support.running import Run, Store, expect

@@ -257,7 +257,7 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
 
 def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
     """Yield the keys that a preset sets, then those of the catalogue."""
-    from npuprof.store import find_store
+    from npuprof.store.folder import find_store
 
     if name:
         try:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.model import NpuprofError
-from npuprof.store import BUILTIN, Folder, find_store, open_builtin_store
+from npuprof.store import BUILTIN
+from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import find_repository_top
 
 #: A completion candidate, and its description.

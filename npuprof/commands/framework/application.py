@@ -69,7 +69,7 @@ class _ListedVerbs(_GroupedVerbs):
 
 def suggest_next_steps() -> str:
     """Return the next steps for a bare npuprof, depending on whether there is a store with presets."""
-    from npuprof.store import find_store
+    from npuprof.store.folder import find_store
 
     try:
         store = find_store(None, os.environ)

@@ -10,7 +10,8 @@ from npuprof.commands.framework import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
-from npuprof.store import Folder, ReadOnceStore, find_store
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder, find_store
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.revisions import find_repository, load_revision
 from npuprof.store.spec import Workspace

@@ -20,7 +20,7 @@ from npuprof.store.sources.reading import find_copy_faults, find_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import Folder
+    from npuprof.store.folder import Folder
     from npuprof.store.sources.reading import Sources
 
 

@@ -11,7 +11,7 @@ from npuprof.compare.survey import compare_lock_states
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
-from npuprof.store import Folder
+from npuprof.store.folder import Folder
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_copies import collect_files, find_fit_folder, write_copy
 from npuprof.store.source_sync import lock_sources

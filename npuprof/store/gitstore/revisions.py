@@ -14,8 +14,10 @@ from contextlib import suppress
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record
-from npuprof.store import Folder, ReadOnceStore, is_profile_name
+from npuprof.store import is_profile_name
 from npuprof.store.around import BareStore, has_sparse_checkout
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding

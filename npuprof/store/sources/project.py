@@ -12,7 +12,8 @@ from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
 from npuprof.store import FILE as FILE
-from npuprof.store import Folder, find_project_folder, layout
+from npuprof.store import layout
+from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system import lazy_pattern

@@ -10,7 +10,8 @@ from functools import partial
 
 from npuprof.document.policy import Policy
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.store import Folder, ReadOnceStore, find_project_folder
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import place_finding
 from npuprof.store.sources import lock as locks

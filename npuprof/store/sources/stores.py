@@ -11,7 +11,8 @@ from functools import cached_property
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
-from npuprof.store import ReadOnceStore, is_profile_name
+from npuprof.store import is_profile_name
+from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.digests import load_sha256
-from npuprof.store import Folder, ReadOnceStore, is_profile_name
+from npuprof.store import is_profile_name
+from npuprof.store.base import ReadOnceStore
+from npuprof.store.folder import Folder
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_plain_file
 

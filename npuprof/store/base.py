@@ -1,0 +1,164 @@
+"""The base of all stores: valid names, and every profile read once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable
+
+from npuprof.document.profile import Profile
+from npuprof.model import NpuprofError, Origin, did_you_mean
+from npuprof.store import is_profile_name
+from npuprof.system import lazy_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from npuprof.document.policy import Policy
+    from npuprof.store import problems as _problems
+
+    Key = TypeVar("Key")
+
+    #: The result of reading a profile.
+    ProfileOrError = Profile | NpuprofError
+else:
+    _problems = lazy_module("npuprof.store.problems")
+
+
+#: Limits of suggestions by a part of a name: its minimum length, and their number.
+_LEAST_PART = 2
+
+_MOST_NEAR = 3
+
+
+class ReadOnceStore:
+    """The base class of stores: names are valid profile names, and every profile is read once.
+
+    ``root`` is the folder of the store; for a revision, of the store that it belongs to.
+    """
+
+    label = ""
+    root = ""
+
+    def __init__(self) -> None:
+        self._profiles: dict[str, ProfileOrError] = {}
+        self._hints: dict[str, str] = {}
+        self._keyed: set[str] = set()
+        self._policy: Policy | None = None
+        self._has_read_policy = False
+        self.kept: dict[str, object] = {}  #: vendored releases by reference, cached for ``kept``
+
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted; files with invalid names are in ``stray_files``."""
+        return sorted(name for name in self._list_files() if is_profile_name(name))
+
+    def stray_files(self) -> list[str]:
+        """Return the relative paths of TOML files whose names no profile can have."""
+        return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
+
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file of the store, given its name with ``.toml``."""
+        return os.path.join(self.label, path)
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return a profile. ``asked`` is the reference that names it, cited in errors.
+
+        Raises NpuprofError: missing, not a file, outside the store, not text, not TOML.
+        """
+        profile = self.load_profile(name, asked)
+        if name not in self._keyed:
+            self._keyed.add(name)
+            if pins := self._find_pins(profile):
+                profile.key = f"{profile.key}[{' '.join(sorted(pins))}]"
+        return profile
+
+    def load_profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return a profile without the targets of pinned ancestors in its key. Raises NpuprofError."""
+        return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
+
+    def _find_pins(self, profile: Profile) -> Collection[str]:
+        """Return the targets of pinned references in a profile and its ancestors: part of its key unless they are unique."""
+        return ()
+
+    def lay_over(self, profile: Profile) -> None:
+        """Replace a profile from now on by one that may be written."""
+        self._profiles[profile.name] = profile
+
+    def take_out(self, name: str) -> None:
+        """Remove a profile from now on, as it may be deleted."""
+        self._profiles[name] = NpuprofError([_problems.build_missing_finding("NP008", name, self.label, "", None)])
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return the policy of the store's tree for a preset, None if there is none. Raises NpuprofError."""
+        policy = self.load_policy()
+        return policy.select(name) if policy is not None else None
+
+    def load_policy(self) -> Policy | None:
+        """Return the policy of the store's tree, cached; None if there is none. Raises NpuprofError."""
+        if not self._has_read_policy:
+            if self._may_have_policy():
+                from npuprof.store.sources.reading import read_policy
+
+                self._policy = read_policy(self)
+            self._has_read_policy = True
+        return self._policy
+
+    def _may_have_policy(self) -> bool:
+        """Return whether its tree may have a policy."""
+        return True
+
+    def _list_files(self) -> Iterable[str]:
+        """Return the relative paths of the TOML files, without ``.toml``."""
+        raise NotImplementedError
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        raise NotImplementedError
+
+    def _suggest_name(self, name: str, otherwise: str) -> str:
+        """Return a suggestion for a missing name; cached, as there may be thousands of lookups."""
+        if name not in self._hints:
+            self._hints[name] = did_you_mean(name, self.names(), "") or self._suggest_by_part(name) or otherwise
+        return self._hints[name]
+
+    def _suggest_by_part(self, name: str) -> str:
+        """Return the presets that match a part of a name, or a name after a folder; an empty string if there are none."""
+        if len(name) < _LEAST_PART:
+            return ""
+        names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")]
+        names = names or [candidate for candidate in self.names() if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
+        return f"did you mean {' or '.join(map(repr, names[:_MOST_NEAR]))}?" if names else ""
+
+
+def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
+    """Return a cached value, else the result of ``read``; errors are cached too. Raises NpuprofError."""
+    profile = known.get(key)
+    if profile is None:
+        try:
+            profile = read()
+        except NpuprofError as error:
+            if error.findings[0].origin is not None:
+                raise  # cites the current reference: the next one gets its own error
+            profile = error
+        known[key] = profile
+    if isinstance(profile, NpuprofError):
+        raise profile
+    return profile
+
+
+class ComposedParts:
+    """The store of a composed profile: its parts by key."""
+
+    def __init__(self, parts: dict[str, Profile]) -> None:
+        self.parts = parts
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return a part by key."""
+        return self.parts[name]
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return the policy of any of the parts. Raises NpuprofError."""
+        joined: Policy | None = None
+        for part in self.parts.values():
+            policy = part.home.find_policy(part.name) if part.home is not None else None
+            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
+        return joined

@@ -1,0 +1,288 @@
+"""A store in a folder of TOML files, named by their relative paths; finds the store of a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.report import say_option
+from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference
+from npuprof.store.base import ComposedParts, ReadOnceStore
+from npuprof.system import format_relative_path, lazy_module
+from npuprof.system.files import read_plain_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store import parents as _parents
+    from npuprof.store import problems as _problems
+    from npuprof.store.layout import Layout
+else:
+    _parents = lazy_module("npuprof.store.parents")
+    _problems = lazy_module("npuprof.store.problems")
+
+
+#: Project files next to a store that are not presets.
+_PROJECT_FILES = ("pyproject.toml", FILE)
+
+
+def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
+    """Return the profile of a reference in ``extends``, looked up in a store or its history. Raises NpuprofError."""
+    asked = referrer.origin("profile", "extends", index) if referrer else None
+    if isinstance(home, ComposedParts) or not ("@" in reference or is_source_reference(reference)):
+        return home.profile(reference, asked)
+    return _parents.find_distant_profile(home, reference, asked, referrer)
+
+
+class Folder(ReadOnceStore):
+    """A store in a folder. Files are read on demand, each once."""
+
+    in_work_tree = True
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self.root = root
+        label = format_relative_path(root)
+        self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
+        self.is_shipped = False  #: whether it is the store that npuprof ships
+        self.beside = ""  #: the key prefix of its presets, if another store is used too
+        self.repository: object = None  #: the repository around it, cached for ``revisions``
+        self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
+        self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes
+        self.is_implied = False  #: whether it may be missing: a repository without its own presets
+        self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
+        self.keeps_releases: bool | None = None  #: whether it has a folder of vendored releases, determined on demand
+        self.project: object = None  #: its npuprof.toml, cached for ``sources.project``
+        self.sources: object = None  #: its sources, likewise
+        self._listed: dict[str, bool] | None = None
+        self._names: list[str] | None = None
+        self._real = ""
+        self._layout: Layout | None = None
+        self._project_file: str | None = None
+
+    @property
+    def project_file(self) -> str:
+        """The path of npuprof.toml next to the store, cached; an empty string if there is none, or it belongs to another store."""
+        if self._project_file is None:
+            alone = self.is_source or not self.in_work_tree or self.label == BUILTIN
+            path = "" if alone else os.path.join(find_project_folder(self), FILE)
+            self._project_file = path if path and os.path.lexists(path) else ""
+        return self._project_file
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of presets, relative to the folder of npuprof.toml."""
+        if self._layout is None:
+            from contextlib import suppress
+
+            from npuprof.store.layout import Layout, read_globs
+
+            globs: tuple[str, ...] = ()
+            if self.project_file:
+                with suppress(OSError):  # reported when the rest of the file is read
+                    globs = read_globs(read_plain_file(self.project_file))
+            real = os.path.realpath(self.root)
+            inside = bool(self.project_file) and os.path.dirname(self.project_file) == real
+            self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
+        return self._layout
+
+    def _may_have_policy(self) -> bool:
+        return bool(self.project_file)
+
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted; files are listed once."""
+        if self._names is None:
+            self._names = super().names()
+        return list(self._names)
+
+    def _list_files(self) -> Iterable[str]:
+        return self._load_listing()
+
+    def list_names_beginning(self, text: str) -> list[str]:
+        """Return the names with a prefix, sorted; folders without matches are not read."""
+        if self.project_file and self.layout.globs:
+            return [name for name in self.names() if name.startswith(text)]
+        names = (name for name, _ in self._scan_folder(self.root, "", text))
+        reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
+        return sorted({name for name in names if name.startswith(text) and name != reserved and is_profile_name(name)})
+
+    def _load_listing(self) -> dict[str, bool]:
+        """Return the names of the store, cached, and whether each is a plain file rather than a link."""
+        if self._listed is None:
+            listed = dict(self._scan_folder(self.root, ""))
+            if self.project_file and not self.layout.prefix:
+                listed.pop(FILE.removesuffix(".toml"), None)
+            if self.project_file and self.layout.globs:
+                listed = {**self._scan_outside(), **listed}
+            self._listed = listed
+        return self._listed
+
+    def _scan_outside(self) -> dict[str, bool]:
+        """Return the names of files outside the store listed by npuprof.toml. Raises NpuprofError for an unreadable folder."""
+        from npuprof.store.layout import scan_outside_presets
+
+        folder = os.path.dirname(self.project_file)
+        try:
+            return dict(scan_outside_presets(folder, self.layout))
+        except OSError as error:
+            path = format_relative_path(str(error.filename or folder))
+            hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
+            raise NpuprofError([_problems.build_unreadable_finding(path, error)._replace(hint=hint)]) from None
+
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists it and the store lacks it."""
+        if not self.project_file or not self.layout.takes(name):
+            return False
+        return not os.path.lexists(f"{self.root}/{name}.toml")
+
+    def locate_file(self, path: str) -> str:
+        """Return the preset name of a file by its absolute path; an empty string if it is not in the store."""
+        root = os.path.abspath(self.root) + os.sep
+        name = path[len(root) : -5]
+        if path.startswith(root):
+            return name if is_profile_name(name) else ""
+        folder = f"{os.path.dirname(self.project_file)}{os.sep}"
+        if not self.project_file or not self.layout.globs:
+            return ""
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        name = real[len(folder) : -5]
+        return name if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name) else ""
+
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file of the store, given its name with ``.toml``."""
+        if self.is_outside(path.removesuffix(".toml")):
+            return format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
+        return super().cite_file(path)
+
+    def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
+        """Yield the names below a folder, and whether each is a plain file; names without the prefix ``beginning`` are skipped."""
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as error:
+            if self.is_implied and isinstance(error, FileNotFoundError):
+                return
+            raise NpuprofError([_problems.build_unreadable_finding(format_relative_path(folder), error)]) from None
+        for entry in entries:
+            name = entry.name
+            inside = f"{below}{name}/"
+            if name.startswith(".") or not inside.startswith(beginning[: len(inside)]):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._scan_folder(entry.path, inside, beginning)
+                if name.endswith(".toml"):
+                    yield f"{below}{name[:-5]}", False  # a folder with a preset's name: reading it reports that
+            elif name.endswith(".toml"):
+                yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
+
+    def profile_path(self, name: str) -> str:
+        """Return the path of a profile's file, to open it."""
+        return os.path.join(self.folder_of(name), f"{name}.toml")
+
+    def folder_of(self, name: str) -> str:
+        """Return the root of a profile's relative path: the store, or the folder of npuprof.toml."""
+        return os.path.dirname(self.project_file) if self.is_outside(name) else self.root
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        if not is_profile_name(name):
+            raise NpuprofError([_problems.build_bad_name_finding(name, asked, self.names())])
+        path = f"{self.root}/{name}.toml"
+        source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
+        if self.project_file and self.layout.takes(name):
+            outer = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
+            shown = format_relative_path(outer)
+            if not os.path.lexists(path):
+                path, source = outer, shown
+            elif os.path.lexists(outer):
+                raise NpuprofError([_problems.build_clash_finding(name, (source, shown), asked)])
+        try:
+            if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
+                raise NpuprofError([_problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
+            raw = self.read_ahead.get(name) or read_plain_file(path)
+        except (FileNotFoundError, NotADirectoryError):
+            absent = self.read_absent(name) if self.read_absent else None
+            if absent is None:
+                raise NpuprofError([self._build_missing_finding(name, asked)]) from None
+            raw = absent
+        except OSError as error:
+            raise NpuprofError([_problems.build_unreadable_finding(source, error)]) from None
+        return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
+
+    def _leads_elsewhere(self, path: str, outside: bool) -> bool:
+        """Return whether a path leads out of the store; for a preset outside of it, whether it is or passes through a link."""
+        if outside:
+            return os.path.realpath(path) != path
+        if os.path.dirname(path) == self.root and not os.path.islink(path):
+            return False
+        self._real = self._real or os.path.realpath(self.root)
+        return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        hint = self._suggest_name(
+            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} lists the presets of {self.label}"
+        )
+        if not self.names():
+            hint = f"{self.label} has no presets yet: npuprof init creates a store with samples, npuprof new {name} makes this one"
+        if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
+            hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
+        return _problems.build_missing_finding("NP008", name, self.label, hint, asked)
+
+
+def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False) -> Folder:
+    """Return the store: the given one, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest parent folder.
+
+    Raises NpuprofError if there is none; the message names the option, or the library's argument if ``in_python``.
+    """
+    asked = given or environ.get("NPUPROF_STORE")
+    if asked == BUILTIN:
+        return open_builtin_store()
+    if asked:
+        if not os.path.isdir(asked):
+            named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+            raise NpuprofError([_problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)])
+        if _holds_store_below(asked):
+            raise NpuprofError([_problems.build_project_folder_finding(asked, bool(given), in_python)])
+        return Folder(asked)
+    here = os.getcwd()
+    while True:
+        candidate = os.path.join(here, "profiles")
+        if os.path.isdir(candidate):
+            return Folder(candidate)
+        if os.path.isfile(os.path.join(here, FILE)):
+            implied = Folder(candidate)
+            implied.is_implied = True
+            return implied
+        parent = os.path.dirname(here)
+        if parent == here:
+            raise NpuprofError([_problems.build_no_store_finding(in_python)])
+        here = parent
+
+
+def _holds_store_below(folder: str) -> bool:
+    """Return whether a folder is a project that contains a store, rather than a store."""
+    try:
+        names = os.listdir(folder)
+        below = os.listdir(os.path.join(folder, "profiles")) if "profiles" in names else []
+    except OSError:
+        return False
+    own = [name for name in names if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")]
+    return not own and any(name.endswith(".toml") for name in below)
+
+
+def find_project_folder(home: Folder) -> str:
+    """Return the folder of ``npuprof.toml``: the store's parent, or the store itself at the top of its repository."""
+    root = os.path.realpath(home.root)
+    return root if os.path.exists(os.path.join(root, ".git")) else os.path.dirname(root)
+
+
+def open_builtin_store(beside: bool = False) -> Folder:
+    """Return the read-only store that npuprof ships; ``beside`` another store, whose presets may have the same names."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    shipped = os.path.join(package, "profiles")
+    store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
+    store.label = BUILTIN
+    store.is_shipped = True
+    store.beside = BUILTIN if beside else ""
+    return store
