@@ -268,7 +268,6 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
     if resolved_target is None:
         resolver = config.resolver.for_context(config.context._replace(target=target))
         there = resolver.resolve_members(config.lineage, config.name, config.claims, config.changes)
-        there.memo["policy"] = config.policy
     if checked:
         findings = checks.check_before_export(there)
         if any(finding.severity == "error" for finding in findings):

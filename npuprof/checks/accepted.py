@@ -81,7 +81,7 @@ def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
         else:
             policy = None
             with suppress(NpuprofError):  # reported when that store is checked
-                policy = member.home.find_policy(member.name) if member.home is not None else None
+                policy = config.resolver.lookups.find_policy(member)
         yield from ((member, ignore) for ignore in (policy.ignores if policy else ()))
 
 

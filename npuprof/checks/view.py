@@ -176,11 +176,18 @@ class View:
         if not self._has_looked:
             self._has_looked = True
             homes = lineages.list_homes(self.config.lineage)  # a store has one policy for all its presets
-            if lineages.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
+            if lineages.says_anywhere(self.config.lineage, "ignore") or any(map(self._has_policy, homes)):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None
         return self.acceptance
+
+    def _has_policy(self, member: Profile) -> bool:
+        """Return whether the store of a profile has a policy; invalid policies are reported when they are read."""
+        try:
+            return self.config.resolver.lookups.find_policy(member) is not None
+        except NpuprofError:
+            return False
 
     def view_region(self, region: Region) -> View:
         """Return the view of the same preset in a region."""
@@ -268,14 +275,6 @@ def _is_no_flag(key: str) -> bool:
 def _is_overridden(config: Config, key: str) -> bool:
     """Return whether an override touches a setting, so that it may differ in other contexts."""
     return any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps)
-
-
-def _may_have_policy(member: Profile) -> bool:
-    """Return whether the store of a profile has a policy; invalid policies are reported when they are read."""
-    try:
-        return member.home is not None and member.home.find_policy(member.name) is not None
-    except NpuprofError:
-        return False
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:

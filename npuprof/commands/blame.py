@@ -12,7 +12,6 @@ from npuprof.history.last import build_commit_fields
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Blame(ContextVerb):
     def run(self) -> Answer:
         """Return each value with its commit, author, date and place. Raises NpuprofError."""
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
-        repository = revisions.find_repository(workspace.store)
+        repository = workspace.store.repository
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)
         header = ("commit", "who", "where", "value")

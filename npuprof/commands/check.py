@@ -57,7 +57,7 @@ class JudgedStore:
     """Presets by name, resolved; with ``plainly``, presets of a revision are cited by path only, for machine formats."""
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
-        self._workspace = open_workspace(given, context)
+        self.workspace = open_workspace(given, context)
         self._past: Revision | None = None
         if rev is not None:
             self._open_revision(rev, plainly)
@@ -66,22 +66,20 @@ class JudgedStore:
     def stage(self) -> Iterator[None]:
         """Check the staged content, as the next commit would contain it, in a context. Raises NpuprofError."""
         from npuprof.history.proposed import propose_index
-        from npuprof.store.gitstore import revisions
 
-        with propose_index(revisions.find_repository(self._workspace.store)) as proposed:
+        with propose_index(self.workspace.store.repository) as proposed:
             self._use(proposed)
             yield
 
     @property
     def home(self) -> ReadOnceStore:
         """The store; a preset outside a store needs none. Raises NpuprofError if there is none."""
-        return self._past if self._past is not None else self._workspace.listed_store
+        return self._past if self._past is not None else self.workspace.listed_store
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
-        from npuprof.store.gitstore import revisions
 
-        home = self._workspace.store
-        revision = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
+        home = self.workspace.store
+        revision = home.repository.load_revision(home.repository.resolve_commit(rev))
         if not revision.files:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {revision.label}", "", "name the store with --store")])
         if plainly:
@@ -90,9 +88,8 @@ class JudgedStore:
 
     def _use(self, revision: Revision) -> None:
         from npuprof.store.sources.project import require_fitting_project
-        from npuprof.store.sources.reading import find_sources
 
-        require_fitting_project(find_sources(revision).project)  # npuprof.toml can move the presets' folder
+        require_fitting_project(self.workspace.lookups.find_project(revision))  # npuprof.toml can move the presets' folder
         self._past = revision
 
     def find_file(self, document: Document) -> str:
@@ -119,21 +116,21 @@ class JudgedStore:
 
     def lay_over(self, document: Document) -> None:
         """Replace the text of a preset in the work tree, without writing it."""
-        self._workspace.lay_over(document)
+        self.workspace.lay_over(document)
 
     def resolve_preset(self, name: str) -> Config:
         """Return a preset resolved; at a revision, by its name or the path of its file. Raises NpuprofError."""
         if self._past is None:
-            return self._workspace.resolve_spec(name)
-        return self._workspace.resolver.resolve_profile(self._find_profile(name))
+            return self.workspace.resolve_spec(name)
+        return self.workspace.resolver.resolve_profile(self._find_profile(name))
 
     def resolve_as_far_as_can_be(self, name: str) -> Config:
         """Return a malformed preset, resolved without its malformed parts. Raises NpuprofError if it cannot be read."""
-        return self._workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
+        return self.workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
 
     def _find_profile(self, name: str) -> Profile:
         if self._past is None:
-            return self._workspace.profile(name)
+            return self.workspace.profile(name)
         if name.endswith(".toml"):
             name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix("./").removesuffix(".toml")
         return self.home.profile(name)
@@ -217,7 +214,7 @@ class Check(JudgingVerb):
         names = self.specs or judged.home.names()
         findings = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(findings)
-        edited = list(_find_edited_copies(judged.home)) if not self.specs else []
+        edited = list(_find_edited_copies(judged)) if not self.specs else []
         unresolved += len(edited)  # presets that use an edited copy, at least one
         findings += [*_find_doubles(judged.home), *_find_inner_stores(judged.home), *edited] if not self.specs else []
         if not names and not findings:
@@ -240,7 +237,7 @@ class Check(JudgingVerb):
                 with suppress(NpuprofError), isolate_faults(judged.cite_preset(name), faults, name):
                     config = judged.resolve_as_far_as_can_be(name)
                     findings += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
-        kept_faults = list(_find_kept_faults(judged.home, findings)) if not self.specs else []
+        kept_faults = list(_find_kept_faults(judged, findings)) if not self.specs else []
         unresolved += sum(finding.severity == "error" for finding in kept_faults)  # a wheel or an export of it could not be read
         findings += kept_faults
         accepted: list[Accepted] = []
@@ -256,10 +253,9 @@ class Check(JudgingVerb):
             from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
             findings += find_idle_ignores(configs, accepted)
-            if (policy := judged.home.load_policy()) is not None:
-                from npuprof.store.sources.reading import find_project
-
-                own = find_project(judged.home)  # the policy of a source covers its own presets
+            lookups = judged.workspace.lookups
+            if (policy := lookups.load_policy(judged.home)) is not None:
+                own = lookups.find_project(judged.home)  # the policy of a source covers its own presets
                 findings += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
                 findings += find_idle_globs(own.ignores, names)
         settled = self.settle_findings(checks.fold_findings(findings), unresolved, lambda _: is_whole and not unresolved)
@@ -441,26 +437,20 @@ def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
         yield Finding("NP017", what, why, hint, where=Place(home.cite_file(f"{name}.toml")))
 
 
-def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
+def _find_edited_copies(judged: JudgedStore) -> Iterator[Finding]:
     """Yield a finding for each vendored file that differs from the lock, and for manual edits of the lock."""
-    if isinstance(home, Folder) and not home.project_file:
+    if isinstance(judged.home, Folder) and not judged.home.project_file:
         return
-    from npuprof.store.sources.reading import find_edited_copies
-
     with suppress(NpuprofError):  # reported when a preset is read
-        yield from find_edited_copies(home)
+        yield from judged.workspace.lookups.find_edited_copies(judged.home)
 
 
-def _find_kept_faults(home: ReadOnceStore, findings: list[Finding]) -> Iterator[Finding]:
+def _find_kept_faults(judged: JudgedStore, findings: list[Finding]) -> Iterator[Finding]:
     """Yield the faults of vendored releases that were not reported with a dependent."""
-    if not isinstance(home, Folder):
-        return
-    from npuprof.store.kept import find_kept_faults, keeps_releases
-    from npuprof.store.parents import prove_kept_release
-
-    if keeps_releases(home):
+    home = judged.home
+    if isinstance(home, Folder) and home.keeps_releases:
         reported = {finding.message for finding in findings}
-        yield from (finding for finding in find_kept_faults(home, prove_kept_release) if finding.message not in reported)
+        yield from (finding for finding in judged.workspace.lookups.find_kept_faults(home) if finding.message not in reported)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

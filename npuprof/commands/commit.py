@@ -17,18 +17,14 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.revisions import ProposedRevision
-from npuprof.store.sources.project import read_project
-from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 from npuprof.system.locks import lock_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
-    from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.gitstore.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision, StoreRepository
     from npuprof.store.layout import Layout
 
 
@@ -65,14 +61,14 @@ class Commit(Verb):
         if a vendored copy was edited, or if git fails.
         """
         workspace = spec.Workspace(self.store)
-        repository = revisions.find_repository(workspace.store)
+        repository = workspace.store.repository
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
         writing.require_no_pending_merge(repository)
         with lock_folders([] if self.dry_run else [repository.top]):
             return self._commit_changes(workspace, repository)
 
-    def _commit_changes(self, workspace: spec.Workspace, repository: Repository) -> Answer:
+    def _commit_changes(self, workspace: spec.Workspace, repository: StoreRepository) -> Answer:
         chosen = self._choose_files(workspace, repository)
         with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as after:
             if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
@@ -83,12 +79,12 @@ class Commit(Verb):
         commit = writing.commit_paths(repository, *chosen.paths, message, ExpectedCommit(chosen.head.commit, after.commit))
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
-    def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
+    def _choose_files(self, workspace: spec.Workspace, repository: StoreRepository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for an unknown name, and for presets that git ignores."""
         head = load_last_commit(repository)
         layout, project_files = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
-            copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
+            copies = [source.vendor for source in workspace.store.project.sources.values() if source.vendor]
             project_files = list_changed_beside(repository, copies)
             if layout.project_file in project_files.changed:  # files that it lists now and those it listed before
                 layout = layout._replace(globs=tuple(dict.fromkeys((*layout.globs, *workspace.store.layout.globs))))
@@ -123,7 +119,7 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
         return False  # reported when the commit is checked
 
 
-def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevision) -> bool:
+def _is_same_tree(repository: StoreRepository, head: Revision, after: ProposedRevision) -> bool:
     """Return whether a commit would change nothing."""
     if not head.commit:
         return not after.files
@@ -153,8 +149,8 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
 def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Finding]:
     """Return the vendored copies that differ from the lock in a commit, except earlier differences that no preset reads."""
     try:
-        edits = find_edited_copies(after)
-        if edits and not find_edited_copies(workspace.store):
+        edits = workspace.lookups.find_edited_copies(after)
+        if edits and not workspace.lookups.find_edited_copies(workspace.store):
             return [edit._replace(hint="in the work tree it is whole: commit it with the rest, npuprof commit") for edit in edits]
     except NpuprofError:
         return []  # reported when a preset is read

@@ -191,7 +191,7 @@ class Diff(ContextVerb):
         from npuprof.store.gitstore import revisions
 
         store = workspace.store
-        repository = revisions.find_repository(store)
+        repository = store.repository
         left, dots, right = _split_range(rev)
         before = repository.resolve_commit(left or "HEAD")
         after: Revision | Folder = store
@@ -204,12 +204,12 @@ class Diff(ContextVerb):
                 first = (
                     _label_commit(left or "HEAD", base) if before == base else f"merge base with {_shorten(left or 'HEAD')} ({before[:7]})"
                 )
-            after, second = revisions.load_named_revision(store, right or "HEAD"), _label_commit(right or "HEAD", tip)
-        start = revisions.load_revision(store, before) if dots == "..." else revisions.load_named_revision(store, left or "HEAD")
+            after, second = store.repository.load_named_revision(right or "HEAD"), _label_commit(right or "HEAD", tip)
+        start = store.repository.load_revision(before) if dots == "..." else store.repository.load_named_revision(left or "HEAD")
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
             raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])
-        here = after if isinstance(after, revisions.Revision) else revisions.load_revision(store, repository.resolve_commit("HEAD"))
+        here = after if isinstance(after, revisions.Revision) else store.repository.load_revision(repository.resolve_commit("HEAD"))
         self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
 

@@ -16,7 +16,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import is_profile_name, is_source_reference, spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
-from npuprof.store.folder import Folder, find_extended_profile
+from npuprof.store.folder import Folder
 from npuprof.store.problems import is_untold
 
 TYPE_CHECKING = False
@@ -128,10 +128,9 @@ def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
     """
     if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
         return {}
-    from npuprof.store.gitstore import revisions
 
     try:
-        repository = revisions.find_repository(store)
+        repository = store.repository
         newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest version comes last
     except NpuprofError as error:
         failed_reads.update({finding.message: finding for finding in error.findings if finding.code != "NP011"})  # no commit
@@ -177,6 +176,9 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
 
     By local name; None for a preset that is unavailable or pinned, whose parents at that version are not listed.
     """
+    from npuprof.store.lookups import Lookups
+
+    lookups = Lookups()
     own = {profile.name for profile in profiles}
     parents: dict[str, Profile | None] = {}
     waiting = list(profiles)
@@ -189,7 +191,7 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
             parents[name] = None
             if heir.home is not None and "@" not in reference:
                 with suppress(NpuprofError):  # reported when the preset is resolved
-                    parents[name] = parent = find_extended_profile(heir.home, reference, None, 0)
+                    parents[name] = parent = lookups.find_parent_from(heir.home, reference, None, 0)
                     waiting.append(parent)
     return parents
 
@@ -222,10 +224,9 @@ def _format_tree(profiles: list[Profile]) -> str:
 
 def _list_versions(store: str | None) -> Answer:
     from npuprof.history import notes
-    from npuprof.store.gitstore import revisions
 
     workspace = spec.Workspace(store)
-    repository = revisions.find_repository(workspace.store)
+    repository = workspace.store.repository
     versions = [version for version in repository.load_versions() if is_profile_name(version.name)]
     versions += repository.load_store_versions()
     yanks = {version.tag_name: repository.find_yank(version.tag_name) for version in versions}

@@ -54,28 +54,27 @@ class Log(ContextVerb):
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
         from npuprof.history.timeline import Timeline
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.sources.reading import find_source_store
+        from npuprof.store.around import explain_missing_preset
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
 
         key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):
-            there = find_source_store(workspace.home, self.spec)
+            there = workspace.lookups.find_source_store(workspace.home, self.spec)
             name, named = self.spec.partition(":")[2].partition("@")[0], None
             repository, tip = there.revision.repository, there.commit
         else:
             name, revision = workspace.split_single_spec(self.spec, "log")
-            repository = revisions.find_repository(workspace.store)
+            repository = workspace.store.repository
             named = repository.resolve_revision(name, revision) if revision else None
             tip = named.commit if named else repository.resolve_commit("HEAD")
-        repository = revisions.load_repository_revision(repository, tip).repository  # the store may have had another folder then
+        repository = repository.load_revision(tip).repository  # the store may have had another folder then
         repository.git.in_blocks = self.number is None and not sys.stdout.isatty()
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             missing = NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
-            raise revisions.explain_missing_preset(workspace.store, name, missing)
+            raise explain_missing_preset(workspace.store, name, missing)
         if first is None and key:
             _require_known_key(name, key)
         steps = islice(chain([first], walk), self.number) if first else ()

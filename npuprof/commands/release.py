@@ -17,8 +17,6 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
-from npuprof.store import parents
-from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
 from npuprof.store.worktree import list_changed_paths
@@ -70,7 +68,7 @@ class Release(Verb):
             hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
             raise NpuprofError([Finding("NP902", "release names no preset", "", hint)])
         workspace = Workspace(self.store)
-        repository = revisions.find_repository(workspace.store)
+        repository = workspace.store.repository
         if self.changed or self.everything or self.spec is None:
             return self._release_many(workspace, repository)
         if self.yes:
@@ -97,7 +95,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
         _require_no_errors(config)
-        _require_committed(revisions.load_revision(workspace.store, head), [config], self.dry_run)
+        _require_committed(workspace.store.repository.load_revision(head), [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
         if last and wanted is None:
@@ -125,7 +123,7 @@ class Release(Verb):
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
         configs = [planned.config for planned in plan.releases]
-        _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
+        _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
         text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
         answer = Answer(self._build_forms(plan, text), tuple(skipped), notes=_list_uncompared(plan))
         if self.dry_run:
@@ -240,7 +238,7 @@ def _parse_number(version: str) -> VersionText:
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError if the last version differs from its tag, so that changes since then are unknown."""
     try:
-        parents.require_unchanged(revisions.load_release(workspace.store, last), last)
+        workspace.lookups.require_unchanged(workspace.store.repository.load_release(last), last)
     except NpuprofError as error:
         hint = f"{error.findings[0].hint}; to release all the same give the number"
         raise NpuprofError([error.findings[0]._replace(hint=hint)]) from None
@@ -274,7 +272,7 @@ def _require_no_errors(config: Config) -> None:
 
 def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     """Return the preset at the last commit. Raises NpuprofError."""
-    committed = revisions.load_revision(workspace.store, head)
+    committed = workspace.store.repository.load_revision(head)
     if name not in committed.files:
         workspace.profile(name)  # raises an error that names similar presets
         raise NpuprofError([_build_uncommitted_finding(name, [name])])

@@ -23,7 +23,6 @@ from npuprof.report import Answer, baselines
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.system.writing import write_files_atomically
@@ -244,7 +243,7 @@ class States:
     def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
         home = spec.Workspace(store).store
         self._store, self._severity, self._label = store, severity, home.label
-        self._repository = repository = revisions.find_repository(home)
+        self._repository = repository = home.repository
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
         self.head = repository.resolve_commit(job.head)

@@ -62,7 +62,7 @@ def load_team_pages(store: str | None = None) -> list[pages.Page]:
 
 def _load_team_rules(store: str | None) -> tuple[TeamRule, ...]:
     try:
-        policy = spec.Workspace(store).listed_store.load_policy()
+        policy = spec.Workspace(store).load_policy()
     except NpuprofError:
         if store:
             raise

@@ -16,7 +16,6 @@ from npuprof.report.text import format_count
 from npuprof.store import is_source_reference, spec, trust
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import build_no_folder_finding
-from npuprof.store.sources.reading import find_sources
 from npuprof.store.trust import Trusted
 from npuprof.system.files import read_file_content
 
@@ -109,7 +108,8 @@ def _find_store(name: str | None) -> ReadOnceStore:
         if name is not None and name != "builtin:" and not os.path.isdir(name):
             raise NpuprofError([build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon.")])
         return spec.Workspace(name).store
-    return find_sources(spec.Workspace().home).open_source(name[:-1])
+    workspace = spec.Workspace()
+    return workspace.lookups.open_source(workspace.home, name[:-1])
 
 
 def _collect_needs(folder: ReadOnceStore) -> list[_Found]:

@@ -16,7 +16,6 @@ from npuprof.report.text import format_count
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.proving import answer_proof
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError for a name that is neither a preset nor has a version."""
     if not names:
         return
-    released = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()}
+    released = {ref.name for ref in workspace.store.repository.list_tag_refs()}
     known = {*released, *workspace.store.names(), WHOLE_STORE}
     problems = [
         Finding(

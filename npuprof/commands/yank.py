@@ -9,7 +9,6 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
@@ -47,7 +46,7 @@ class Yank(Verb):
         if not why:
             raise NpuprofError([Finding("NP902", "--why gives no reason", "", "describe the fault, and the replacement")])
         workspace = spec.Workspace(self.store)
-        repository = revisions.find_repository(workspace.store)
+        repository = workspace.store.repository
         version = _find_version(workspace, repository, self.spec)
         tag = f"{version.tag_name}{YANKED}"
         if reason := repository.find_yank(version.tag_name):

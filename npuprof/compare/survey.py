@@ -8,7 +8,6 @@ from npuprof.compare.pairs import Pair, build_resolved_pair, compare_raw_preset,
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
-from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.around import has_release_tags
@@ -80,29 +79,24 @@ def compare_store_states(
     return Survey(*labels, tuple(pairs))
 
 
-def compare_lock_states(before: Folder, after: Folder, labels: tuple[str, str], context: Context) -> Survey:
+def compare_lock_states(before: spec.Workspace, after: spec.Workspace, labels: tuple[str, str]) -> Survey:
     """Return the differences of a folder's presets between two states of their sources.
 
-    Both are the same folder, each with the sources of its state; a preset without sources is unchanged.
+    Both are of the same folder, each with the sources of its state; a preset without sources is unchanged.
     """
-    resolvers: list[Resolver] = []
-    for side in (before, after):
-        workspace = spec.Workspace(None, context)
-        workspace.use_store(side)
-        resolvers.append(workspace.resolver)
     pairs: list[Pair] = []
-    for name in after.names():
+    for name in after.store.names():
         sides: list[Config | NpuprofError | None] = []
-        for store, resolver in zip((before, after), resolvers, strict=True):
+        for workspace in (before, after):
             try:
-                sides.append(resolver.resolve_profile(store.profile(name)))
+                sides.append(workspace.resolver.resolve_profile(workspace.store.profile(name)))
             except NpuprofError as error:
                 sides.append(error)
         lines = [[(member.key, member.document.text) for member in side.lineage] for side in sides if isinstance(side, Config)]
         if len(lines) == 2 and lines[0] == lines[1]:
             pairs.append(Pair(name, "unchanged"))
         else:
-            pairs.append(build_resolved_pair(sides[0], sides[1], name, name, (before.label, after.label)))
+            pairs.append(build_resolved_pair(sides[0], sides[1], name, name, (before.store.label, after.store.label)))
     return Survey(*labels, tuple(pairs))
 
 
@@ -165,10 +159,10 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
 
 def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different sources; unreadable ones count as different."""
-    from npuprof.store.sources.reading import find_sources
+    from npuprof.store.lookups import Lookups
 
     try:
-        old, new = find_sources(before), find_sources(after)
+        old, new = map(Lookups().find_sources, (before, after))
     except NpuprofError:
         return True
     sources = old.project.sources
@@ -185,10 +179,12 @@ def _has_edited_copy(sources: Sources, name: str) -> bool:
 
 def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different team rules or accepted findings; invalid ones count as different."""
+    from npuprof.store.lookups import Lookups
+
     policies: list[list[Record] | None] = []
     for home in (before, after):
         try:
-            policy = home.load_policy()
+            policy = Lookups().load_policy(home) if home.may_have_policy() else None
             policies.append([table._replace(origin=None) for table in (*policy.rules, *policy.ignores)] if policy else [])
         except NpuprofError:
             policies.append(None)

@@ -15,16 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from npuprof.document.policy import Ignore, Policy
+    from npuprof.document.policy import Ignore
 
     class ProfileSource(Protocol):
         """A lookup of profiles by name: a folder, a git revision, or profiles built in memory."""
 
         def profile(self, name: str, asked: Origin | None = None) -> Profile:
             """Return a profile; ``asked`` is the reference that names it. Raises NpuprofError."""
-
-        def find_policy(self, name: str) -> Policy | None:
-            """Return the team policy for a profile of this source, None if it has none. Raises NpuprofError."""
 
 
 #: Keys that users expect in ``[profile]``, with their actual place.

@@ -22,8 +22,7 @@ class ChangedStore(Folder):
 
     def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
         super().__init__(below.root)
-        fresh = {name: vars(self)[name] for name in ("_profiles", "_policy", "_has_read_policy", "kept", "sources")}
-        vars(self).update(vars(below) | fresh)
+        vars(self).update(vars(below) | {"_profiles": {}})
         self.below = below
         if without:
             self.take_out(without)

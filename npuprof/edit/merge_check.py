@@ -13,6 +13,7 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.merge import Merged, find_setting_key
 from npuprof.model import Context, Finding, NpuprofError, Path
 from npuprof.store.folder import Folder
+from npuprof.store.lookups import Lookups
 
 _DEEDS = {"error": "break", "warning": "bring the warning"}
 
@@ -50,8 +51,8 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
     """Return the settings that a team rule reads; empty if there is no such rule."""
-    policy = folder.find_policy(name)
-    return next((list_team_reads(rule) for rule in (policy.rules if policy else ()) if rule.code == code), ())
+    policy = Lookups().load_policy(folder)
+    return next((list_team_reads(rule) for rule in (policy.select(name).rules if policy else ()) if rule.code == code), ())
 
 
 def _concerns_setting(path: Path, concerned: set[str]) -> bool:

@@ -17,6 +17,7 @@ from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store.folder import Folder
+from npuprof.store.lookups import Lookups
 from npuprof.store.spec import Workspace
 
 
@@ -39,7 +40,7 @@ def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome
     if isinstance(profile.home, Folder) and moved.made:
         heirs = [profile.home.profile(name) for name in find_dependents(profile.home, profile.name)]
         findings += migration.check_heirs(moved.made, heirs, release)
-        findings += check_rules(profile.home.load_policy(), {profile.name: moved.made})
+        findings += check_rules(Lookups().load_policy(profile.home), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
     return Outcome(moved, before, after, _list_left(moved, after, before))
 
@@ -91,7 +92,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     files, moved = _migrate_all(before, changed, context, since)
     open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
     after = _require_all(open_migrated(context))
-    rules = check_rules(home.load_policy(), {name: migrated.made for name, migrated in moved.items()})
+    rules = check_rules(Lookups().load_policy(home), {name: migrated.made for name, migrated in moved.items()})
     outcomes: list[Outcome] = []
     faults: list[Finding] = []
     for name, done in moved.items():

@@ -24,7 +24,6 @@ from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.store.folder import Folder
 from npuprof.store.personal import find_personal_file
-from npuprof.store.sources.project import read_project
 from npuprof.store.spec import Workspace
 from npuprof.system.files import read_file_content
 from npuprof.system.writing import Wanted
@@ -113,7 +112,7 @@ class Moved:
 
 def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:
     """Return the new npuprof.toml, and its change in git's format; empty if it does not name the preset."""
-    project = read_project(home).document
+    project = home.project.document
     if project is None or not home.project_file:
         return [], ""
     text = renaming.rename_in_project(project, old, new)

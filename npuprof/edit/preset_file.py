@@ -259,7 +259,7 @@ def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
     marks: set[tuple[str, str, str]] = set()
     for index, reference in enumerate(new.extends):
         with suppress(NpuprofError):  # reported when the new preset is resolved
-            marks |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
+            marks |= _collect_marks(spec.Workspace().find_parent(reference, new, index))
     return marks
 
 

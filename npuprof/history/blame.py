@@ -11,9 +11,8 @@ from npuprof import document
 from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit, ReadAhead, walk_commits
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
@@ -49,7 +48,7 @@ class BlamedValue(Record):
     copied: str = ""
 
 
-def blame_config_values(repository: Repository, config: Config) -> list[BlamedValue]:
+def blame_config_values(repository: StoreRepository, config: Config) -> list[BlamedValue]:
     """Return every value of a preset, list elements included, with the commit that wrote it.
 
     Commits that only move or format a line do not count; renames are followed.
@@ -69,12 +68,12 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
         elif home is not None:  # from another repository, which has the commit
             commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
     for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
-        then = revisions.load_repository_revision(repository, start).repository  # the store may have had another folder then
+        then = repository.load_revision(start).repository  # the store may have had another folder then
         commits.update(_BlameWalk(then).find_writing_commits(start, origins))
     return [line._replace(commit=commits.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
 
 
-def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
+def _group_by_start(repository: StoreRepository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
     """Return the origins of the values, by number, grouped by commit: the last one, or the one they are pinned to."""
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
@@ -105,7 +104,7 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
 class _BlameWalk:
     """Traces values back through the commits, each until the one that wrote it."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: StoreRepository) -> None:
         self._repository = repository
         self._ahead = ReadAhead(repository.git)
         self._read: dict[str, TomlTable | None] = {}

@@ -9,7 +9,6 @@ from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path, TomlValue
 from npuprof.resolve.config import Config
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.commits import Commit
 from npuprof.system import find_repository_top
 
@@ -32,14 +31,14 @@ def find_last_change(preset: str, store: str | None, config: Config, key: str, t
         if not find_repository_top(os.path.abspath(workspace.store.root)):
             return None
         name, revision = workspace.split_single_spec(preset, "explain")
-        repository = revisions.find_repository(workspace.store)
+        repository = workspace.store.repository
         named = repository.resolve_revision(name, revision) if revision else None
         tip = named.commit if named else repository.resolve_commit("HEAD")
         timeline = Timeline(repository, tip, name, config.context, named.version if named else None)
         if not revision:
             committed = timeline.load_tip()
             if not isinstance(committed, Config):  # it may need a vendored release, which Timeline does not read
-                committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
+                committed = workspace.resolver.resolve_profile(workspace.store.repository.load_revision(tip).profile(name))
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)

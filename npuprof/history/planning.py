@@ -13,11 +13,8 @@ from npuprof.history.store_steps import StoreSteps, explain_presets, explain_pro
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import is_source_reference, parents, spec
-from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.repository import Repository
-from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.sources.reading import find_edited_copies
+from npuprof.store import is_source_reference, spec
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
@@ -106,7 +103,7 @@ def plan_releases(
     if planner.problems:
         what = "nothing is released, because of the errors above"
         raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")])
-    removed = () if everything else list_removed_presets(workspace.store, revisions.load_revision(workspace.store, head))
+    removed = () if everything else list_removed_presets(workspace.store, workspace.store.repository.load_revision(head))
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
@@ -134,8 +131,8 @@ class _Planner:
         self._same: dict[str, str] = {}  # presets whose digests match an unreadable version, with its commit
         self._head = head
         self._workspace = workspace
-        self._repository: Repository = revisions.find_repository(workspace.store)
-        self._committed: Revision = revisions.load_revision(workspace.store, head)
+        self._repository: StoreRepository = workspace.store.repository
+        self._committed: Revision = workspace.store.repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self) -> tuple[list[PlannedRelease], list[str]]:
@@ -170,7 +167,7 @@ class _Planner:
         try:
             config = self._configs[name] = self._workspace.resolver.resolve_profile(self._committed.profile(name), name)
             if last:
-                parents.require_unchanged(revisions.load_release(self._workspace.store, last), last)
+                self._workspace.lookups.require_unchanged(self._workspace.store.repository.load_release(last), last)
             taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
             pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
             if proposal.step == "none":
@@ -192,16 +189,16 @@ class _Planner:
         """Let ranges select planned versions, as if they were tagged; affected presets are resolved again."""
         for release in planned:
             self._repository.propose_version(release.name, release.number, self._head, format_tag_message(release))
-        self._repository.revisions.clear()
+        self._repository.forget_revisions()
         fresh = spec.Workspace(None, self._workspace.resolver.context)
         fresh.use_store(self._workspace.store)
         self._workspace = fresh
-        self._committed = revisions.load_revision(fresh.store, self._head)
+        self._committed = fresh.store.repository.load_revision(self._head)
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""
         try:
-            return find_edited_copies(self._committed)
+            return self._workspace.lookups.find_edited_copies(self._committed)
         except NpuprofError as error:
             return list(error.findings)
 
@@ -227,7 +224,7 @@ class _Planner:
         return StoreRelease(wanted, was, proposal, digest, steps.removed, steps.renamed)
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
-        before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
+        before = self._workspace.store.repository.load_revision(self._repository.resolve_commit(last.commit))
         steps = StoreSteps([], (), ())
         try:
             same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None

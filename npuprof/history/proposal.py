@@ -17,7 +17,6 @@ from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.problems import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
 
@@ -61,7 +60,7 @@ def propose_version(
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:
-        before = workspace.resolver.resolve_profile(revisions.load_release(workspace.store, last).profile(last.name))
+        before = workspace.resolver.resolve_profile(workspace.store.repository.load_release(last).profile(last.name))
     except NpuprofError as error:
         if is_asked and not uncompared:
             require_readable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")

@@ -8,19 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.gitstore.repository import Repository
-from npuprof.store.gitstore.revisions import ProposedRevision, Revision, find_pin
+from npuprof.store.gitstore.revisions import ProposedRevision, Revision, StoreRepository, find_pin
 from npuprof.system.tree import Tree
 
 
-def load_last_commit(repository: Repository) -> Revision:
+def load_last_commit(repository: StoreRepository) -> Revision:
     """Return the store at the last commit; empty if there is none yet."""
     head = repository.git.read_objects(["HEAD"])[0]
     return Revision(repository, head.oid, find_pin=find_pin) if head else Revision(repository, "", {})
 
 
 @contextmanager
-def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> Iterator[ProposedRevision]:
+def propose_commit(repository: StoreRepository, head: str, paths: Sequence[str]) -> Iterator[ProposedRevision]:
     """Yield the store as a commit after ``head`` would contain it, with these paths taken from the work tree.
 
     Filters and line endings are git's: the files are added to a copy of the index of the last commit. The repository is not
@@ -34,7 +33,7 @@ def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> I
 
 
 @contextmanager
-def propose_index(repository: Repository) -> Iterator[ProposedRevision]:
+def propose_index(repository: StoreRepository) -> Iterator[ProposedRevision]:
     """Yield the store as the next commit would contain it: the staged content; in a hook, what git is about to commit.
 
     The repository is not modified. Raises NpuprofError with git's reason, as for an index with conflicts.
@@ -43,13 +42,13 @@ def propose_index(repository: Repository) -> Iterator[ProposedRevision]:
         yield _write_tree(repository, scratch, staged=True)
 
 
-def _write_tree(repository: Repository, scratch: Git, staged: bool) -> ProposedRevision:
+def _write_tree(repository: StoreRepository, scratch: Git, staged: bool) -> ProposedRevision:
     tree = scratch.run_command("write-tree").strip().decode()
     return ProposedRevision(repository.with_git(scratch), tree, find_pin, staged)
 
 
 @contextmanager
-def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
+def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
     """Yield git for a repository, with a copy of an index and a separate object folder."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         copy, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
@@ -69,14 +68,14 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
             yield scratch
 
 
-def _find_index(repository: Repository) -> str:
+def _find_index(repository: StoreRepository) -> str:
     """Return the index of a repository: the one that git passes to a hook, if it belongs to this repository."""
     own = _find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
     return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
 
 
-def _find_git_path(repository: Repository, name: str) -> str:
+def _find_git_path(repository: StoreRepository, name: str) -> str:
     """Return the path of a file in the git folder."""
     path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
     return os.path.join(repository.top, path)

@@ -9,7 +9,7 @@ from npuprof.resolve.digests import FORM
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.sources.reading import find_source_store
+from npuprof.store.lookups import Lookups
 from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
@@ -49,6 +49,7 @@ def digest_store(committed: Revision) -> str:
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
     """Yield what each pinned parent, and each parent from a source, resolves to at the preset's commit. Raises NpuprofError."""
+    lookups = Lookups()
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
     seen: set[tuple[str, int, str]] = set()
     while waiting:
@@ -59,7 +60,7 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
         profile = home.profile(name)
         for index, reference in enumerate(profile.extends):
             if is_source_reference(reference):
-                there = find_source_store(home, reference, profile.origin("profile", "extends", index))
+                there = lookups.find_source_store(home, reference, profile.origin("profile", "extends", index))
                 yield ParentRecord(view, reference, there.version, there.commit)
                 continue
             if "@" not in reference:

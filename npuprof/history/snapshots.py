@@ -7,7 +7,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.base import read_once
 from npuprof.store.gitstore.commits import ReadAhead
-from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
+from npuprof.store.gitstore.repository import CLASH, TreeFile
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import list_project_paths
 from npuprof.system import lazy_module
 
@@ -33,7 +34,7 @@ class Snapshots:
 
     view = ""
 
-    def __init__(self, repository: Repository, tip: str, release: Version | None = None) -> None:
+    def __init__(self, repository: StoreRepository, tip: str, release: Version | None = None) -> None:
         self.repository = repository
         self.commit = tip
         self.ahead = ReadAhead(repository.git)
@@ -98,9 +99,6 @@ class Snapshots:
         return read_once(
             self._profiles, (path, name, oid), lambda: self._read_profile(name, path, self.ahead.read_content(there, oid), oid)
         )
-
-    def find_policy(self, name: str) -> None:
-        """Return None: presets in history are not checked."""
 
     def _read_profile(self, name: str, path: str, content: bytes, oid: str) -> Profile:
         return Profile(document.parse_document(name, path, content), key=f"{path}@{oid}", home=self)

@@ -13,11 +13,10 @@ from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
-from npuprof.store.sources.reading import find_sources
+from npuprof.store.lookups import Lookups
 
 #: The maximum number of presets in a reason; the notes list all.
 _SHOWN = 8
@@ -80,7 +79,7 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
     gone -= {former.name for formers in listed.values() for former in formers}
     if versions := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
         then = repository.resolve_commit(versions[-1].commit)
-        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(revisions.load_revision(store, then).names())
+        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(store.repository.load_revision(then).names())
     return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 
 
@@ -98,7 +97,7 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
         return []
     try:
         reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
-        was, now = (find_sources(home).project.requires for home in (before, after))
+        was, now = (Lookups().find_project(home).requires for home in (before, after))
         if was != now:
             reasons.append(Reason("major" if now else "minor", f"needs another npuprof: {was or 'any'} → {now or 'any'}"))
     except NpuprofError as error:
@@ -113,7 +112,7 @@ def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
 
 
 def _read_rules(home: Revision) -> dict[str, TeamRule]:
-    policy = home.load_policy()
+    policy = Lookups().load_policy(home)
     return {rule.code: rule._replace(origin=None) for rule in policy.rules} if policy else {}
 
 

@@ -9,10 +9,9 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import is_source_reference, spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.repository import Repository, shorten_commit
+from npuprof.store.lookups import Lookups
 from npuprof.store.problems import UNTOLD, advise_sync_of
-from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
 
 TYPE_CHECKING = False
@@ -53,7 +52,7 @@ class Verifier:
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
-        self.repository: Repository = revisions.find_repository(workspace.store)
+        self.repository: Repository = workspace.store.repository
         self._names = set(workspace.store.names())
         self.signatures = signatures
 
@@ -93,7 +92,7 @@ class Verifier:
             return
         try:
             commit = self.repository.resolve_commit(version.commit)
-            there = revisions.load_revision(self._workspace.store, commit)
+            there = self._workspace.store.repository.load_revision(commit)
             digest = digest_store(there)
         except NpuprofError as error:
             for finding in error.findings:
@@ -115,7 +114,7 @@ class Verifier:
         if ref.name in self._names:
             return True
         try:
-            return ref.name in revisions.load_revision(self._workspace.store, self.repository.resolve_commit(commit)).files
+            return ref.name in self._workspace.store.repository.load_revision(self.repository.resolve_commit(commit)).files
         except NpuprofError:
             return False
 
@@ -132,7 +131,7 @@ class Verifier:
             yield self._explain_lost_commit(version, tag)
             return
         try:
-            home = revisions.load_release(self._workspace.store, version)
+            home = self._workspace.store.repository.load_release(version)
             config = self._workspace.resolver.resolve_profile(home.profile(version.name))
             yield from _compare_digests(version, config, tag)
             yield from self._compare_parents(version, config, tag)
@@ -187,7 +186,7 @@ class Verifier:
 def _find_edits(home: ProfileSource) -> list[Finding]:
     """Return manual edits of a store's lock and vendored copies; an unreadable lock counts as one."""
     try:
-        return find_edited_copies(home)
+        return Lookups().find_edited_copies(home)
     except NpuprofError as error:
         return [finding for finding in error.findings if finding.code not in _UNTOLD]
 

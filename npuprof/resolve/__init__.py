@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from npuprof.catalog import products
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
-    from npuprof.resolve.lineages import Lookup
+    from npuprof.resolve.lineages import Lookups
 else:
     products = lazy_module("npuprof.catalog.products")
 
@@ -38,19 +38,19 @@ _FEW_STEPS = 50
 
 
 class Resolver:
-    """Resolves profiles with one lookup and one context, and caches shared parts.
+    """Resolves profiles by some lookups and one context, and caches shared parts.
 
     The first fold computes values only. The origins of a setting are traced on demand by a second fold over the steps that
     change it.
     """
 
-    def __init__(self, lookup: Lookup, context: Context | None = None, lineages: Lineages | None = None, in_python: bool = False) -> None:
+    def __init__(self, lookups: Lookups, context: Context | None = None, lineages: Lineages | None = None, in_python: bool = False) -> None:
         renew_hints()
-        self.lookup = lookup
+        self.lookups = lookups
         self.context = context or Context()
         self.in_python = in_python  #: whether messages name Python arguments instead of command line options
         self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
-        self.lineages = lineages or Lineages(lookup)
+        self.lineages = lineages or Lineages(lookups.find_parent)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._traces: dict[tuple[Any, ...], tuple[list[Profile], tuple[Any, list[Event]]]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
@@ -60,7 +60,7 @@ class Resolver:
         """Return the resolver of the same profiles for another context; all callers share one instance and its cache."""
         other = self._others.get(context)
         if other is None:
-            other = self._others[context] = Resolver(self.lookup, context, self.lineages, self.in_python)
+            other = self._others[context] = Resolver(self.lookups, context, self.lineages, self.in_python)
             other.judged = self.judged
         return other
 
@@ -200,13 +200,22 @@ def rebuild_config(
     in_python: bool = False,
 ) -> Config:
     """Return an unpickled config: resolved again from its profiles, without a store."""
-    config = Resolver(_find_no_profile, context, in_python=in_python).resolve_members(lineage, name, claims, changes)
-    config.memo["policy"] = policy
-    return config
+    return Resolver(FixedPolicy(policy, lineage[-1]), context, in_python=in_python).resolve_members(lineage, name, claims, changes)
 
 
-def _find_no_profile(reference: str, *_: object) -> Profile:
-    raise AssertionError(f"nothing is looked up behind a config that was pickled: {reference}")
+class FixedPolicy:
+    """The lookups of one preset whose lineage is known, and its policy."""
+
+    def __init__(self, policy: Policy | None, profile: Profile) -> None:
+        self._policy, self._profile = policy, profile
+
+    def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+        """Raise AssertionError: there are no parents."""
+        raise AssertionError(f"nothing is looked up behind such a preset: {reference}")
+
+    def find_policy(self, profile: Profile) -> Policy | None:
+        """Return the policy of the preset; None for its ancestors."""
+        return self._policy if profile is self._profile else None
 
 
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:

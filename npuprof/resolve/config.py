@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
-    from npuprof.resolve.lineages import Lineages
+    from npuprof.resolve.lineages import Lineages, Lookups
 
     class Resolving(Protocol):
         """The resolver interface that a config uses: folds parts of a lineage, and resolves in other contexts."""
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         judged: dict[Any, dict[Any, Any]]
         in_python: bool
         lineages: Lineages
+        lookups: Lookups
 
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of its lowest part."""
@@ -292,8 +293,7 @@ class Config(Mapping[str, "Any"]):
         Raises NpuprofError if the policy is invalid.
         """
         if "policy" not in self.memo:
-            last = self.lineage[-1]
-            self.memo["policy"] = last.home.find_policy(last.name) if last.home is not None else None
+            self.memo["policy"] = self.resolver.lookups.find_policy(self.lineage[-1])
         policy: Policy | None = self.memo["policy"]
         return policy
 

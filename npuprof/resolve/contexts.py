@@ -317,12 +317,10 @@ class ContextMap:
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
         resolver = config.resolver.for_context(build_point(config.context, {**values, "target": point.target}))
         try:
-            resolved = resolver.resolve_members(config.lineage, config.name, claims, config.changes)
+            return resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
-        resolved.memo["policy"] = config.policy
-        return resolved
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:

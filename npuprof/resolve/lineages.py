@@ -17,11 +17,23 @@ from npuprof.resolve.claims import combine_claims
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
+    from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
 
     #: Returns the profile for a reference in another profile (None: on the command line).
     Lookup = Callable[[str, "Profile | None", int], Profile]
+
+    class Lookups(Protocol):
+        """What resolving looks up: parents, and the team's policies."""
+
+        def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+            """Return the profile for a reference in another profile (None: on the command line). Raises NpuprofError."""
+
+        def find_policy(self, profile: Profile) -> Policy | None:
+            """Return the team policy for a profile, None if it has none. Raises NpuprofError."""
+
 
 #: The key prefix of personal layers.
 PERSONAL = "personal:"

@@ -18,10 +18,10 @@ from npuprof.runs.records import list_asked, list_texts, read_versions
 from npuprof.store.around import BareStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, load_commits
-from npuprof.store.gitstore.repository import Repository, find_former_names
-from npuprof.store.gitstore.revisions import find_repository, load_repository_revision
+from npuprof.store.gitstore.repository import find_former_names
+from npuprof.store.gitstore.revisions import StoreRepository
+from npuprof.store.lookups import Lookups
 from npuprof.store.one_time import parse_assignments
-from npuprof.store.parents import find_parent
 from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version
 
@@ -62,7 +62,7 @@ class Identifier:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._repository: Repository | None = None
+        self._repository: StoreRepository | None = None
         self._order: dict[str, int] = {}
         self._index: Index | None = None
         self._configs: dict[str, list[Config]] = {}
@@ -71,7 +71,7 @@ class Identifier:
 
     def _read_repository(self) -> None:
         with suppress(NpuprofError):
-            self._repository = find_repository(self._workspace.store)
+            self._repository = self._workspace.store.repository
             self._order = list_commits(self._repository)
 
     @property
@@ -170,7 +170,7 @@ class Identifier:
         except NpuprofError:
             return ()
 
-    def _confirm(self, repository: Repository, name: str, commit: str, wanted: str) -> Config | None:
+    def _confirm(self, repository: StoreRepository, name: str, commit: str, wanted: str) -> Config | None:
         """Return a preset at a commit if it has a digest, else None: the cache alone is not trusted."""
         try:
             resolved = self._load_past(repository, name, commit)
@@ -178,9 +178,9 @@ class Identifier:
             return None
         return next((config for config in list_configs(resolved) if _match(config, wanted)), None)
 
-    def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
+    def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
-        return Resolver(find_parent).resolve_profile(load_repository_revision(repository, commit).profile(name), f"{name}@{commit[:7]}")
+        return Resolver(Lookups()).resolve_profile(repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}")
 
     def _search_composed(self, name: str, wanted: str) -> list[Match]:
         """Return composed presets by name, ``A+B``, with the commits at which they had a digest."""
@@ -285,7 +285,7 @@ class Identifier:
         return (self._new_names or {}).get(name, "")
 
 
-def _load_ends(repository: Repository, commits: Sequence[str]) -> tuple[Commit, Commit]:
+def _load_ends(repository: StoreRepository, commits: Sequence[str]) -> tuple[Commit, Commit]:
     """Return the newest and oldest of some commits, with their headers."""
     known = load_commits(repository, dict.fromkeys((commits[0], commits[-1])))
     return known[commits[0]], known[commits[-1]]

@@ -20,10 +20,10 @@ from npuprof.resolve.contexts import ContextMap
 from npuprof.resolve.digests import list_digests
 from npuprof.store import is_profile_name, is_source_reference
 from npuprof.store.gitstore.commits import find_former_folder
-from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.gitstore.revisions import Revision, find_pin
+from npuprof.store.gitstore.repository import TreeFile
+from npuprof.store.gitstore.revisions import Revision, StoreRepository, find_pin
 from npuprof.store.layout import read_globs
-from npuprof.store.parents import find_parent
+from npuprof.store.lookups import Lookups
 from npuprof.store.problems import UNTOLD
 from npuprof.store.versions import parse_version_text
 
@@ -56,7 +56,7 @@ class Holding(Record):
 class Index:
     """The digests of all presets at all commits of a repository."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: StoreRepository) -> None:
         self.repository = repository
         self.states: list[State] = []
         self.untold = False  #: whether some preset could not be resolved because a source is missing on this machine
@@ -103,14 +103,14 @@ class _Place(NamedTuple):
     key: str
 
 
-def list_commits(repository: Repository) -> dict[str, int]:
+def list_commits(repository: StoreRepository) -> dict[str, int]:
     """Return all commits reachable from a branch, a tag or HEAD, newest first, with their indexes."""
     head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
     return {oid: place for place, oid in enumerate(out.decode().split())}
 
 
-def load_index(repository: Repository, order: dict[str, int]) -> Index:
+def load_index(repository: StoreRepository, order: dict[str, int]) -> Index:
     """Return the index of some commits of a repository. Raises NpuprofError."""
     index = Index(repository)
     _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is similar to the previous one
@@ -213,7 +213,7 @@ class _Builder:
         ahead = {name for member in wanted for name in (member, *(self._members.get(member) or ()))}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
-        resolver = Resolver(find_parent)
+        resolver = Resolver(Lookups())
         for name in wanted:
             digests = self._resolve(store, resolver, name)
             if digests != self._digests.get(name):

@@ -30,7 +30,6 @@ from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore import revisions
 from npuprof.system import find_repository_top, lazy_pattern
 from npuprof.system.files import build_write_error, describe_os_error, make_folder
 from npuprof.system.tree import Tree
@@ -283,7 +282,7 @@ def _find_repository(home: Folder) -> Repository | None:
     if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
         return None
     try:
-        return revisions.find_repository(home)
+        return home.repository
     except NpuprofError:  # git is missing or rejects the folder: the run does not depend on it
         return None
 

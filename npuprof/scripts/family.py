@@ -191,10 +191,24 @@ def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, A
     return format_preset({**head, **scenario, **tail}, {key: value for key, value in facts.items() if key != _SCENARIO}, comments)
 
 
+class _Drafts:
+    """The lookups of drafts: each other, and no policy."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+
+    def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+        """Return the draft with a name."""
+        return self._profiles[reference]
+
+    def find_policy(self, profile: Profile) -> None:
+        """Return None."""
+
+
 def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
     """Raise RuntimeError unless each leaf resolves to the settings and scenario of its first draft."""
     profiles = {name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()}
-    resolver = Resolver(lambda reference, _referrer, _index: profiles[reference])
+    resolver = Resolver(_Drafts(profiles))
     configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
     wanted = [(compute_digest(leaf.settings), leaf.drafts[0].scenario) for leaf in leaves]
     if [(config.digest, config.scenario) for config in configs] != wanted:

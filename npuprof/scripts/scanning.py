@@ -228,10 +228,11 @@ def _load_team_rules(store: str | None) -> list[TeamRule]:
     Raises NpuprofError if npuprof.toml is invalid.
     """
     try:
-        home = spec.Workspace(store).listed_store
+        workspace = spec.Workspace(store)
+        _ = workspace.listed_store
     except NpuprofError as error:
         if store or any(finding.code != "NP010" for finding in error.findings):
             raise
         return []
-    policy = home.load_policy()
+    policy = workspace.load_policy()
     return [rule for rule in policy.rules if not rule.presets] if policy else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
 from npuprof.store.base import ReadOnceStore
-from npuprof.store.gitstore import revisions
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, walk_commits
 
 #: The maximum number of commits on a page; ``npuprof log`` lists all.
@@ -46,8 +46,10 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
 
     Empty if the store is not in a repository with commits.
     """
+    if not isinstance(store, Folder):
+        return Past()
     try:
-        repository = revisions.find_repository(store)
+        repository = store.repository
         head = repository.resolve_commit("HEAD")
         touching: dict[str, list[Commit]] = {}
         order: dict[int, int] = {}
@@ -60,7 +62,7 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         for version in reversed(repository.load_versions()):
             row = VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name))
             versions.setdefault(version.name, []).append(row)
-        rules, at = read_owner_rules(repository, head), revisions.load_revision(store, head)
+        rules, at = read_owner_rules(repository, head), repository.load_revision(head)
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()

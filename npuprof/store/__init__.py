@@ -7,6 +7,9 @@ from functools import lru_cache
 #: The files next to the store's folder: the project file, which also lists presets outside the store, and the lock of its sources.
 FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
+#: The folder of vendored releases in a store; no preset can be in it, because of the leading dot.
+RELEASED = ".released"
+
 #: Characters besides letters and digits in a source's name; ``/`` precedes a source of a source.
 _JOINTS = {ord(char): None for char in "-_/"}
 

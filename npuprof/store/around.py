@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 
 from npuprof.document.profile import Profile
@@ -10,6 +11,10 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.gitstore.revisions import StoreRepository
 
 
 def has_release_tags(root: str) -> bool:
@@ -39,6 +44,35 @@ def has_sparse_checkout(root: str) -> bool:
     return bool(top) and (os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout")))
 
 
+def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
+    """Return the error for a missing preset, noting if the name is a revision or a file."""
+    finding = error.findings[0]
+    if len(error.findings) != 1 or finding.code not in ("NP004", "NP008", "NP023") or finding.origin is not None:
+        return error
+    if _is_revision(home, word):
+        hint = f"npuprof diff --rev {word} compares the whole store"
+        if ".." not in word:
+            hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
+        return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+    if has_sparse_checkout(home.root):
+        return NpuprofError([finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in")])
+    if os.path.isfile(word):
+        return NpuprofError(
+            [finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")]
+        )
+    return error
+
+
+def _is_revision(home: Folder, word: str) -> bool:
+    """Return whether git knows a word, or both ends of a range."""
+    ends = [end for end in re.split(r"\.{2,3}", word) if end]
+    if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
+        return False
+    with suppress(NpuprofError):
+        return all(map(home.repository.has_commit, ends))
+    return False
+
+
 class BareStore(Folder):
     """The store of a bare repository, by its folder in the tree: revisions only, without a work tree."""
 
@@ -48,6 +82,11 @@ class BareStore(Folder):
         super().__init__(os.path.join(git_folder, path))
         self.git_folder = git_folder
         self.label = path
+
+    def _open_repository(self) -> StoreRepository:
+        from npuprof.store.gitstore.revisions import StoreRepository
+
+        return StoreRepository(self.root, self.git_folder)
 
     def profile_path(self, name: str) -> str:
         """Raise NpuprofError: there is no file to open or write."""
@@ -102,31 +141,3 @@ def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str])
 
 def _is_git_folder(folder: str) -> bool:
     return os.path.isfile(os.path.join(folder, "HEAD")) and all(os.path.isdir(os.path.join(folder, name)) for name in ("objects", "refs"))
-
-
-def is_own_folder(folder: str) -> bool:
-    """Return whether a repository's folder belongs to this user, or is in safe.directory, as git would check."""
-    if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
-        return True
-    from npuprof.system import processes
-
-    # (outside any repository: its own settings do not count)
-    words = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
-    try:
-        output = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
-    except OSError:
-        return False
-    safe = False
-    for place in os.fsdecode(output).split("\0")[:-1]:
-        beneath = place.endswith("/*") and os.path.realpath(folder).startswith(os.path.realpath(place[:-2]) + os.sep)
-        safe = bool(place) and (safe or place == "*" or beneath or os.path.realpath(place) == os.path.realpath(folder))
-    return safe
-
-
-def _is_owned(folder: str) -> bool:
-    find_user = getattr(os, "geteuid", None)
-    if find_user is None:
-        return True  # the system has no such ownership
-    user, owner = find_user(), os.lstat(folder).st_uid
-    return owner == user or (user == 0 and str(owner) == os.environ.get("SUDO_UID"))

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from npuprof.document.policy import Policy
     from npuprof.store import problems as _problems
+    from npuprof.store.versions import Version
 
     Key = TypeVar("Key")
 
@@ -39,14 +39,14 @@ class ReadOnceStore:
 
     label = ""
     root = ""
+    release: Version | None = None  #: the release as which it was requested, if any
+    view = ""  #: the version, recorded in the release's tag, that it is seen by
+    seen_from = ""  #: the commit whose tags ranges select from; empty for HEAD
 
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
         self._keyed: set[str] = set()
-        self._policy: Policy | None = None
-        self._has_read_policy = False
-        self.kept: dict[str, object] = {}  #: vendored releases by reference, cached for ``kept``
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files with invalid names are in ``stray_files``."""
@@ -88,24 +88,17 @@ class ReadOnceStore:
         """Remove a profile from now on, as it may be deleted."""
         self._profiles[name] = NpuprofError([_problems.build_missing_finding("NP008", name, self.label, "", None)])
 
-    def find_policy(self, name: str) -> Policy | None:
-        """Return the policy of the store's tree for a preset, None if there is none. Raises NpuprofError."""
-        policy = self.load_policy()
-        return policy.select(name) if policy is not None else None
-
-    def load_policy(self) -> Policy | None:
-        """Return the policy of the store's tree, cached; None if there is none. Raises NpuprofError."""
-        if not self._has_read_policy:
-            if self._may_have_policy():
-                from npuprof.store.sources.reading import read_policy
-
-                self._policy = read_policy(self)
-            self._has_read_policy = True
-        return self._policy
-
-    def _may_have_policy(self) -> bool:
-        """Return whether its tree may have a policy."""
+    def may_have_policy(self) -> bool:
+        """Return whether its tree may have a team policy."""
         return True
+
+    def find_plain_name(self, name: str) -> str:
+        """Return the name of a preset without that of its source."""
+        return name
+
+    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile | None:
+        """Return the preset of a reference with an @ if the store itself has its versions; None if git has them. Raises NpuprofError."""
+        return None
 
     def _list_files(self) -> Iterable[str]:
         """Return the relative paths of the TOML files, without ``.toml``."""
@@ -154,11 +147,3 @@ class ComposedParts:
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return a part by key."""
         return self.parts[name]
-
-    def find_policy(self, name: str) -> Policy | None:
-        """Return the policy of any of the parts. Raises NpuprofError."""
-        joined: Policy | None = None
-        for part in self.parts.values():
-            policy = part.home.find_policy(part.name) if part.home is not None else None
-            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
-        return joined

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report import say_option
-from npuprof.store import BUILTIN, FILE, is_profile_name, is_source_reference
-from npuprof.store.base import ComposedParts, ReadOnceStore
+from npuprof.store import BUILTIN, FILE, RELEASED, is_profile_name
+from npuprof.store.base import ReadOnceStore
 from npuprof.system import format_relative_path, lazy_module
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
-    from npuprof.store import parents as _parents
     from npuprof.store import problems as _problems
+    from npuprof.store.gitstore.revisions import StoreRepository
     from npuprof.store.layout import Layout
+    from npuprof.store.sources.project import Project
 else:
-    _parents = lazy_module("npuprof.store.parents")
     _problems = lazy_module("npuprof.store.problems")
 
 
 #: Project files next to a store that are not presets.
 _PROJECT_FILES = ("pyproject.toml", FILE)
-
-
-def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
-    """Return the profile of a reference in ``extends``, looked up in a store or its history. Raises NpuprofError."""
-    asked = referrer.origin("profile", "extends", index) if referrer else None
-    if isinstance(home, ComposedParts) or not ("@" in reference or is_source_reference(reference)):
-        return home.profile(reference, asked)
-    return _parents.find_distant_profile(home, reference, asked, referrer)
 
 
 class Folder(ReadOnceStore):
@@ -49,19 +41,29 @@ class Folder(ReadOnceStore):
         self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
         self.is_shipped = False  #: whether it is the store that npuprof ships
         self.beside = ""  #: the key prefix of its presets, if another store is used too
-        self.repository: object = None  #: the repository around it, cached for ``revisions``
+        self._repository: StoreRepository | None = None
         self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
-        self.keeps_releases: bool | None = None  #: whether it has a folder of vendored releases, determined on demand
-        self.project: object = None  #: its npuprof.toml, cached for ``sources.project``
-        self.sources: object = None  #: its sources, likewise
+        self._project: Project | None = None
         self._listed: dict[str, bool] | None = None
         self._names: list[str] | None = None
         self._real = ""
         self._layout: Layout | None = None
         self._project_file: str | None = None
+
+    @property
+    def repository(self) -> StoreRepository:
+        """The repository around it, cached. Raises NpuprofError if there is none."""
+        if self._repository is None:
+            self._repository = self._open_repository()
+        return self._repository
+
+    def _open_repository(self) -> StoreRepository:
+        from npuprof.store.gitstore.revisions import StoreRepository
+
+        return StoreRepository(self.root)
 
     @property
     def project_file(self) -> str:
@@ -71,6 +73,20 @@ class Folder(ReadOnceStore):
             path = "" if alone else os.path.join(find_project_folder(self), FILE)
             self._project_file = path if path and os.path.lexists(path) else ""
         return self._project_file
+
+    @property
+    def project(self) -> Project:
+        """Its npuprof.toml, cached. Raises NpuprofError if it is invalid."""
+        if self._project is None:
+            from npuprof.store.sources.project import read_project
+
+            self._project = read_project(os.path.join(find_project_folder(self), FILE))
+        return self._project
+
+    @cached_property
+    def keeps_releases(self) -> bool:
+        """Whether it has a folder of vendored releases; cached, as thousands of presets may pin one."""
+        return os.path.isdir(f"{self.root}/{RELEASED}")
 
     @property
     def layout(self) -> Layout:
@@ -89,7 +105,8 @@ class Folder(ReadOnceStore):
             self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
         return self._layout
 
-    def _may_have_policy(self) -> bool:
+    def may_have_policy(self) -> bool:
+        """Return whether there is an npuprof.toml."""
         return bool(self.project_file)
 
     def names(self) -> list[str]:

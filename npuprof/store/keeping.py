@@ -5,16 +5,16 @@ from __future__ import annotations
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import FORM
-from npuprof.store import is_source_reference
+from npuprof.store import RELEASED, is_source_reference
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.kept import FOLDER, RECORD, KeptRecord, KeptRelease, may_be_kept
-from npuprof.store.parents import digest_pinned_profile, load_profile_at_revision
+from npuprof.store.kept import RECORD, KeptRecord, KeptRelease, may_be_kept
+from npuprof.store.lookups import Lookups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.parents import PinnedProfile
+    from npuprof.store.lookups import PinnedProfile
 
 
 class KeptFiles:
@@ -28,6 +28,7 @@ class KeptFiles:
         self.references: dict[str, str] = {}
         self.passed_over: dict[str, None] = {}
         self._problems: list[Finding] = []
+        self._lookups = Lookups()
 
     def add_store(self, home: Folder) -> None:
         """Add all released versions that presets of a store extend. Raises NpuprofError for an unresolvable reference."""
@@ -45,7 +46,7 @@ class KeptFiles:
 
     def _add_release(self, home: ProfileSource, reference: str, asked: Origin | None, place: str) -> None:
         try:
-            found = load_profile_at_revision(home, reference, asked)
+            found = self._lookups.load_profile_at_revision(home, reference, asked)
             if not found.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
@@ -55,7 +56,7 @@ class KeptFiles:
 
     def _add_found(self, found: PinnedProfile, reference: str, folder: str) -> None:
         name = reference.partition("@")[0]
-        record = KeptRecord(name, found.version, found.commit, digest_pinned_profile(found.profile), FORM)
+        record = KeptRecord(name, found.version, found.commit, self._lookups.digest_pinned_profile(found.profile), FORM)
         self.files[f"{folder}{RECORD}"] = str(record).encode()
         if folder == f"{reference}/":
             self.references[reference] = found.version
@@ -75,7 +76,7 @@ class KeptFiles:
                 hint = f"extend {reference} where the release is extended, or release {profile.name} without it"
                 self._problems.append(Finding("NP940", what, why, hint, asked))
             elif "@" in reference:
-                self._add_release(home, reference, asked, f"{folder}{FOLDER}/")
+                self._add_release(home, reference, asked, f"{folder}{RELEASED}/")
             else:
                 self._add_preset(home.profile(reference, asked), folder)
 

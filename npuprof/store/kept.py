@@ -19,9 +19,10 @@ from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record
-from npuprof.store import BUILTIN, is_profile_name
+from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.gitstore.revisions import Revision
-
-#: The folder of vendored releases in a store; no preset can be in it, because of the leading dot.
-FOLDER = ".released"
 
 #: The file with the identity of a vendored release.
 RECORD = ".release"
@@ -73,6 +70,7 @@ class KeptRelease(ReadOnceStore):
         self.is_proved = False  #: whether its digest was verified
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
+        self._nested: dict[str, KeptRelease | None] = {}
 
     def _find_pins(self, profile: Profile) -> set[str]:
         """Return the available targets of pinned references in a profile and its ancestors."""
@@ -104,7 +102,9 @@ class KeptRelease(ReadOnceStore):
 
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return the target of a reference of its own presets, None if it was not vendored. Raises NpuprofError."""
-        return _open_once(self, reference, self.root, self.label, self._revision)
+        if reference not in self._nested:
+            self._nested[reference] = _open_release(reference, self.root, self.label, self._revision)
+        return self._nested[reference]
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a preset. Raises NpuprofError if there is none."""
@@ -121,7 +121,8 @@ class KeptRelease(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self._copy.names()
 
-    def _may_have_policy(self) -> bool:
+    def may_have_policy(self) -> bool:
+        """Return False: a policy covers the store that has the release."""
         return False
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
@@ -135,29 +136,18 @@ class KeptRelease(ReadOnceStore):
         return build_missing_finding("NP023", name, self.label, ADVICE, asked)
 
 
-def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
+def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
     """Return a store's vendored release for a reference, None if there is none.
 
     Raises NpuprofError (NP049) for an unreadable one.
     """
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
-        return _open_once(home, reference, home.root, shown, None) if keeps_releases(home) else None
-    from npuprof.store.gitstore.revisions import Revision
-
+        return _open_release(reference, home.root, shown, None) if home.keeps_releases else None
     if not isinstance(home, Revision):
         return None
     store = home.repository.prefix.rstrip("/")
-    return _open_once(home, reference, store, home.cite_path(store), home)
-
-
-def keeps_releases(home: ProfileSource) -> bool:
-    """Return whether a store in a folder has vendored releases; cached, as thousands of presets may pin one."""
-    if not isinstance(home, Folder):
-        return False
-    if home.keeps_releases is None:
-        home.keeps_releases = os.path.isdir(f"{home.root}/{FOLDER}")
-    return home.keeps_releases
+    return _open_release(reference, store, home.cite_path(store), home)
 
 
 def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
@@ -186,18 +176,10 @@ def may_be_kept(reference: str) -> bool:
     return is_profile_name(name) and parse_version_request(version) is not None
 
 
-def _open_once(home: ReadOnceStore, reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
-    """Return a store's vendored release for a reference; texts and verification are shared by all that pin it."""
-    if reference not in home.kept:
-        home.kept[reference] = _open_release(reference, store, shown, revision)
-    release = home.kept[reference]
-    return release if isinstance(release, KeptRelease) else None
-
-
 def _open_release(reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
     if not may_be_kept(reference):
         return None
-    place = f"{FOLDER}/{reference}"
+    place = f"{RELEASED}/{reference}"
     folder, cited = (f"{store}/{place}" if store else place), f"{shown}/{place}"
     if revision is None and not os.path.lexists(folder):
         return None
@@ -217,8 +199,10 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
 
 
-def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> Iterator[Finding]:
-    """Yield a finding for each unused vendored release, and for each used one that ``prove`` rejects."""
+def find_kept_faults(
+    home: Folder, find: Callable[[Folder, str], KeptRelease | None], prove: Callable[[KeptRelease], object]
+) -> Iterator[Finding]:
+    """Yield a finding for each unused vendored release, and for each used one that ``find`` or ``prove`` rejects."""
     pinned: set[str] = set()
     for name in home.names():
         with suppress(NpuprofError):  # reported with the preset
@@ -227,9 +211,9 @@ def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> It
         if reference not in pinned:
             yield _build_idle_finding(home, reference)
     for reference in sorted(filter(may_be_kept, pinned)):
-        place = Place(home.cite_file(f"{FOLDER}/{reference}"))
+        place = Place(home.cite_file(f"{RELEASED}/{reference}"))
         try:
-            release = find_kept_release(home, reference)
+            release = find(home, reference)
             if release is not None:
                 prove(release)
         except NpuprofError as error:
@@ -239,7 +223,7 @@ def find_kept_faults(home: Folder, prove: Callable[[KeptRelease], object]) -> It
 
 def list_kept_references(home: Folder) -> list[str]:
     """Return the references with vendored releases, by folder, sorted, without following links."""
-    top = os.path.join(home.root, FOLDER)
+    top = os.path.join(home.root, RELEASED)
     references: list[str] = []
     if os.path.islink(top):
         return references
@@ -253,7 +237,7 @@ def list_kept_references(home: Folder) -> list[str]:
 
 
 def _build_idle_finding(home: Folder, reference: str) -> Finding:
-    what = f"the release {reference} is kept in {home.cite_file(FOLDER)}, and no preset extends it"
+    what = f"the release {reference} is kept in {home.cite_file(RELEASED)}, and no preset extends it"
     why = "It looks as if something meant it, and is carried into every wheel, image and export."
-    where = Place(home.cite_file(f"{FOLDER}/{reference}/{RECORD}"))
+    where = Place(home.cite_file(f"{RELEASED}/{reference}/{RECORD}"))
     return build_finding("NP710", what, why, "take it away: npuprof source vendor .", where=where)

@@ -9,15 +9,14 @@ from typing import Any
 
 from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.store import is_source_reference, spec
+from npuprof.store import FILE, LOCK_FILE, is_source_reference, spec
 from npuprof.store.around import BareStore
 from npuprof.store.folder import Folder, find_project_folder
-from npuprof.store.gitstore import revisions
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import find_sources
+from npuprof.store.sources.reading import read_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
 from npuprof.system import find_repository_top, writing
 from npuprof.system.writing import Wanted
@@ -39,13 +38,13 @@ class ProjectFiles:
         if isinstance(self.home, BareStore):
             raise NpuprofError([self.home.build_sources_finding()])
         self.folder = find_project_folder(self.home)
-        self.texts = {name: writing.read_known_file(self.find_path(name)) for name in (projects.FILE, locks.FILE)}
-        told, locked = self.texts[projects.FILE], self.texts[locks.FILE]
-        self.project = projects.parse_project(self.cite(projects.FILE), told) if told is not None else Project()
+        self.texts = {name: writing.read_known_file(self.find_path(name)) for name in (FILE, LOCK_FILE)}
+        told, locked = self.texts[FILE], self.texts[LOCK_FILE]
+        self.project = projects.parse_project(self.cite(FILE), told) if told is not None else Project()
         self.lock = Lock()
         self.is_lock_unread = False
         try:
-            self.lock = locks.parse_lock(self.cite(locks.FILE), locked) if locked is not None else Lock()
+            self.lock = locks.parse_lock(self.cite(LOCK_FILE), locked) if locked is not None else Lock()
         except NpuprofError as error:
             if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
@@ -55,7 +54,7 @@ class ProjectFiles:
     def _read_committed_lock(self) -> Lock:
         """Return HEAD's lock: the state before a merge or an editor broke it; empty if HEAD has none."""
         try:
-            return Lock(sources=find_sources(revisions.load_named_revision(self.home, "HEAD")).lock.sources)
+            return Lock(sources=read_sources(self.home.repository.load_named_revision("HEAD")).lock.sources)
         except NpuprofError:
             return Lock()
 
@@ -81,7 +80,7 @@ class ProjectFiles:
 
     def refuse_nowhere(self) -> None:
         """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml: probably the wrong folder."""
-        if self.texts[projects.FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
+        if self.texts[FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
             _ = spec.Workspace(None).store
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
@@ -91,7 +90,7 @@ class ProjectFiles:
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}") if known else "npuprof source add makes one"
-                problems.append(Finding("NP042", f"there is no source {name!r} in {self.cite(projects.FILE)}", "", hint))
+                problems.append(Finding("NP042", f"there is no source {name!r} in {self.cite(FILE)}", "", hint))
         if problems:
             self.refuse_nowhere()
             raise NpuprofError(problems)
@@ -129,9 +128,9 @@ class ProjectFiles:
         self.refuse_shipped()
         wanted: list[Wanted] = []
         if wanted_sources:
-            wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
-        if locked or self.texts[locks.FILE] is not None:
-            wanted.append(Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), self.texts[locks.FILE]))
+            wanted.append(self._edit(FILE, lambda document: _edit_sources(document, wanted_sources)))
+        if locked or self.texts[LOCK_FILE] is not None:
+            wanted.append(Wanted(self.find_path(LOCK_FILE), locks.format_lock(dict(locked)).encode(), self.texts[LOCK_FILE]))
         changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
         return [os.path.relpath(one.path) for one in changed]

@@ -12,10 +12,11 @@ from npuprof.model import Finding, NpuprofError, Place
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.kept import RECORD
+from npuprof.store.lookups import Lookups
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.project import Project, Source, find_copy_fault
-from npuprof.store.sources.reading import Sources, find_source_store, find_sources
+from npuprof.store.sources.reading import Sources
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
     MANIFEST,
@@ -61,6 +62,7 @@ class _Collected:
         self._files: dict[str, bytes] = {}
         self._references: dict[str, dict[str, str]] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._lookups = Lookups()
 
     def list_files(self) -> dict[str, bytes]:
         """Return the files by path in the copy."""
@@ -76,7 +78,7 @@ class _Collected:
             store.revision.load_texts(names)
             for name in names:
                 self._add_preset(part, name)
-            for nested in find_sources(store).list_locked():
+            for nested in self._lookups.find_sources(store).list_locked():
                 self.add_store(nested, f"{name_nested_folder(nested.locked)}/")
         for reference in store.locked.versions:
             self._add_version(part, reference)
@@ -104,7 +106,7 @@ class _Collected:
         if is_source_reference(reference):
             source, at, _ = reference.partition("@")
             if part.store.is_version or at:
-                there = find_source_store(part.store, source)
+                there = self._lookups.find_source_store(part.store, source)
                 folder = f"{name_nested_folder(there.locked)}/"
                 self.add_store(there, folder)
                 if at:  # the lock need not list complete numbers

@@ -8,6 +8,7 @@ from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.text import count_rest
+from npuprof.store.lookups import Lookups
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.sources import fetching
 from npuprof.store.sources.fetching import Fetched
@@ -22,7 +23,7 @@ from npuprof.store.sources.locking import (
 from npuprof.store.sources.mirror import name_mirror
 from npuprof.store.sources.mirrorgit import is_verified, open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
+from npuprof.store.sources.reading import Sources, read_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
@@ -147,7 +148,7 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
     fetched: list[str] = []
     for part in _walk_versions(store):
         part.require_fit()
-        for nested in find_sources(part).lock.sources.values():
+        for nested in read_sources(part).lock.sources.values():
             mark = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
             if mark in seen:
                 continue
@@ -180,7 +181,7 @@ def open_reference(home: SourceStore, reference: str) -> SourceStore:
     """Return the store of a reference, seen from a source's store. Raises NpuprofError."""
     if is_own_reference(reference):
         return home.find_version(reference, is_own=True)
-    return home if is_own_name(reference) else find_source_store_among(find_sources(home), reference)
+    return home if is_own_name(reference) else Lookups().find_source_store(home, reference)
 
 
 def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:

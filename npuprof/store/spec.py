@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from npuprof import catalog, document
 from npuprof.catalog import releases, targets
@@ -16,7 +17,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, is_profile_name, is_source_reference
 from npuprof.store.base import ComposedParts, ReadOnceStore
-from npuprof.store.folder import Folder, find_extended_profile, find_store, open_builtin_store
+from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import expand_home, format_relative_path, lazy_module
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
@@ -24,10 +25,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog import products
     from npuprof.document import Document
+    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
-    from npuprof.store import parents, problems
+    from npuprof.store import problems
+    from npuprof.store.lookups import Lookups
 else:
-    parents = lazy_module("npuprof.store.parents")
     problems = lazy_module("npuprof.store.problems")
     products = lazy_module("npuprof.catalog.products")
 
@@ -49,12 +51,13 @@ class Workspace:
         self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
         self._laid: dict[str, Profile] = {}  # by path of files outside the store
-        self.resolver = Resolver(self.find_extended_profile, context, in_python=in_python)
+        self.resolver = Resolver(self, context, in_python=in_python)
         self._piped: Profile | None = None
         #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
         self._builtin: Folder | None = None
+        self._opened_by: Workspace | None = None
 
     @property
     def home(self) -> ProfileSource:
@@ -62,7 +65,7 @@ class Workspace:
         if self._store is None:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
             if asked.endswith(":") and is_source_reference(asked):
-                self._store = _open_source(asked[:-1])
+                self._store = self.lookups.open_source(find_store(None, {}), asked[:-1])
                 return self._store
             folder = self._find_bare_store(asked) or find_store(self._given, os.environ, self.resolver.in_python)
             _require_this_npuprof(folder)
@@ -94,10 +97,33 @@ class Workspace:
             raise NpuprofError([Finding("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")])
         return home
 
-    def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+    @cached_property
+    def lookups(self) -> Lookups:
+        """What finds distant parents, sources and policies, with what it has read."""
+        if self._opened_by is not None:
+            return self._opened_by.lookups
+        from npuprof.store.lookups import Lookups
+
+        return Lookups()
+
+    def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``. Raises NpuprofError."""
         home = referrer.home if referrer is not None and referrer.home is not None else self.home
-        return find_extended_profile(home, reference, referrer, index)
+        if "@" in reference or (":" in reference and not isinstance(home, ComposedParts)):
+            return self.lookups.find_parent_from(home, reference, referrer, index)
+        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+
+    def load_policy(self) -> Policy | None:
+        """Return the team policy of the store, None if it has none. Raises NpuprofError."""
+        home = self.listed_store
+        return self.lookups.load_policy(home) if home.may_have_policy() else None
+
+    def find_policy(self, profile: Profile) -> Policy | None:
+        """Return the team policy for a preset, None if it has none. Raises NpuprofError."""
+        home = profile.home
+        if home is None or (isinstance(home, ReadOnceStore) and not home.may_have_policy()):
+            return None
+        return self.lookups.find_policy(profile)
 
     def profile(self, spec: str) -> Profile:
         """Return the profile of a spec; several joined by ``+`` become one that extends them all.
@@ -158,7 +184,7 @@ class Workspace:
         except NpuprofError as error:
             if not isinstance(self.home, Folder):
                 raise
-            from npuprof.store.gitstore.revisions import explain_missing_preset
+            from npuprof.store.around import explain_missing_preset
 
             raise explain_missing_preset(self.home, spec, error) from None
 
@@ -205,13 +231,12 @@ class Workspace:
             if not inside:
                 raise NpuprofError([problems.build_file_revision_finding(name, revision)])
             name = inside
-        pinned = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
+        pinned = self.lookups.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
             from npuprof.store.sources.project import require_fitting_project
-            from npuprof.store.sources.reading import find_project
 
-            require_fitting_project(find_project(home))  # a work tree was checked when it was opened
+            require_fitting_project(self.lookups.find_project(home))  # a work tree was checked when it was opened
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
             pinned.profile.yanked[ASKED] = pinned.yanked
@@ -231,7 +256,7 @@ class Workspace:
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile of ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION``."""
-        profile = parents.find_source_profile(self.home, spec)
+        profile = self.lookups.find_source_profile(self.home, spec)
         if "@" in spec:
             self._names[profile.key] = spec
         return profile
@@ -276,9 +301,9 @@ class Workspace:
         if problems:
             raise NpuprofError(problems)
 
-    def use_store(self, opened: ProfileSource) -> None:
-        """Use a store that is already open (a folder, or a revision), with its cache."""
-        self._store = opened
+    def use_store(self, opened: ProfileSource, by: Workspace | None = None) -> None:
+        """Use a store that is already open (a folder, or a revision), and what the workspace that opened it has looked up."""
+        self._store, self._opened_by = opened, by
 
     def _load_file_profile(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one with its name, else a separate one."""
@@ -314,20 +339,18 @@ class Workspace:
             return None
 
 
-def _open_source(name: str) -> ProfileSource:
-    """Return the store of a source at its locked commit. Raises NpuprofError."""
-    from npuprof.store.sources.reading import find_sources
-
-    return find_sources(find_store(None, {})).open_source(name)
-
-
 def _require_this_npuprof(home: Folder) -> None:
     """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is invalid."""
     if not home.project_file:
         return
-    from npuprof.store.sources.project import require_fitting_store
+    from npuprof.store.sources.project import explain_unfit_file, require_fitting_project
 
-    require_fitting_store(home)
+    try:
+        require_fitting_project(home.project)
+    except NpuprofError:
+        if unmet := explain_unfit_file(home.project_file):
+            raise NpuprofError([unmet]) from None
+        raise
 
 
 def _is_file_spec(spec: str) -> bool:

@@ -13,6 +13,7 @@ from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path
 from npuprof.renderers.plain import format_tables
+from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
 
 TYPE_CHECKING = False
@@ -141,10 +142,9 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
         tables[section][plain] = value
     text = format_tables({section: table for section, table in tables.items() if table})
     profile = Profile(parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}")
-    config = like.resolver.resolve_profile(profile, name)  # type: ignore[attr-defined]
-    config.memo["policy"] = like.policy
-    resolved: Config = config
-    return resolved
+    resolver = Resolver(FixedPolicy(like.policy, profile), like.context, in_python=like.resolver.in_python)
+    resolver.judged = like.resolver.judged
+    return resolver.resolve_profile(profile, name)
 
 
 class Combinations:

@@ -13,7 +13,7 @@ from npuprof.checks import flags
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context
-from npuprof.resolve import Resolver
+from npuprof.resolve import FixedPolicy, Resolver
 from support.building import toml
 
 SHAPE = {"input_shape": "a:-1,2"}
@@ -21,8 +21,8 @@ SHAPE = {"input_shape": "a:-1,2"}
 
 def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-inference", target: str | None = None) -> list[str]:
     text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": options, "atc": atc})
-    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
-    there = resolver.resolve_profile(Profile(parse_document("x", "x", text)))
+    profile = Profile(parse_document("x", "x", text))
+    there = Resolver(FixedPolicy(None, profile), Context(target=target)).resolve_profile(profile)
     return [f"{finding.severity} {finding.message}" for finding in checks.check_config(there) if finding.code == "NP912"]
 
 

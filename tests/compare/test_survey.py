@@ -12,9 +12,8 @@ from npuprof.compare import renames, sides, survey
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.repository import Repository, TreeFile
-from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.gitstore.repository import TreeFile
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from support.repositories import Repo
 from support.running import Run
 
@@ -46,8 +45,8 @@ def test_parents_found_without_parsing_miss_none_and_leave_escapes_to_the_parser
 def compare(repo: Repo, before: str, after: str | None, names: tuple[str, ...] = ()) -> survey.Survey:
     """Compare two commits, or a commit with the work tree, in the store of a repository."""
     folder = Folder(str(repo.folder / "profiles"))
-    later = revisions.load_revision(Folder(folder.root), after) if after else folder
-    return survey.compare_store_states(revisions.load_revision(folder, before), later, ("before", "after"), Context(), names)
+    later = Folder(folder.root).repository.load_revision(after) if after else folder
+    return survey.compare_store_states(folder.repository.load_revision(before), later, ("before", "after"), Context(), names)
 
 
 def test_an_heir_is_reached_through_any_spelling_and_plain_ones_are_not_parsed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +165,7 @@ def test_more_files_than_can_be_compared_are_renamed_only_where_they_are_equal(r
 def test_a_file_has_the_id_that_git_gives_it(repo: Repo, text: bytes, oid: str, same: bool) -> None:
     repo.write({"a": text})
     folder = Folder("profiles")
-    assert sides.WorkTree(folder, Revision(Repository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
+    assert sides.WorkTree(folder, Revision(StoreRepository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
 
 
 # -- warnings that come and go ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 import npuprof
 from npuprof.history.blame import blame_config_values, find_earlier_path
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from support.repositories import Node, import_graph
 
 LEAF = '[profile]\nextends = ["base"]\n'
@@ -47,7 +47,7 @@ def test_a_value_is_found_where_it_stood_before(told: str) -> None:
 def blame_values(folder: Path, spec: str = "leaf") -> dict[str, int | None]:
     """Return the number of the commit that wrote each value, from 0; None where it is not committed."""
     store = npuprof.open_store(str(folder / "profiles"))
-    repository = Repository(str(folder / "profiles"))
+    repository = StoreRepository(str(folder / "profiles"))
     numbers = {
         oid: number
         for number, oid in enumerate(repository.git.run_command("rev-list", "--reverse", "--topo-order", "HEAD").decode().split())

@@ -8,7 +8,7 @@ import pytest
 
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
 from npuprof.store.worktree import list_changed_paths
 from support.repositories import Repo
@@ -172,7 +172,7 @@ def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     repo.write({"b": "x = 2\r\n", "f": "y = 2\r\n", "new": "x = 1\r\n", "gone": None, "turned": None, "a.toml/x": "x = 1\n"})
     (repo.folder / "profiles/mode.toml").chmod(0o755)
     (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
-    repository = Repository("profiles")
+    repository = StoreRepository("profiles")
     repository = repository.with_git(repository.git.with_filters())
     changed, untracked = list_changed_paths(repository, Layout("profiles/"))
     head = repo.head

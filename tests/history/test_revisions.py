@@ -9,8 +9,8 @@ import pytest
 
 import npuprof
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.gitstore import revisions
-from npuprof.store.gitstore.repository import Repository, TreeFile
+from npuprof.store.gitstore.repository import TreeFile
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.spec import Workspace
 from support.repositories import Link, Node, Repo, import_graph
 
@@ -78,7 +78,7 @@ def test_a_shallow_clone_says_what_it_lacks(two: Repo, tmp_path: Path, monkeypat
     assert refuse("leaf@mian")[0][2:5] == ("unknown revision 'mian'", why, "did you mean 'main'?")
     hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
     assert refuse("leaf@1")[0][2:5] == ("leaf has no released version 1", RELEASED, hint)
-    repository = Repository("profiles")
+    repository = StoreRepository("profiles")
     with pytest.raises(NpuprofError) as error:
         repository.find_merge_base(repository.resolve_commit("HEAD"), two.git("rev-parse", "HEAD~1"))
     assert error.value.findings[0].hint == "this clone is shallow: git fetch --unshallow"
@@ -108,7 +108,7 @@ def test_versions_are_annotated_tags_of_three_numbers(two: Repo) -> None:
     two.git("tag", "leaf/v2.0.0")
     for tag in ("leaf/v2.0", "leaf/v02.0.0", "leaf/2.0.0", "leaf/v1.0.0-rc.01", "leaf/v1.0.0-rc1", "leaf/x/v3.0.0", "team/other/v0.1.0"):
         two.git("tag", "-a", tag, "-m", f"about {tag}\n\nmore\n\nDigest: {'0a' * 32}\n")
-    repository = Repository("profiles")
+    repository = StoreRepository("profiles")
     shown = [
         (version.name, version.number_text, version.digest, version.message.partition("\n")[0]) for version in repository.load_versions()
     ]
@@ -128,7 +128,7 @@ def test_versions_are_annotated_tags_of_three_numbers(two: Repo) -> None:
 def test_commits_without_a_common_ancestor_are_told(two: Repo) -> None:
     two.git("checkout", "-q", "--orphan", "other")
     other = two.commit({"base": BASE})
-    repository = Repository("profiles")
+    repository = StoreRepository("profiles")
     main = repository.resolve_commit("main")
     with pytest.raises(NpuprofError) as error:
         repository.find_merge_base(main, other)
@@ -146,14 +146,14 @@ def test_the_files_of_a_store_are_those_of_its_tree(tmp_path: Path) -> None:
     (repo.folder / "profiles" / "folder.toml").mkdir()
     (repo.folder / "profiles" / "folder.toml" / "a.toml").write_text(BASE)
     repo.commit()
-    repository = Repository(str(repo.folder / "profiles"))
+    repository = StoreRepository(str(repo.folder / "profiles"))
     blob = repo.git("rev-parse", "HEAD:profiles/a.toml")
     found = repository.list_profile_files(repo.head)
     plain = ["a", "x/y/z", "x/y.toml", "not a name", "ü", "folder.toml/a"]
     assert found.pop("link").is_link
     assert found == dict.fromkeys(plain, TreeFile("100644", blob))
     assert repository.list_profile_files(repo.git("rev-parse", "HEAD~2")) == {}
-    then = revisions.load_repository_revision(repository, repo.head)
+    then = repository.load_revision(repo.head)
     assert then.names() == ["a", "folder.toml/a", "link", "x/y/z"]
     assert then.stray_files() == ["not a name.toml", "x/y.toml.toml", "ü.toml"]
 
@@ -164,17 +164,17 @@ def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
     commit = repo.commit()
     (repo.folder / "leaf.toml").unlink()
     none = repo.commit()
-    repository = Repository(str(repo.folder))
+    repository = StoreRepository(str(repo.folder))
     layout = repository.find_layout("HEAD")
     assert (layout.prefix, layout.pathspecs, layout.path_of("a/b")) == ("", (":(top)",), "a/b.toml")
-    then = revisions.load_repository_revision(repository, commit)
+    then = repository.load_revision(commit)
     assert then.label == f"the repository at {commit[:7]}"
     assert then.profile("leaf").document.source == "leaf.toml"
     with pytest.raises(NpuprofError) as error:
-        revisions.load_repository_revision(repository, none).profile("leaf")
+        repository.load_revision(none).profile("leaf")
     expected = ("NP023", "error", f"there are no profiles in the repository at {none[:7]}", "", "name a later revision", NOWHERE, "", ())
     assert describe_finding(error.value.findings[0]) == expected
-    below = Repository(str(repo.folder / "x y"))
+    below = StoreRepository(str(repo.folder / "x y"))
     layout = below.find_layout("HEAD")
     assert (layout.prefix, layout.pathspecs, layout.path_of("a")) == ("x y/", (":(top,literal)x y",), "x y/a.toml")
 

@@ -11,7 +11,7 @@ from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.history.timeline import HistoryStep, Timeline
 from npuprof.model import Context
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from support.histories import import_versions
 from support.repositories import Node, Repo, import_graph
 
@@ -27,7 +27,7 @@ ONE, TWO, THREE, NONE, BAD = BASE.format(1), BASE.format(2), BASE.format(3), "[o
 def tell_steps(repo: Repo, key: str) -> list[str]:
     """Return the steps as lines, oldest first: the number of the commit, the kind, another name, the changes."""
     numbers = {oid: number for number, oid in enumerate(repo.git("rev-list", "--reverse", "--topo-order", "HEAD").splitlines())}
-    repository = Repository(str(repo.folder / "profiles"))
+    repository = StoreRepository(str(repo.folder / "profiles"))
     steps = Timeline(repository, repository.resolve_commit("HEAD"), "leaf", Context()).walk_steps(*(keys.parse_key(key) or ("", ())))
     return sorted(f"{numbers[step.commit.id]} {describe_step(step)}" for step in steps)
 

@@ -13,7 +13,7 @@ import pytest
 
 from npuprof.report import terminal
 from npuprof.runs import index
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from support.repositories import Repo, fast_import
 
 PRESET = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
@@ -30,7 +30,7 @@ def make_history(commits: int, presets: int) -> list[Mapping[str, str]]:
 
 
 def load(repo: Repo, store: str = "profiles") -> index.Index:
-    found = Repository(str(repo.folder / store))
+    found = StoreRepository(str(repo.folder / store))
     return index.load_index(found, index.list_commits(found))
 
 

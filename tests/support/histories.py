@@ -10,13 +10,13 @@ import npuprof
 from npuprof.document import keys
 from npuprof.history.timeline import Timeline
 from npuprof.model import Context, NpuprofError
-from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import StoreRepository
 from support.repositories import Node, Repo, import_graph
 
 
 def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -> list[str]:
     """Return the commits that the history of a setting tells, the newest first."""
-    repository = Repository(str(folder / "profiles"))
+    repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
     steps = Timeline(repository, repository.resolve_commit("HEAD"), name, context).walk_steps(full, tail)
     return [step.commit.id for step in steps]
@@ -24,7 +24,7 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
 
 def describe_history(folder: Path, key: str) -> list[Any]:
     """Return the steps of the history of a setting as plain values, each change with the places it cites."""
-    repository = Repository(str(folder / "profiles"))
+    repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
     return [
         (step.commit.id, step.kind, step.findings, [

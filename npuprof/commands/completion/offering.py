@@ -74,21 +74,19 @@ def list_sources(store: str | None) -> list[str]:
 
 
 def _list_sources_of(home: Folder) -> list[str]:
-    if not home.project_file:  # importing the source reader takes as long as everything else
+    if not home.project_file:  # importing the reader of projects takes as long as everything else
         return []
-    from npuprof.store.sources.reading import find_sources
-
-    return list(find_sources(home).project.sources)
+    return list(home.project.sources)
 
 
 def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     """Yield the presets of a source; after ``@`` the versions of one."""
     source, _, rest = current.partition(":")
     name, at, _ = rest.partition("@")
+    from npuprof.store.lookups import Lookups
     from npuprof.store.sources.mirror import find_mirror_folder
-    from npuprof.store.sources.reading import find_sources
 
-    there = find_sources(find_store(store, os.environ)).open_source(source)
+    there = Lookups().open_source(find_store(store, os.environ), source)
     if not at:
         yield from (f"{source}:{item}" for item in there.names())
         return

@@ -13,7 +13,6 @@ from npuprof.report.findings import format_severity_counts
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder, find_store
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.gitstore.revisions import find_repository, load_revision
 from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
@@ -50,8 +49,7 @@ class After(Verb):
         if not sides:
             return Answer(None)
         for side in sides:
-            find_repository(home)
-            for mark in _find_faults(load_revision(home, side)):
+            for mark in _find_faults(home.repository.load_revision(side)):
                 now.pop(mark, None)
         if not now:
             return Answer(None)

@@ -14,8 +14,8 @@ from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
 from npuprof.model import Finding, NpuprofError, Path, has_only_digits
 from npuprof.report import Answer
+from npuprof.store import LOCK_FILE
 from npuprof.store.gitstore.objects import Git, require_plain_file
-from npuprof.store.sources.lock import FILE
 from npuprof.system import writing
 from npuprof.system.files import read_file_content
 
@@ -101,7 +101,7 @@ def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
 
     Only references to single versions that both sides added to an entry are merged.
     """
-    if os.path.basename(path) != FILE:
+    if os.path.basename(path) != LOCK_FILE:
         return []
     base, ours, theirs = (parse_toml_text(text).get("sources", {}) for text in texts)
     joined = {"versions": None, "seals": None}

@@ -15,7 +15,6 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
-from npuprof.store.gitstore import revisions
 from npuprof.store.problems import is_untold
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_standard_input
@@ -54,7 +53,7 @@ class Receive(Verb):
 
     def _list_beginnings(self, commit: str) -> list[str]:
         """Return the existing commits on which the new ones are based; the commit itself if it already exists."""
-        git = revisions.find_repository(spec.Workspace(self.store).store).git
+        git = spec.Workspace(self.store).store.repository.git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
 

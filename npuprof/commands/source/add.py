@@ -8,6 +8,7 @@ from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
+from npuprof.store import FILE
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_sync import lock_sources
 from npuprof.store.sources import fetching, project
@@ -48,7 +49,7 @@ class Add(Verb):
             hint = "use letters, digits, '-' and '_'"
             raise NpuprofError([Finding("NP040", f"{self.name!r} cannot be the name of a source", "", hint)])
         if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
-            hint = f"edit {place.cite(project.FILE)}, or remove it first: npuprof source remove {taken}"
+            hint = f"edit {place.cite(FILE)}, or remove it first: npuprof source remove {taken}"
             raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
         rev = self.rev or suggest_range(fetching.fetch_source(url, self.moved, self.name))
         entry = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}

@@ -9,8 +9,8 @@ from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.model import NpuprofError
 from npuprof.report import Answer
 from npuprof.report.tables import Table
+from npuprof.store.lookups import Lookups
 from npuprof.store.project_files import ProjectFiles
-from npuprof.store.sources.reading import find_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class List(Verb):
     def run(self) -> Answer:
         """Return a row per source. Raises NpuprofError if npuprof.toml or the lock is invalid."""
         place = ProjectFiles(self.store)
-        rows = list(_describe_sources(find_sources(place.home)))
+        lookups = Lookups()
+        rows = list(_describe_sources(lookups, lookups.find_sources(place.home)))
         if not rows:
             place.refuse_nowhere()
         header = ("source", "version", "commit", "rev", "state", "address")
@@ -43,7 +44,7 @@ class List(Verb):
         )
 
 
-def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
+def _describe_sources(lookups: Lookups, sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
     """Yield a row per source, followed by its own sources as ``team/core``; sources at the same commit once."""
     seen = set() if seen is None else seen
     for source in sources.project.sources.values():
@@ -55,7 +56,7 @@ def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None
             store.names()
             if store.is_copied:
                 state = "edited" if not sources.label and store.find_edits() else "copied"
-            nested = find_sources(store)
+            nested = lookups.find_sources(store)
         except NpuprofError as error:
             states = {"NP043": "not fetched", "NP044": "lock out of date" if locked else "not locked", "NP054": "damaged"}
             state = {**states, "NP049": "edited" if source.vendor else "lock edited"}.get(error.findings[0].code, "unusable")
@@ -67,7 +68,7 @@ def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None
         mark = (locked.url, locked.commit) if locked else ("", "")
         if nested is not None and mark not in seen:
             seen.add(mark)
-            yield from _describe_sources(nested, seen)
+            yield from _describe_sources(lookups, nested, seen)
 
 
 VERB = List

@@ -9,14 +9,12 @@ from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import Answer
-from npuprof.store import spec
-from npuprof.store.gitstore import revisions
+from npuprof.store import FILE, spec
 from npuprof.store.layout import list_project_paths
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_sync import fetch_sources_of, sync_source
-from npuprof.store.sources import project
 from npuprof.store.sources.project import require_fitting_project
-from npuprof.store.sources.reading import find_copy_faults, find_sources
+from npuprof.store.sources.reading import find_copy_faults, read_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Sync(Verb):
                 except NpuprofError as error:
                     problems += error.findings
         problems += [
-            Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
+            Finding("NP042", f"there is no source {name!r} in {FILE}", "", did_you_mean(name, known, "npuprof source list"))
             for name in self.names
             if name not in known
         ]
@@ -68,7 +66,7 @@ class Sync(Verb):
         if not known:
             if home is None:
                 ProjectFiles(self.store).refuse_nowhere()
-            return Answer(None, (f"{project.FILE} names no sources",))
+            return Answer(None, (f"{FILE} names no sources",))
         names = ", ".join(dict.fromkeys(fetched))
         return Answer(None, (f"fetched {names}" if names else "everything that npuprof.lock names is here",))
 
@@ -84,18 +82,18 @@ class Sync(Verb):
         Raises NpuprofError.
         """
         if home is None:
-            yield find_sources(ProjectFiles(self.store).home), False
+            yield read_sources(ProjectFiles(self.store).home), False
         elif not self.history:
-            sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
+            sources = read_sources(home.repository.load_named_revision(self.rev or "HEAD"))
             require_fitting_project(sources.project)
             yield sources, False
         else:
             now: Sources | None = None
             with suppress(NpuprofError):
-                now = find_sources(home if home.in_work_tree else revisions.load_named_revision(home, "HEAD"))
+                now = read_sources(home if home.in_work_tree else home.repository.load_named_revision("HEAD"))
             for commit in _list_lock_commits(home):
                 try:
-                    sources = find_sources(revisions.load_revision(home, commit))
+                    sources = read_sources(home.repository.load_revision(commit))
                 except NpuprofError:
                     continue  # an unreadable lock names nothing; log reports it
                 yield sources, now is None or sources.lock.sources != now.lock.sources
@@ -119,7 +117,7 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
 
 def _list_lock_commits(home: Folder) -> list[str]:
     """Return the commits of all branches and tags that changed the lock or npuprof.toml. Raises NpuprofError."""
-    repository = revisions.find_repository(home)
+    repository = home.repository
     paths = list_project_paths(repository.prefix)
     return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()
 

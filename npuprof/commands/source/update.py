@@ -8,7 +8,7 @@ from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.compare import data, markdown, plain
 from npuprof.compare.survey import compare_lock_states
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.folder import Folder
@@ -21,6 +21,7 @@ from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.reading import Sources, find_copy_faults
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest
+from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _format_pin(pin: LockedVersion | None) -> str:
 
 def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
     """Return how another lock changes the presets of the store."""
-    sides: list[Folder] = []
+    sides: list[Workspace] = []
     # A source that no readable lock names is not locked, but exists.
     before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
     unproved = {
@@ -199,9 +200,11 @@ def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
     ):
         side = Folder(place.home.root)
         side.is_implied = place.home.is_implied
-        side.sources = Sources(project, lock, open_copy=opener)
-        sides.append(side)
-    return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"), Context())
+        workspace = Workspace()
+        workspace.use_store(side)
+        workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
+        sides.append(workspace)
+    return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"))
 
 
 def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:

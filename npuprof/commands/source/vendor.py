@@ -8,8 +8,8 @@ from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
+from npuprof.store import RELEASED
 from npuprof.store.keeping import KeptFiles
-from npuprof.store.kept import FOLDER
 from npuprof.store.project_files import ProjectFiles
 from npuprof.store.source_copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
 from npuprof.store.sources.reading import Sources
@@ -60,7 +60,7 @@ class Vendor(Verb):
             raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "omit --into")])
         releases = KeptFiles()
         releases.add_store(home)
-        top = find_copy_folder(home.root, FOLDER)
+        top = find_copy_folder(home.root, RELEASED)
         refuse_own_files(top, home.root, releases.files, read_manifest(top))
         if releases.files or os.path.isdir(top):
             write_copy(top, {**releases.files, MANIFEST: format_manifest(releases.files)})
@@ -71,7 +71,7 @@ class Vendor(Verb):
         )
         if not shown:
             return Answer(None, (*remarks, f"no preset of {home.label} extends a released version of another one of it: nothing is kept"))
-        return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {shown}; git add {home.label}/{FOLDER}"))
+        return Answer(None, (*remarks, f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}"))
 
 
 VERB = Vendor

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from npuprof.model import Finding, NpuprofError, Place, Record, fail_read
-from npuprof.store.around import is_own_folder
 from npuprof.system import expand_home, find_repository_top, find_shared_folder, is_below, lazy_pattern, processes
 from npuprof.system.files import name_special_file, read_plain_file
+from npuprof.system.owners import is_own_folder
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
 TYPE_CHECKING = False

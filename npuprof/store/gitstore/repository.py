@@ -14,6 +14,8 @@ from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Self
+
     from npuprof.store import problems
     from npuprof.store import versions as version_texts
     from npuprof.store.versions import Version
@@ -22,7 +24,7 @@ else:
     problems = lazy_module("npuprof.store.problems")
 
 #: The sizes of the in-memory caches.
-_LAYOUTS, _REVISIONS, _TREES = 4000, 200, 100
+_LAYOUTS, _TREES = 4000, 100
 
 #: Modes of tree entries other than files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
@@ -93,12 +95,6 @@ class Repository(ReleaseTags):
         self.layouts: dict[str, Layout] = {}  #: cached layouts by commit
         self._shallow: bool | None = None
         self.is_source = False  #: whether it is a source's repository, of which only the store's folder is shared
-        self.revisions: dict[str, object] = {}  #: cached revisions by commit, for ``revisions``
-
-    def make_room(self) -> None:
-        """Clear the revision cache if it is large; for walks through a long history, between commits."""
-        if len(self.revisions) > _REVISIONS:
-            self.revisions.clear()
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full commit id of a revision. Raises NpuprofError: unknown, ambiguous, not a commit."""
@@ -289,22 +285,22 @@ class Repository(ReleaseTags):
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
 
-    def _copy(self) -> Repository:
-        repository = object.__new__(Repository)
-        repository.__dict__.update(self.__dict__)
-        return repository
+    def _copy(self) -> Self:
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
 
-    def with_store_prefix(self, prefix: str) -> Repository:
+    def with_store_prefix(self, prefix: str) -> Self:
         """Return the same repository with the store in a former folder."""
         moved = self._copy()
-        moved.prefix, moved.revisions, moved.layouts, moved.roots = prefix, {}, {}, {}
+        moved.prefix, moved.layouts, moved.roots = prefix, {}, {}
         return moved
 
-    def with_git(self, git: Git) -> Repository:
+    def with_git(self, git: Git) -> Self:
         """Return the same repository read by another git, which sees more objects."""
-        repository = self._copy()
-        repository.git, repository.revisions = git, {}
-        return repository
+        copied = self._copy()
+        copied.git = git
+        return copied
 
 
 def shorten_commit(commit: str) -> str:

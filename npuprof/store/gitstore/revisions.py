@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -15,141 +14,127 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record
 from npuprof.store import is_profile_name
-from npuprof.store.around import BareStore, has_sparse_checkout
 from npuprof.store.base import ReadOnceStore
-from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
+    from typing import Protocol, Self
+
+    from npuprof.store.gitstore.objects import Git
     from npuprof.store.versions import Version
+
+    class HistoricalStore(Protocol):
+        """A store with a history: a folder, or one at a commit. ``release`` and ``view`` are those it was requested as."""
+
+        @property
+        def repository(self) -> StoreRepository:
+            """The repository around it. Raises NpuprofError."""
+
+        @property
+        def release(self) -> Version | None:
+            """The release as which it was requested, if any."""
+
+        @property
+        def view(self) -> str:
+            """The version, recorded in the release's tag, that it is seen by."""
+
+        @property
+        def seen_from(self) -> str:
+            """The commit whose tags ranges select from; empty for HEAD."""
 
     #: Resolves a reference with an @, seen from a store.
     PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
 
+#: The most cached revisions of a walk through a history.
+_REVISIONS = 200
 _MAX_LINKS = 8  # links may form a cycle
 
 _NO_PINS: frozenset[str] = frozenset()
 
 
-def find_repository(home: ProfileSource) -> Repository:
-    """Return the repository around a store, cached. Raises NpuprofError if there is none."""
-    if isinstance(home, Folder) and home.repository is None:
-        home.repository = Repository(home.root, home.git_folder if isinstance(home, BareStore) else "")
-    repository = getattr(home, "repository", None)
-    if not isinstance(repository, Repository):
-        what = f"{getattr(home, 'label', 'this store')} has no revisions"
-        raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "omit the revision")])
-    return repository
+class StoreRepository(Repository):
+    """The repository around a store, which opens the store at its commits, each once."""
+
+    _revisions: dict[str, Revision]
+
+    def __init__(self, folder: str, bare: str = "", git: Git | None = None) -> None:
+        super().__init__(folder, bare, git)
+        self.forget_revisions()
+
+    def forget_revisions(self) -> None:
+        """Drop the cached revisions."""
+        self._revisions = {}
+
+    def make_room(self) -> None:
+        """Drop the cached revisions if there are many; for walks through a long history, between commits."""
+        if len(self._revisions) > _REVISIONS:
+            self.forget_revisions()
+
+    def _copy(self) -> Self:
+        copied = super()._copy()
+        copied.forget_revisions()
+        return copied
+
+    def load_revision(self, commit: str) -> Revision:
+        """Return the store at a commit (full id).
+
+        If the store's folder did not exist then, the folder from which it later came is used.
+        """
+        if commit not in self._revisions:
+            revision = Revision(self, commit, find_pin=find_pin)
+            head = None if revision.has_store else self.git.read_objects(["HEAD"])[0]
+            if head and head.oid != commit:
+                from npuprof.store.gitstore.commits import find_former_folder
+
+                place = find_former_folder(self, commit, head.oid)
+                revision = revision if place is None else Revision(self.with_store_prefix(place), commit, find_pin=find_pin)
+            self._revisions[commit] = revision
+        return self._revisions[commit]
+
+    def load_release(self, version: Version) -> Revision:
+        """Return the store at a released version, with the records of its tag. Raises NpuprofError."""
+        return self.load_view(self.resolve_commit(version.commit), version)
+
+    def load_named_revision(self, revision: str) -> Revision:
+        """Return the store at a user's revision: for a release tag with its records, else at a commit. Raises NpuprofError."""
+        commit = self.resolve_commit(revision)
+        version = self.find_version_of_tag(revision)
+        return self.load_view(commit, version) if version else self.load_revision(commit)
+
+    def load_view(self, commit: str, release: Version, view: str = "") -> Revision:
+        """Return the store at a commit as seen by a version in a release's tag; without a view, by the release itself."""
+        if release.faults and not view:
+            raise NpuprofError([build_unfit_finding(release)])
+        plain = self.load_revision(commit)
+        if not release.record.parents:
+            return plain
+        key = f"{release.tag} {view} {commit}"
+        if key not in self._revisions:
+            self._revisions[key] = Revision(plain.repository, commit, plain.files, release, view, find_pin)
+            self._revisions[key].adopt_texts(plain)
+        return self._revisions[key]
 
 
-def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
-    """Return the error for a missing preset, noting if the name is a revision or a file."""
-    finding = error.findings[0]
-    if len(error.findings) != 1 or finding.code not in ("NP004", "NP008", "NP023") or finding.origin is not None:
-        return error
-    if _is_revision(home, word):
-        hint = f"npuprof diff --rev {word} compares the whole store"
-        if ".." not in word:
-            hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
-        return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
-    if has_sparse_checkout(home.root):
-        return NpuprofError([finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in")])
-    if os.path.isfile(word):
-        return NpuprofError(
-            [finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")]
-        )
-    return error
-
-
-def _is_revision(home: Folder, word: str) -> bool:
-    """Return whether git knows a word, or both ends of a range."""
-    ends = [end for end in re.split(r"\.{2,3}", word) if end]
-    if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
-        return False
-    with suppress(NpuprofError):
-        repository = find_repository(home)
-        return all(map(repository.has_commit, ends))
-    return False
-
-
-def load_revision(home: ProfileSource, commit: str) -> Revision:
-    """Return a store at a commit (full id), cached."""
-    return load_repository_revision(find_repository(home), commit)
-
-
-def load_repository_revision(repository: Repository, commit: str) -> Revision:
-    """Return the store of a repository at a commit (full id), cached.
-
-    If the store's folder did not exist then, the folder from which it later came is used.
-    """
-    known = repository.revisions.get(commit)
-    if not isinstance(known, Revision):
-        revision = Revision(repository, commit, find_pin=find_pin)
-        head = None if revision.has_store else repository.git.read_objects(["HEAD"])[0]
-        if head and head.oid != commit:
-            from npuprof.store.gitstore.commits import find_former_folder
-
-            place = find_former_folder(repository, commit, head.oid)
-            revision = revision if place is None else Revision(repository.with_store_prefix(place), commit, find_pin=find_pin)
-        repository.revisions[commit] = known = revision
-    return known
-
-
-def load_release(home: ProfileSource, version: Version) -> Revision:
-    """Return a store at a released version, with the records of its tag. Raises NpuprofError."""
-    repository = find_repository(home)
-    return _load_view(repository, repository.resolve_commit(version.commit), version)
-
-
-def load_named_revision(home: ProfileSource, revision: str) -> Revision:
-    """Return a store at a user's revision: for a release tag with its records, else at a commit. Raises NpuprofError."""
-    repository = find_repository(home)
-    commit = repository.resolve_commit(revision)
-    version = repository.find_version_of_tag(revision)
-    return _load_view(repository, commit, version) if version else load_repository_revision(repository, commit)
-
-
-def _load_view(repository: Repository, commit: str, release: Version, view: str = "") -> Revision:
-    """Return a store at a commit as seen by a version in a release's tag; without a view, by the release itself."""
-    if release.faults and not view:
-        raise NpuprofError([build_unfit_finding(release)])
-    plain = load_repository_revision(repository, commit)
-    if not release.record.parents:
-        return plain
-    key = f"{release.tag} {view} {commit}"
-    known = repository.revisions.get(key)
-    if not isinstance(known, Revision):
-        repository.revisions[key] = known = Revision(plain.repository, commit, plain.files, release, view, find_pin)
-        known.adopt_texts(plain)
-    return known
-
-
-def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -> Pin:
+def find_pin(home: HistoricalStore, reference: str, asked: Origin | None = None) -> Pin:
     """Return the target of ``NAME@REV`` in a store: as recorded by the store's release, else the current one.
 
     Raises NpuprofError.
     """
     name, _, revision = reference.partition("@")
-    repository = find_repository(home)
-    release: Version | None = getattr(home, "release", None)
-    recorded = release.record.find_parent(getattr(home, "view", ""), reference) if release else None
+    repository, release = home.repository, home.release
+    recorded = release.record.find_parent(home.view, reference) if release else None
     if release and recorded:
         if repository.git.read_objects([recorded.commit])[0] is None:
             raise NpuprofError([_build_lost_parent_finding(release, reference, recorded.commit, asked)])
         label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
-        there = _load_view(repository, recorded.commit, release, recorded.own_view)
+        there = repository.load_view(recorded.commit, release, recorded.own_view)
         return Pin(name, recorded.version, recorded.commit, there, label)
-    resolved = repository.resolve_revision(name, revision, asked, getattr(home, "seen_from", ""))
-    there = (
-        _load_view(repository, resolved.commit, resolved.version)
-        if resolved.version
-        else load_repository_revision(repository, resolved.commit)
-    )
+    resolved = repository.resolve_revision(name, revision, asked, home.seen_from)
     version = resolved.version
+    there = repository.load_view(resolved.commit, version) if version else repository.load_revision(resolved.commit)
     return Pin(name, version.number_text if version else "", resolved.commit, there, f"{name}@{resolved.label}", version)
 
 
@@ -196,7 +181,7 @@ class Revision(ReadOnceStore):
 
     def __init__(
         self,
-        repository: Repository,
+        repository: StoreRepository,
         commit: str,
         files: dict[str, TreeFile] | None = None,
         release: Version | None = None,
@@ -365,7 +350,7 @@ class ProposedRevision(Revision):
     ``staged`` is set if the tree is that of the index.
     """
 
-    def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
+    def __init__(self, repository: StoreRepository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
         super().__init__(repository, tree, find_pin=find_pin)
         self._staged = staged
         self.seen_from = ""

@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FILE = LOCK_FILE
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
 _DIGEST = r"sha256:[0-9a-f]{64}"
 #: The strings of an entry in order, with their patterns; an empty string is omitted.
@@ -107,7 +106,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         raise NpuprofError([Finding("NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1))])
     hint = "restore it (git checkout npuprof.lock), or recreate it: npuprof source update"
     try:
-        document = parse_document(FILE, source, raw, revision)
+        document = parse_document(LOCK_FILE, source, raw, revision)
     except NpuprofError as error:  # TOML syntax advice is useless here: nobody writes this file
         raise NpuprofError([finding._replace(hint=hint) for finding in error.findings]) from None
     form = document.data.get("version", 1 if not document.data else None)

@@ -10,8 +10,7 @@ from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.text import count_rest
-from npuprof.store.gitstore.repository import Repository
-from npuprof.store.gitstore.revisions import Revision, load_repository_revision
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.problems import place_finding
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -49,7 +48,7 @@ def lock_source(
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions: dict[str, LockedVersion] = {}
     asked = set(references)
-    references_made = list_versioned_references(load_repository_revision(repository, commit))
+    references_made = list_versioned_references(repository.load_revision(commit))
     for reference in sorted(asked.union(filter(is_own_reference, references_made))):
         try:
             versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
@@ -75,7 +74,7 @@ def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags
     return known[max(unyanked or accepted, key=lambda version: version.order)] if accepted else ""
 
 
-def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
+def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository, origin: Origin | None) -> tuple[str, str]:
     """Return the tag, if it is a store version, and the commit of a source's ``rev``."""
     wanted = parse_version_range(source.rev)
     known = list_store_versions(fetched.tags)
@@ -120,7 +119,7 @@ def suggest_range(fetched: Fetched) -> str:
     return f"^{major}.{minor}"
 
 
-def _pin_version(source: Source, fetched: Fetched, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
+def _pin_version(source: Source, fetched: Fetched, repository: StoreRepository, commit: str, reference: str, is_own: bool) -> LockedVersion:
     name, _, wanted = reference.partition("@")
     if wanted.startswith(("HEAD", "@")) and (named := find_named_commit(repository, commit, wanted)):
         return LockedVersion("-", named)  # a mirror has no HEAD: it is the locked commit
@@ -137,7 +136,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
 
 def list_unreadable(locked: LockedSource) -> list[str]:
     """Return the unreadable presets of a source, whose links leave its store or are dangling, with reasons. Raises NpuprofError."""
-    there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
+    there = open_mirror(locked.name, locked.url, locked.path).load_revision(locked.commit)
     faults: list[str] = []
     for name in [name for name, file in there.files.items() if file.is_link]:
         try:

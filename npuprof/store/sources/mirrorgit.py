@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.gitstore.repository import Repository
-from npuprof.store.gitstore.revisions import Revision, load_repository_revision
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, is_version_tag
@@ -171,7 +170,7 @@ def is_mirror(folder: str) -> bool:
     return os.path.isdir(os.path.join(folder, "objects"))
 
 
-def open_mirror(name: str, url: str, path: str) -> Repository:
+def open_mirror(name: str, url: str, path: str) -> StoreRepository:
     """Return the repository of a fetched source, with its store in ``path``.
 
     Raises NpuprofError if it was never fetched here, or has another owner.
@@ -180,12 +179,12 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
     require_own_cache()
-    repository = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
+    repository = StoreRepository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     repository.is_source = True
     return repository
 
 
-def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revision:
+def load_mirror_revision(repository: StoreRepository, name: str, commit: str) -> Revision:
     """Return the store in the mirror of a source at a commit.
 
     Raises NpuprofError if the mirror lacks the commit: never fetched, not verified, or lost with a part of the mirror.
@@ -194,4 +193,4 @@ def load_mirror_revision(repository: Repository, name: str, commit: str) -> Revi
         if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
             raise NpuprofError([repository.git.explain_absence([commit])])
         raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
-    return load_repository_revision(repository, commit)
+    return repository.load_revision(commit)

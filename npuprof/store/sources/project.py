@@ -11,9 +11,7 @@ from contextlib import suppress
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
-from npuprof.store import FILE as FILE
-from npuprof.store import layout
-from npuprof.store.folder import Folder, find_project_folder
+from npuprof.store import FILE, layout
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system import lazy_pattern
@@ -211,13 +209,10 @@ def _is_of_kind(kind: str, value: Any) -> bool:
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])
 
 
-def read_project(home: Folder) -> Project:
-    """Return npuprof.toml of a store in a folder, cached. Raises NpuprofError if it is invalid."""
-    if not isinstance(home.project, Project):
-        path = os.path.join(find_project_folder(home), FILE)
-        raw = read_file_beside(path)
-        home.project = parse_project(os.path.relpath(path), raw) if raw is not None else Project()
-    return home.project
+def read_project(path: str) -> Project:
+    """Return the npuprof.toml at a path, an empty one if there is none. Raises NpuprofError if it is invalid."""
+    raw = read_file_beside(path)
+    return parse_project(os.path.relpath(path), raw) if raw is not None else Project()
 
 
 def read_file_beside(path: str) -> bytes | None:
@@ -231,18 +226,11 @@ def read_file_beside(path: str) -> bytes | None:
         raise NpuprofError([Finding("NP040", what, "", "correct or remove it")]) from None
 
 
-def require_fitting_store(home: Folder) -> None:
-    """Raise NpuprofError (NP041) if ``requires`` in npuprof.toml excludes this npuprof, NP040 if the file is invalid."""
-    try:
-        require_fitting_project(read_project(home))
-    except NpuprofError:  # a later npuprof may accept it
-        unmet = None
-        with suppress(NpuprofError):
-            document = parse_document(FILE, os.path.relpath(home.project_file), read_file_beside(home.project_file) or b"")
-            unmet = find_unmet_requirement(document)
-        if unmet:
-            raise NpuprofError([unmet]) from None
-        raise
+def explain_unfit_file(path: str) -> Finding | None:
+    """Return why an invalid npuprof.toml may be valid for another npuprof (NP041); None if it does not ask for another."""
+    with suppress(NpuprofError):
+        return find_unmet_requirement(parse_document(FILE, os.path.relpath(path), read_file_beside(path) or b""))
+    return None
 
 
 def require_fitting_project(project: Project) -> None:

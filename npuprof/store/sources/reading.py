@@ -1,4 +1,4 @@
-"""Reads presets of sources: resolves references with a colon, seen from the referring store."""
+"""The sources of a store: declared in npuprof.toml, locked, and opened."""
 
 from __future__ import annotations
 
@@ -8,40 +8,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from npuprof.document.policy import Policy
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.store.base import ReadOnceStore
+from npuprof.store import FILE, LOCK_FILE
 from npuprof.store.folder import Folder, find_project_folder
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import place_finding
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.mirror import find_mirror_folder
-from npuprof.store.sources.project import Project, read_file_beside, read_project
+from npuprof.store.sources.project import Project, read_file_beside
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, find_copy_folder
-from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.gitstore.repository import Repository
 
 #: Opens a vendored store in this repository, given its folder.
 CopyOpener = Callable[[str], VendoredCopy]
-
-
-def find_edited_copies(home: ProfileSource) -> list[Finding]:
-    """Return manual edits of generated files: the lock of a store, and the vendored copies in npuprof.toml."""
-    faults: list[Finding] = []
-    sources = find_sources(home)
-    for name, source in sources.project.sources.items():
-        if unsealed := sources.find_unsealed(name):
-            faults += unsealed
-        elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
-            faults += find_copy_faults(sources, name)
-    return faults
 
 
 def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
@@ -52,63 +38,29 @@ def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
         return list(error.findings)
 
 
-def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store of ``SOURCE:NAME[@VERSION]``, seen from another.
-
-    Raises NpuprofError, also (NP044) if a preset of the store ``asked`` for a version range that the lock does not record.
-    """
-    sources = find_sources(home)
-    source, _, name = reference.partition(":")
-    text = name.partition("@")[2].strip("\"'")
-    is_range = parse_version_request(text) is not None and parse_version_text(text) is None
-    is_open = is_range and name not in sources.open_source(source, asked).locked.versions
-    if is_open and asked is not None and not sources.label and isinstance(home, ReadOnceStore) and asked.profile in home.names():
-        what = f"npuprof.lock is out of date: it does not say which version {reference} is"
-        why = "Another clone, or a later day, may have another one."
-        raise NpuprofError([place_finding(Finding("NP044", what, why, f"write it down: npuprof source update {source}"), asked)])
-    return find_source_store_among(sources, reference, asked)
-
-
-def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store of a reference, given some sources. Raises NpuprofError."""
-    source, _, name = reference.partition(":")
-    store = sources.open_source(source, asked)
-    return store.find_version(name, asked) if "@" in name else store
-
-
-def find_sources(home: ProfileSource) -> Sources:
-    """Return the sources of a store, cached. Raises NpuprofError if npuprof.toml or the lock is invalid."""
+def read_sources(home: ProfileSource) -> Sources:
+    """Return the sources of a store. Raises NpuprofError if npuprof.toml or the lock is invalid."""
     if isinstance(home, SourceStore):
-        return find_sources_of(home)
-    known = getattr(home, "sources", None)
-    if not isinstance(known, Sources):
-        known = _read_sources(home)
-        home.sources = known  # type: ignore[attr-defined]
-    return known
-
-
-def _read_sources(home: ProfileSource) -> Sources:
-    if isinstance(home, Folder):
-        if not home.in_work_tree:
-            return Sources(Project(), Lock())
-        path = os.path.join(find_project_folder(home), locks.FILE)
-        locked = read_file_beside(path)
-        lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
-        base = os.path.dirname(path)
-        return Sources(read_project(home), lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
-    from npuprof.store.gitstore.revisions import Revision
-
-    if not isinstance(home, Revision):
+        home.require_fit()
+        cited = {name: home.cite_beside(name) for name in (FILE, LOCK_FILE)}
+        sources = parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
+        sources.which = home.which
+        return sources
+    if isinstance(home, Revision):
+        return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
+    if not isinstance(home, Folder) or not home.in_work_tree:
         return Sources(Project(), Lock())
-    return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
+    path = os.path.join(find_project_folder(home), LOCK_FILE)
+    locked = read_file_beside(path)
+    lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
+    base = os.path.dirname(path)
+    return Sources(home.project, lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
 
 
-def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str | None) -> Sources:
+def read_sources_at(repository: StoreRepository, commit: str, prefix: str, shown: str | None) -> Sources:
     """Return the sources of a store at a commit or tree; ``shown`` is the revision to cite. Raises NpuprofError."""
-    paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
+    paths = dict(zip((FILE, LOCK_FILE), list_project_paths(prefix), strict=True))
     raw = dict(zip(paths, repository.git.read_files([f"{commit}:{path}" for path in paths.values()]), strict=True))
-    from npuprof.store.gitstore.revisions import Revision
-
     sources = parse_sources(paths, raw, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""
     place = posixpath.dirname(prefix.rstrip("/"))
@@ -117,7 +69,7 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     return sources
 
 
-def _find_copy_at_head(repository: Repository, commit: str, prefix: str, locked: LockedSource) -> CopyPlace | None:
+def _find_copy_at_head(repository: StoreRepository, commit: str, prefix: str, locked: LockedSource) -> CopyPlace | None:
     """Return HEAD's vendored copy of a source that was locked before; None if there is none, or the mirror exists.
 
     A repository that vendors its source can show its history without the mirror.
@@ -154,9 +106,6 @@ class Sources:
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
         """Return the store of a source at its locked commit. Raises NpuprofError if it is unknown, or not locked as requested."""
-        first, slash, below = name.partition("/")
-        if slash:
-            return find_sources_of(self.open_source(first, asked)).open_source(below, asked)
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
@@ -215,43 +164,11 @@ class Sources:
         return [Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit"))]
 
 
-def find_sources_of(store: SourceStore) -> Sources:
-    """Return the sources of a source's store, cached. Raises NpuprofError if its two files are invalid."""
-    known = getattr(store, "sources", None)
-    if not isinstance(known, Sources):
-        store.require_fit()
-        cited = {name: store.cite_beside(name) for name in (projects.FILE, locks.FILE)}
-        known = parse_sources(cited, {name: store.read_file(name) for name in cited}, None, f"{store.source}/", store.copy)
-        known.which = store.which
-        store.sources = known  # type: ignore[attr-defined]
-    return known
-
-
 def parse_sources(
     cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "", copy: CopyPlace | None = None
 ) -> Sources:
     """Return npuprof.toml and npuprof.lock parsed, given by name; ``cited`` are the paths to cite. Raises NpuprofError."""
-    written, locked = raw[projects.FILE], raw[locks.FILE]
-    project = projects.parse_project(cited[projects.FILE], written, revision) if written is not None else Project()
-    lock = locks.parse_lock(cited[locks.FILE], locked, revision) if locked is not None else Lock()
+    written, locked = raw[FILE], raw[LOCK_FILE]
+    project = projects.parse_project(cited[FILE], written, revision) if written is not None else Project()
+    lock = locks.parse_lock(cited[LOCK_FILE], locked, revision) if locked is not None else Lock()
     return Sources(project, lock, label, copy=copy)
-
-
-def read_policy(home: ProfileSource) -> Policy | None:
-    """Return the team policy for a store's presets, None if there is none; own rules replace those with the same code.
-
-    Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is missing.
-    """
-    project = find_project(home)
-    rules = project.rules
-    own = {rule.code for rule in rules}
-    for name, source in project.sources.items():
-        if source.rules:
-            policy = find_sources(home).open_source(name).load_policy()
-            rules += tuple(rule for rule in policy.rules if rule.code not in own and rule not in rules) if policy else ()
-    return Policy(rules, project.ignores) if rules or project.ignores else None
-
-
-def find_project(home: ProfileSource) -> Project:
-    """Return a store's own npuprof.toml. Raises NpuprofError if it is invalid."""
-    return read_project(home) if isinstance(home, Folder) else find_sources(home).project

@@ -11,24 +11,21 @@ from npuprof.store.sources.mirror import TextCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.gitstore.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision, StoreRepository
 
 #: The name of the cached digest, next to the texts of a commit: no preset can have it.
 _KEPT = ".digest"
 
 
-def compute_store_digest(repository: Repository, commit: str) -> str:
+def compute_store_digest(repository: StoreRepository, commit: str) -> str:
     """Return the digest of a store at a commit; an empty string if there is none. Raises NpuprofError."""
-    from npuprof.store.gitstore.revisions import load_repository_revision
-
-    there = load_repository_revision(repository, commit)
+    there = repository.load_revision(commit)
     names = there.names()
     there.load_texts(names)
     return digest_texts({name: _read_text(there, name) for name in names})
 
 
-def compute_kept_digest(repository: Repository, url: str, path: str, commit: str) -> str:
+def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit: str) -> str:
     """Return the digest of a store at a commit, and cache it for readers without git. Raises NpuprofError."""
     digest = compute_store_digest(repository, commit)
     TextCache(url, path, commit).keep_text(_KEPT, digest.encode())

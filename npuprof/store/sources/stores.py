@@ -11,7 +11,7 @@ from functools import cached_property
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
-from npuprof.store import is_profile_name
+from npuprof.store import FILE, is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
@@ -31,7 +31,6 @@ from npuprof.store.versions import YANKED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.policy import Policy
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
@@ -159,9 +158,9 @@ class SourceStore(ReadOnceStore):
         """
         if self._is_fit:
             return
-        raw = self.read_file(projects.FILE)
+        raw = self.read_file(FILE)
         if raw is not None and b"requires" in raw:
-            document = parse_document(projects.FILE, self.cite_beside(projects.FILE), raw)
+            document = parse_document(FILE, self.cite_beside(FILE), raw)
             first = self.source.partition("/")[0]
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
             if unmet := projects.find_unmet_requirement(document, f"the source {self.source!r}", hint):
@@ -186,9 +185,13 @@ class SourceStore(ReadOnceStore):
         place = f"{self.commit}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
         return self._load_cached(f".{name}", lambda: self.revision.repository.git.read_files([place])[0] or b"") or None
 
-    def find_policy(self, name: str) -> Policy | None:
-        """Return the policy of the source's repository for one of its presets. Raises NpuprofError."""
-        return super().find_policy(name.removeprefix(self.label))
+    def find_plain_name(self, name: str) -> str:
+        """Return the name of a preset without that of its source."""
+        return name.removeprefix(self.label)
+
+    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile:
+        """Return the preset of a reference with an @ between its presets. Raises NpuprofError."""
+        return self.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
