@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,9 +11,10 @@ import npuprof
 from npuprof import checks
 from npuprof.document.profile import Override
 from npuprof.model import Context
-from npuprof.resolve import Resolver, contexts
+from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
+from npuprof.store.spec import Workspace
 from support.building import REPOSITORY, build_store
 
 NOTHING = Context()
@@ -106,10 +106,8 @@ def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_res
 
 
 def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(tmp_path: Path) -> None:
-    store = npuprof.open_store(str(build_store(tmp_path, {"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'})))
-    resolver = Resolver(
-        SimpleNamespace(find_parent=lambda name, referrer, index: store.store.profile(name), find_policy=lambda profile: None)
-    )
+    workspace = Workspace(str(build_store(tmp_path, {"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'})))
+    resolver = workspace.resolver
     there = resolver.for_context(Context(None, A3, None))
     assert there is resolver.for_context(Context(None, A3, None))
     assert there is not resolver.for_context(Context(None, A2, None))

@@ -175,7 +175,7 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("check", "checks.judge_config"), ("check", "store.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
+        ("check", "checks.judge_config"), ("check", "store.folder.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
         ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"), ("site public", "site.building.build_details"),
     ],
 )  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_preset_is_not_migrated_where_another_may_extend_it(store: Callable[..
     old = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
     path = store({**PRESETS, "first": old})
     assert run("migrate", "first", "--cann", "9.0.0", "--dry-run").out
-    break_step("store.Folder.profile")
+    break_step("store.folder.Folder.profile")
     done = run("migrate", "first", "--cann", "9.0.0")
     assert done.code == 2, done
     assert f"profiles/bad.toml: {SAID}" in done.err
