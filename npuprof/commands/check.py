@@ -87,7 +87,7 @@ class JudgedStore:
         self._use(revision)
 
     def _use(self, revision: Revision) -> None:
-        from npuprof.store.sources.project import require_fitting_project
+        from npuprof.store.project import require_fitting_project
 
         require_fitting_project(self.workspace.lookups.find_project(revision))  # npuprof.toml can move the presets' folder
         self._past = revision

@@ -176,7 +176,7 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
 
     By local name; None for a preset that is unavailable or pinned, whose parents at that version are not listed.
     """
-    from npuprof.store.lookups import Lookups
+    from npuprof.store.sources.lookups import Lookups
 
     lookups = Lookups()
     own = {profile.name for profile in profiles}

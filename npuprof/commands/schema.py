@@ -16,7 +16,7 @@ from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.runs.records import load_record_schema
 from npuprof.store import spec
-from npuprof.store.sources.project_schema import build_project_schema
+from npuprof.store.project_schema import build_project_schema
 from npuprof.system import writing
 from npuprof.system.writing import Wanted
 

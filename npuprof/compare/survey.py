@@ -159,7 +159,7 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
 
 def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different sources; unreadable ones count as different."""
-    from npuprof.store.lookups import Lookups
+    from npuprof.store.sources.lookups import Lookups
 
     try:
         old, new = map(Lookups().find_sources, (before, after))
@@ -179,7 +179,7 @@ def _has_edited_copy(sources: Sources, name: str) -> bool:
 
 def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different team rules or accepted findings; invalid ones count as different."""
-    from npuprof.store.lookups import Lookups
+    from npuprof.store.sources.lookups import Lookups
 
     policies: list[list[Record] | None] = []
     for home in (before, after):

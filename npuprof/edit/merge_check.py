@@ -13,7 +13,7 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.merge import Merged, find_setting_key
 from npuprof.model import Context, Finding, NpuprofError, Path
 from npuprof.store.folder import Folder
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.lookups import Lookups
 
 _DEEDS = {"error": "break", "warning": "bring the warning"}
 

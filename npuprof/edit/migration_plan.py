@@ -17,7 +17,7 @@ from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store.folder import Folder
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.spec import Workspace
 
 

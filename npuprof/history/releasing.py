@@ -9,7 +9,7 @@ from npuprof.resolve.digests import FORM
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.repository import Repository, find_former_names
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 

@@ -16,7 +16,7 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import list_project_paths
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.lookups import Lookups
 
 #: The maximum number of presets in a reason; the notes list all.
 _SHOWN = 8

@@ -28,7 +28,7 @@ from npuprof.resolve.lineages import has_overrides
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Pin, StoreRepository, find_pin
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.lookups import Lookups
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False

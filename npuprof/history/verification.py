@@ -10,8 +10,8 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.repository import Repository, shorten_commit
-from npuprof.store.lookups import Lookups
 from npuprof.store.problems import UNTOLD, advise_sync_of
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
 
 TYPE_CHECKING = False

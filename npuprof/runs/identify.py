@@ -20,8 +20,8 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import StoreRepository
-from npuprof.store.lookups import Lookups
 from npuprof.store.one_time import parse_assignments
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version
 

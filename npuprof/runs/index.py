@@ -23,8 +23,8 @@ from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision, StoreRepository, find_pin
 from npuprof.store.layout import read_globs
-from npuprof.store.lookups import Lookups
 from npuprof.store.problems import UNTOLD
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import parse_version_text
 
 

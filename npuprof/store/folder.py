@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuprof.store import problems as _problems
     from npuprof.store.gitstore.revisions import StoreRepository
     from npuprof.store.layout import Layout
-    from npuprof.store.sources.project import Project
+    from npuprof.store.project import Project
 else:
     _problems = lazy_module("npuprof.store.problems")
 
@@ -78,7 +78,7 @@ class Folder(ReadOnceStore):
     def project(self) -> Project:
         """Its npuprof.toml, cached. Raises NpuprofError if it is invalid."""
         if self._project is None:
-            from npuprof.store.sources.project import read_project
+            from npuprof.store.project import read_project
 
             self._project = read_project(os.path.join(find_project_folder(self), FILE))
         return self._project

@@ -18,7 +18,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, is_profile_name, is_source_reference
 from npuprof.store.base import ComposedParts, ReadOnceStore
 from npuprof.store.folder import Folder, find_store, open_builtin_store
-from npuprof.system import expand_home, format_relative_path, lazy_module
+from npuprof.system import expand_home, find_repository_top, format_relative_path, lazy_module
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
 TYPE_CHECKING = False
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store import problems
-    from npuprof.store.lookups import Lookups
+    from npuprof.store.sources.lookups import Lookups
+    from npuprof.store.sources.project_files import ProjectFiles
 else:
     problems = lazy_module("npuprof.store.problems")
     products = lazy_module("npuprof.catalog.products")
@@ -102,7 +103,7 @@ class Workspace:
         """What finds distant parents, sources and policies, with what it has read."""
         if self._opened_by is not None:
             return self._opened_by.lookups
-        from npuprof.store.lookups import Lookups
+        from npuprof.store.sources.lookups import Lookups
 
         return Lookups()
 
@@ -234,7 +235,7 @@ class Workspace:
         pinned = self.lookups.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
-            from npuprof.store.sources.project import require_fitting_project
+            from npuprof.store.project import require_fitting_project
 
             require_fitting_project(self.lookups.find_project(home))  # a work tree was checked when it was opened
         self._names[pinned.profile.key] = pinned.label
@@ -339,11 +340,27 @@ class Workspace:
             return None
 
 
+def open_project_files(given: str | None, needs_lock: bool = True) -> ProjectFiles:
+    """Return npuprof.toml and the lock of a repository, which need not have presets yet. Raises NpuprofError."""
+    from npuprof.store.sources.project_files import ProjectFiles
+
+    absence: NpuprofError | None = None
+    try:
+        home = Workspace(given).store
+    except NpuprofError as error:
+        if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
+            raise
+        absence = error
+        home = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
+        home.is_implied = True
+    return ProjectFiles(home, needs_lock, absence)
+
+
 def _require_this_npuprof(home: Folder) -> None:
     """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is invalid."""
     if not home.project_file:
         return
-    from npuprof.store.sources.project import explain_unfit_file, require_fitting_project
+    from npuprof.store.project import explain_unfit_file, require_fitting_project
 
     try:
         require_fitting_project(home.project)

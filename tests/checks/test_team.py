@@ -15,8 +15,8 @@ import pytest
 import npuprof
 from npuprof.document.policy import is_name_meant
 from npuprof.model import NpuprofError
-from npuprof.store.sources.project import parse_project
-from npuprof.store.sources.teamrules import find_name_glob_fault
+from npuprof.store.project import parse_project
+from npuprof.store.teamrules import find_name_glob_fault
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run

@@ -15,8 +15,8 @@ from npuprof.catalog.schema import build_profile_schema
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import NpuprofError
 from npuprof.runs.records import load_record_schema
-from npuprof.store.sources.project import parse_project
-from npuprof.store.sources.project_schema import build_project_schema
+from npuprof.store.project import parse_project
+from npuprof.store.project_schema import build_project_schema
 from support.building import REPOSITORY
 from support.running import Run
 from support.schemas import LET_PASS, PROJECT_LET_PASS, PROJECT_UNDERLINED, RULES, UNDERLINED
@@ -103,7 +103,7 @@ def test_what_npuprof_toml_may_say_is_not_refused(text: str) -> None:
 
 
 def test_every_key_of_npuprof_toml_is_in_the_schema_with_its_meaning() -> None:
-    from npuprof.store.sources import project, teamrules
+    from npuprof.store import project, teamrules
 
     tables = PROJECT.schema["properties"]
     assert set(tables) == set(project._KEYS)

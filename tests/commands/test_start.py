@@ -47,7 +47,8 @@ STARTING = {"subprocess", "npuprof.system.processes"}
 #: the built catalogue left out), and what it does not load although others do.
 ROWS = [
     ("render bert-training", 3, 0, 46, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
-        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout", "npuprof.store.problems", "npuprof.store.lookups"}),
+        "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout", "npuprof.store.problems",
+        "npuprof.store.sources.lookups"}),
     ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 43,
         {*STARTING, "npuprof.checks.meaning", "npuprof.catalog.readers", "npuprof.checks.variables", "npuprof.catalog.execution"}),
     ("env bert-training", 3, 0, 50, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),

@@ -83,7 +83,7 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     """Yield the presets of a source; after ``@`` the versions of one."""
     source, _, rest = current.partition(":")
     name, at, _ = rest.partition("@")
-    from npuprof.store.lookups import Lookups
+    from npuprof.store.sources.lookups import Lookups
     from npuprof.store.sources.mirror import find_mirror_folder
 
     there = Lookups().open_source(find_store(store, os.environ), source)

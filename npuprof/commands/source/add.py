@@ -8,11 +8,10 @@ from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store import FILE
-from npuprof.store.project_files import ProjectFiles
-from npuprof.store.source_sync import lock_sources
-from npuprof.store.sources import fetching, project
+from npuprof.store import FILE, project, spec
+from npuprof.store.sources import fetching
 from npuprof.store.sources.locking import list_unreadable, suggest_range
+from npuprof.store.sources.sync import lock_sources
 
 
 class Add(Verb):
@@ -42,7 +41,7 @@ class Add(Verb):
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
-        place = ProjectFiles(self.store)
+        place = spec.open_project_files(self.store)
         place.refuse_shipped()
         url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
         if not project.is_source_name(self.name):

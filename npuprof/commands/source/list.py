@@ -9,8 +9,8 @@ from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.model import NpuprofError
 from npuprof.report import Answer
 from npuprof.report.tables import Table
-from npuprof.store.lookups import Lookups
-from npuprof.store.project_files import ProjectFiles
+from npuprof.store import spec
+from npuprof.store.sources.lookups import Lookups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class List(Verb):
 
     def run(self) -> Answer:
         """Return a row per source. Raises NpuprofError if npuprof.toml or the lock is invalid."""
-        place = ProjectFiles(self.store)
+        place = spec.open_project_files(self.store)
         lookups = Lookups()
         rows = list(_describe_sources(lookups, lookups.find_sources(place.home)))
         if not rows:

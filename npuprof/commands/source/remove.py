@@ -8,8 +8,7 @@ from npuprof.commands.framework import Verb, argument, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store import is_source_reference
-from npuprof.store.project_files import ProjectFiles
+from npuprof.store import is_source_reference, spec
 
 
 class Remove(Verb):
@@ -26,7 +25,7 @@ class Remove(Verb):
 
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError if presets still extend presets of the source."""
-        place = ProjectFiles(self.store)
+        place = spec.open_project_files(self.store)
         (source,) = place.select_sources([self.name])
         problems = []
         for name in place.home.names() if not self.force else ():

@@ -11,10 +11,9 @@ from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import Answer
 from npuprof.store import FILE, spec
 from npuprof.store.layout import list_project_paths
-from npuprof.store.project_files import ProjectFiles
-from npuprof.store.source_sync import fetch_sources_of, sync_source
-from npuprof.store.sources.project import require_fitting_project
+from npuprof.store.project import require_fitting_project
 from npuprof.store.sources.reading import find_copy_faults, read_sources
+from npuprof.store.sources.sync import fetch_sources_of, sync_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Sync(Verb):
             raise NpuprofError(list(dict.fromkeys(problems)))
         if not known:
             if home is None:
-                ProjectFiles(self.store).refuse_nowhere()
+                spec.open_project_files(self.store).refuse_nowhere()
             return Answer(None, (f"{FILE} names no sources",))
         names = ", ".join(dict.fromkeys(fetched))
         return Answer(None, (f"fetched {names}" if names else "everything that npuprof.lock names is here",))
@@ -82,7 +81,7 @@ class Sync(Verb):
         Raises NpuprofError.
         """
         if home is None:
-            yield read_sources(ProjectFiles(self.store).home), False
+            yield read_sources(spec.open_project_files(self.store).home), False
         elif not self.history:
             sources = read_sources(home.repository.load_named_revision(self.rev or "HEAD"))
             require_fitting_project(sources.project)

@@ -11,15 +11,16 @@ from npuprof.compare.survey import compare_lock_states
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.store import spec
 from npuprof.store.folder import Folder
-from npuprof.store.project_files import ProjectFiles
-from npuprof.store.source_copies import collect_files, find_fit_folder, write_copy
-from npuprof.store.source_sync import lock_sources
+from npuprof.store.project import Source
+from npuprof.store.sources.copies import collect_files, find_fit_folder, write_copy
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirrorgit import open_mirror
-from npuprof.store.sources.project import Source
+from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources, find_copy_faults
+from npuprof.store.sources.sync import lock_sources
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 from npuprof.store.spec import Workspace
 
@@ -63,7 +64,7 @@ class Update(Verb):
         if self.moved and self.frozen:
             what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "omit --moved: moved tags are reported"
             raise NpuprofError([Finding("NP902", what, "", hint)])
-        place = ProjectFiles(self.store, needs_lock=False)
+        place = spec.open_project_files(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:
             place.refuse_nowhere()

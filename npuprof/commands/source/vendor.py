@@ -8,10 +8,9 @@ from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store import RELEASED
-from npuprof.store.keeping import KeptFiles
-from npuprof.store.project_files import ProjectFiles
-from npuprof.store.source_copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
+from npuprof.store import RELEASED, spec
+from npuprof.store.sources.copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
+from npuprof.store.sources.keeping import KeptFiles
 from npuprof.store.sources.reading import Sources
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest, find_copy_folder, format_manifest
 
@@ -38,7 +37,7 @@ class Vendor(Verb):
         """Write the copy and add it to npuprof.toml. Raises NpuprofError, and then writes nothing."""
         if self.name == OWN:
             return self._keep_releases()
-        place = ProjectFiles(self.store)
+        place = spec.open_project_files(self.store)
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
         folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
@@ -54,7 +53,7 @@ class Vendor(Verb):
 
     def _keep_releases(self) -> Answer:
         """Write the releases that presets of the store extend. Raises NpuprofError, and then writes nothing."""
-        home = ProjectFiles(self.store, needs_lock=False).home
+        home = spec.open_project_files(self.store, needs_lock=False).home
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"
             raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "omit --into")])

@@ -7,7 +7,7 @@ from shlex import quote
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.text import escape_controls
-from npuprof.store.sources.urls import hide_credentials
+from npuprof.store.urls import hide_credentials
 from npuprof.system import lazy_pattern
 from npuprof.system.files import describe_os_error
 

@@ -33,7 +33,7 @@ from npuprof.store.sources.mirrorgit import (
     write_refs,
 )
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
-from npuprof.store.sources.urls import find_url_fault, hide_credentials
+from npuprof.store.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
 from npuprof.system import lazy_pattern
 

@@ -8,7 +8,7 @@ from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.store import LOCK_FILE
-from npuprof.store.sources.urls import find_url_fault, mark_texts
+from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
 from npuprof.system import lazy_pattern
 

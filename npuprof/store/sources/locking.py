@@ -12,11 +12,11 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.text import count_rest
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.problems import place_finding
+from npuprof.store.project import Source
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
 from npuprof.store.sources.mirrorgit import HEADS, TAGS, is_verified, open_mirror
-from npuprof.store.sources.project import Source
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
 from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_text

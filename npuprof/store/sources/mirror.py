@@ -9,7 +9,7 @@ from contextlib import suppress
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.problems import SYNC
-from npuprof.store.sources.urls import mark_texts, normalize_url
+from npuprof.store.urls import mark_texts, normalize_url
 from npuprof.system import find_user_folder
 from npuprof.system.files import read_plain_file
 from npuprof.system.owners import is_own_folder

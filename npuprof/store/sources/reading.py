@@ -10,15 +10,15 @@ from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store import FILE, LOCK_FILE
+from npuprof.store import project as projects
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import place_finding
+from npuprof.store.project import Project, read_file_beside
 from npuprof.store.sources import lock as locks
-from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.mirror import find_mirror_folder
-from npuprof.store.sources.project import Project, read_file_beside
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, find_copy_folder
 

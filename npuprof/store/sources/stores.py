@@ -12,9 +12,9 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import FILE, is_profile_name
+from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_finding
-from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.released import (

@@ -231,7 +231,7 @@ def name_version_folder(commit: str) -> str:
 
 def name_nested_folder(locked: LockedSource) -> str:
     """Return the folder in a repository's copy for a source's own source: one per store and commit."""
-    from npuprof.store.sources.urls import mark_texts, normalize_url
+    from npuprof.store.urls import mark_texts, normalize_url
 
     return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
 

@@ -17,7 +17,7 @@ from npuprof.model import NpuprofError
 from npuprof.store.sources import fetching, transport
 from npuprof.store.sources.failures import build_failure
 from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_locked, fetch_source, find_mirror_folder, keep_commits
-from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
+from npuprof.store.urls import find_url_fault, hide_credentials, normalize_url
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.waiting import wait_for

@@ -14,8 +14,8 @@ import pytest
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import split_conflicts
+from npuprof.store.project import parse_project
 from npuprof.store.sources.lock import parse_lock
-from npuprof.store.sources.project import parse_project
 from npuprof.store.versions import parse_version_range, parse_version_text
 from support.repositories import Repo
 from support.running import Run, expect
@@ -460,7 +460,7 @@ def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
         expect(run(*words), 2, "NP041", ">=99")
     assert (app.folder / "npuprof.lock").read_text() == lock
     assert run("show", "job").code == 0
-    monkeypatch.setattr("npuprof.store.sources.project.__version__", "99.0.0")
+    monkeypatch.setattr("npuprof.store.project.__version__", "99.0.0")
     (team.repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
     team.publish({"base": BASE.format(7)}, "1.1.1")
     assert run("source", "update", "--yes").code == 0

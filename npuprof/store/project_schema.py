@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.catalog.schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.model import SEVERITIES
-from npuprof.store.sources.project import TAKEN_NAMES
+from npuprof.store.project import TAKEN_NAMES
 
 _TEXT: Schema = {"type": "string"}
 _SOME: Schema = {"type": "string", "pattern": r"\S"}

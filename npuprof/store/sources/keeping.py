@@ -8,13 +8,13 @@ from npuprof.resolve.digests import FORM
 from npuprof.store import RELEASED, is_source_reference
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.kept import RECORD, KeptRecord, KeptRelease, may_be_kept
-from npuprof.store.lookups import Lookups
+from npuprof.store.sources.kept import RECORD, KeptRecord, KeptRelease, may_be_kept
+from npuprof.store.sources.lookups import Lookups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.lookups import PinnedProfile
+    from npuprof.store.sources.lookups import PinnedProfile
 
 
 class KeptFiles:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.kept import RECORD
-from npuprof.store.lookups import Lookups
-from npuprof.store.project_files import ProjectFiles
+from npuprof.store.project import Project, Source, find_copy_fault
+from npuprof.store.sources.kept import RECORD
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
-from npuprof.store.sources.project import Project, Source, find_copy_fault
+from npuprof.store.sources.lookups import Lookups
+from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (

@@ -12,7 +12,7 @@ from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
 from npuprof.store import FILE, layout
-from npuprof.store.sources.urls import find_url_fault
+from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
 from npuprof.system import lazy_pattern
 from npuprof.system.files import describe_os_error, read_plain_file
@@ -103,7 +103,7 @@ class _Reader:
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
         if not rules and not ignores:
             return (), ()
-        from npuprof.store.sources import teamrules
+        from npuprof.store import teamrules
 
         codes = ((table.get("code"), ("rule", index)) for index, table in enumerate(rules))
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))

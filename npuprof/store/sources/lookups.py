@@ -14,8 +14,8 @@ from npuprof.store.around import has_release_tags
 from npuprof.store.base import ComposedParts, ReadOnceStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Pin, Revision, advise_refetch, find_pin
-from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
 from npuprof.store.problems import place_finding
+from npuprof.store.sources.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
 from npuprof.store.versions import parse_version_request, parse_version_text
 from npuprof.system import lazy_module
 
@@ -23,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.project import Project
     from npuprof.store.sources import reading
-    from npuprof.store.sources.project import Project
     from npuprof.store.sources.reading import Sources
     from npuprof.store.sources.stores import SourceStore
     from npuprof.store.versions import Version

@@ -8,8 +8,7 @@ from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.text import count_rest
-from npuprof.store.lookups import Lookups
-from npuprof.store.project_files import ProjectFiles
+from npuprof.store.project import Project, Source
 from npuprof.store.sources import fetching
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
@@ -20,14 +19,15 @@ from npuprof.store.sources.locking import (
     list_versioned_references,
     lock_source,
 )
+from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.mirror import name_mirror
 from npuprof.store.sources.mirrorgit import is_verified, open_mirror
-from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources, read_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
-from npuprof.store.sources.urls import hide_credentials
+from npuprof.store.urls import hide_credentials
 from npuprof.store.versions import parse_version_range, parse_version_text
 
 #: The maximum number of tags in a note.

@@ -9,16 +9,16 @@ from typing import Any
 
 from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.store import FILE, LOCK_FILE, is_source_reference, spec
+from npuprof.store import FILE, LOCK_FILE, is_source_reference
+from npuprof.store import project as projects
 from npuprof.store.around import BareStore
 from npuprof.store.folder import Folder, find_project_folder
+from npuprof.store.project import Project, Source
 from npuprof.store.sources import lock as locks
-from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import read_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
-from npuprof.system import find_repository_top, writing
+from npuprof.system import writing
 from npuprof.system.writing import Wanted
 
 TYPE_CHECKING = False
@@ -31,10 +31,15 @@ Edit = Callable[["tomlkit.TOMLDocument"], None]
 
 
 class ProjectFiles:
-    """The two files of a repository as read. Raises NpuprofError if they are invalid, or there is no work tree."""
+    """The two files of a repository as read. Raises NpuprofError if they are invalid, or there is no work tree.
 
-    def __init__(self, given: str | None, needs_lock: bool = True) -> None:
-        self.home = _find_home(given)
+    ``home`` may be a future store, as a repository may use sources before it has presets; ``absence`` is then the error that
+    there is none.
+    """
+
+    def __init__(self, home: Folder, needs_lock: bool = True, absence: NpuprofError | None = None) -> None:
+        self.home = home
+        self._absence = absence
         if isinstance(self.home, BareStore):
             raise NpuprofError([self.home.build_sources_finding()])
         self.folder = find_project_folder(self.home)
@@ -80,8 +85,8 @@ class ProjectFiles:
 
     def refuse_nowhere(self) -> None:
         """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml: probably the wrong folder."""
-        if self.texts[FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
-            _ = spec.Workspace(None).store
+        if self.texts[FILE] is None and self._absence is not None and not os.path.isdir(self.home.root):
+            raise self._absence
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
         """Return the sources with some names, all if none is given. Raises NpuprofError for an unknown one."""
@@ -157,18 +162,6 @@ class ProjectFiles:
         if newline == "\r\n":
             made = made.replace("\r\n", "\n").replace("\n", "\r\n")
         return Wanted(self.find_path(name), bom + made.encode(), known)
-
-
-def _find_home(given: str | None) -> Folder:
-    """Return the store, or the future one: a repository may use sources before it has presets."""
-    try:
-        return spec.Workspace(given).store
-    except NpuprofError as error:
-        if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
-            raise
-        made = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
-        made.is_implied = True
-        return made
 
 
 def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str, Any] | None]) -> None:
