@@ -16,8 +16,8 @@ from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVE
 from npuprof.commands.source.sync import Sync
 from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
-from npuprof.hosting import Job
 from npuprof.hosting.checkout import complete_checkout
+from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts, strip_lines

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from npuprof.hosting import Job, require_address, require_commit, require_variable
 from npuprof.hosting.comments import ServiceComments
+from npuprof.hosting.job import Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import Finding, NpuprofError
 from npuprof.system.files import read_file_content

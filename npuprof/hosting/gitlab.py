@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from npuprof.hosting import Job, require_address, require_commit, require_variable
 from npuprof.hosting.comments import ServiceComments
+from npuprof.hosting.job import Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import has_only_digits
 
