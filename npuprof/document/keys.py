@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from npuprof.document import parse_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 
 #: The maximum number of segments of a key on the command line.
@@ -33,6 +32,13 @@ def quote_basic_string(text: str) -> str:
     return f'"{"".join(_ESCAPES.get(c) or (c if is_visible(c) else _escape_code_point(ord(c))) for c in text)}"'
 
 
+def unquote_basic_string(text: str) -> str:
+    """Return the content of a one-line TOML basic string. Raises ValueError for an invalid escape."""
+    import tomli  # rare: few keys have escapes
+
+    return str(tomli.loads(f"v = {text}\n")["v"])
+
+
 def _escape_code_point(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -53,7 +59,7 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
             try:
-                basic = parse_toml_value(f'"{basic}"')
+                basic = unquote_basic_string(f'"{basic}"')
             except ValueError:
                 return None
         segments.append(next(part for part in (bare, literal, basic) if part is not None))

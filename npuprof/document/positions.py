@@ -7,7 +7,7 @@ from bisect import bisect_right
 from io import StringIO
 from itertools import accumulate
 
-from npuprof.document import parse_toml_value
+from npuprof.document.keys import unquote_basic_string
 from npuprof.model import Path, Record
 from npuprof.system import lazy_pattern
 
@@ -174,4 +174,4 @@ def _find_match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 def _unquote_key_segment(text: str) -> str:
     if text[0] == "'" or "\\" not in text:
         return text[1:-1]
-    return str(parse_toml_value(text))
+    return unquote_basic_string(text)
