@@ -6,18 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from npuprof.catalog import targets
-from npuprof.checks import (
-    has_framework_settings,
-    judge_unasked,
-    judge_value_alone,
-    judge_view,
-    list_value_reads,
-    rules,
-    say_where,
-    scope,
-    sharing,
-)
+from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
+from npuprof.checks.judging import has_framework_settings, judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
 from npuprof.checks.surfaces import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value

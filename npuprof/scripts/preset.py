@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.execution import list_ascend_names
 from npuprof.catalog.values import find_structure, is_same_typed_value
-from npuprof.checks import judge_value_alone
+from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding

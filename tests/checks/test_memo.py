@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
-from npuprof.checks import rules
+from npuprof.checks import judging, rules
 from npuprof.document import keys
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve import contexts
@@ -102,8 +102,8 @@ def test_a_value_that_many_inherit_is_judged_once(tmp_path: Path, monkeypatch: p
     texts = {"base": f"[options]\nstranger = {value}\n"} | {f"heir{n}": 'profile.extends = ["base"]' for n in range(5)}
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     judged = []
-    real = checks._judge_value
-    monkeypatch.setattr(checks, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
+    real = judging._judge_value
+    monkeypatch.setattr(judging, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]
