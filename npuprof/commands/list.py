@@ -176,9 +176,7 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
 
     By local name; None for a preset that is unavailable or pinned, whose parents at that version are not listed.
     """
-    from npuprof.store.sources.lookups import Lookups
-
-    lookups = Lookups()
+    workspace = spec.Workspace()
     own = {profile.name for profile in profiles}
     parents: dict[str, Profile | None] = {}
     waiting = list(profiles)
@@ -191,7 +189,7 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
             parents[name] = None
             if heir.home is not None and "@" not in reference:
                 with suppress(NpuprofError):  # reported when the preset is resolved
-                    parents[name] = parent = lookups.find_parent_from(heir.home, reference, None, 0)
+                    parents[name] = parent = workspace.find_parent(reference, heir, 0)
                     waiting.append(parent)
     return parents
 

@@ -21,21 +21,19 @@ from npuprof.history.states import (
     is_untold_state,
     set_plain_values,
 )
-from npuprof.model import Context, Finding, NpuprofError, Origin, Path, Record
+from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import TreeFile
-from npuprof.store.gitstore.revisions import Pin, StoreRepository, find_pin
-from npuprof.store.sources.lookups import Lookups
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
+    from npuprof.history.lookups import PastLookups
     from npuprof.store import problems
-    from npuprof.store.sources.reading import Sources
     from npuprof.store.versions import Version
 else:
     problems = lazy_module("npuprof.store.problems")
@@ -70,20 +68,6 @@ class _MovingParentMetError(Exception):
     """Raised if a preset depends on references that any commit may change, by a tag or the lock, while only store commits are walked."""
 
 
-class _PastLookups(Lookups):
-    """What presets refer to, seen from the store at successive commits."""
-
-    def __init__(self, snapshots: Snapshots) -> None:
-        super().__init__()
-        self._snapshots = snapshots
-
-    def find_sources(self, home: ProfileSource) -> Sources:
-        return self._snapshots.sources if home is self._snapshots else super().find_sources(home)
-
-    def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
-        return find_pin(self._snapshots, reference, asked) if home is self._snapshots else super().find_pin(home, reference, asked)
-
-
 class Timeline:
     """One preset along the commits behind a tip, newest first; renames are followed.
 
@@ -99,7 +83,6 @@ class Timeline:
         self._everything = False  # whether commits outside the store are walked too
         self._snapshots = Snapshots(repository, tip, release)
         self._resolver = Resolver(self, context)
-        self._lookups = _PastLookups(self._snapshots)
 
     def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it.
@@ -245,7 +228,15 @@ class Timeline:
         home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
         if home is self._snapshots and not self._everything and is_moving_reference(reference):
             raise _MovingParentMetError
-        return self._lookups.find_parent_from(home, reference, referrer, index)
+        if "@" in reference or ":" in reference:
+            return self._lookups.find_parent_from(home, reference, referrer, index)
+        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+
+    @cached_property
+    def _lookups(self) -> PastLookups:
+        from npuprof.history.lookups import PastLookups
+
+        return PastLookups(self._snapshots)
 
 
 def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> None:

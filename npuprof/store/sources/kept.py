@@ -22,7 +22,6 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, Record
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.gitstore.revisions import Revision
 
 #: The file with the identity of a vendored release.
 RECORD = ".release"
@@ -144,6 +144,8 @@ def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
         return _open_release(reference, home.root, shown, None) if home.keeps_releases else None
+    from npuprof.store.gitstore.revisions import Revision
+
     if not isinstance(home, Revision):
         return None
     store = home.repository.prefix.rstrip("/")

@@ -13,7 +13,6 @@ from npuprof.store import BUILTIN, is_source_reference
 from npuprof.store.around import has_release_tags
 from npuprof.store.base import ComposedParts, ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore.revisions import Pin, Revision, advise_refetch, find_pin
 from npuprof.store.problems import place_finding
 from npuprof.store.sources.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
 from npuprof.store.versions import parse_version_request, parse_version_text
@@ -23,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.gitstore import revisions
+    from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.project import Project
     from npuprof.store.sources import reading
     from npuprof.store.sources.reading import Sources
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from npuprof.store.versions import Version
 else:
     reading = lazy_module("npuprof.store.sources.reading")
+    revisions = lazy_module("npuprof.store.gitstore.revisions")
 
 
 class PinnedProfile(Record):
@@ -216,12 +218,12 @@ class Lookups:
 
     def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history of a store. Raises NpuprofError."""
-        if isinstance(home, Revision):
+        if isinstance(home, revisions.Revision):
             return home.pin_parent(reference, asked)
         if not isinstance(home, Folder):
             what = f"{home.label if isinstance(home, ReadOnceStore) else 'this store'} has no revisions"
             raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "omit the revision")])
-        return find_pin(home, reference, asked)
+        return revisions.find_pin(home, reference, asked)
 
     def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:
         """Return the preset of a vendored release. Raises NpuprofError (NP049) if it differs from the released one."""
@@ -245,7 +247,7 @@ class Lookups:
         if self._changed[mark]:
             what = f"{version.name} {version.number_text} is not the released preset: its preset digest differs from its tag"
             why = "The tag was moved or written by hand, or its commit was replaced."
-            raise NpuprofError([place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)])
+            raise NpuprofError([place_finding(Finding("NP028", what, why, revisions.advise_refetch(version)), asked)])
 
     def digest_pinned_profile(self, profile: Profile) -> str:
         """Return the preset digest of a profile at a revision or in a vendored release. Raises NpuprofError."""
