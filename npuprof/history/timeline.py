@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from npuprof.catalog.values import Leaf
 from npuprof.compare.changes import Change
