@@ -28,7 +28,10 @@ REPOSITORY = HERE.parents[2]
 RECORDINGS = HERE / "recordings"
 
 #: Fixtures that are folders of this repository: where they are, and where they are laid out.
-FOLDERS = {"the shipped presets": ("profiles", "profiles"), "the scripts": ("tests/scripts/samples", "scripts")}
+FOLDERS = {
+    "the shipped presets": ("profiles", "profiles"), "the scripts": ("tests/scripts/samples", "scripts"),
+    "the bundles": ("tests/end_to_end/upgrade/data", "bundles"),
+}  # fmt: skip
 
 #: The whole environment of a command, beside the paths that depend on the machine.
 ENVIRONMENT = {
@@ -90,10 +93,10 @@ def scenarios() -> list[Scenario]:
     """Return all scenarios, room by room."""
     rooms = {path.stem: tomllib.loads(path.read_text()) for path in sorted((HERE / "cases").glob("*.toml"))}
     fixtures = {name: files for room in rooms.values() for name, files in room.get("fixtures", {}).items()}
-    return [_scenario(room, name, row, fixtures) for room, held in rooms.items() for name, row in held["scenario"].items()]
+    return [read_scenario(room, name, row, fixtures) for room, held in rooms.items() for name, row in held["scenario"].items()]
 
 
-def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[str, Mapping[str, str]]) -> Scenario:
+def read_scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[str, Mapping[str, str]]) -> Scenario:
     lines = row.get("lines", "").splitlines()
     files: dict[str, str] = {}
     for fixture in row.get("fixtures", ()):
@@ -103,7 +106,7 @@ def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[st
         files |= made
         lines += more
     folders = tuple(FOLDERS[fixture] for fixture in row.get("fixtures", ()) if fixture not in fixtures)
-    return Scenario(room, name, files, folders, tuple(said for line in lines for said in _repeated(line, row)))
+    return Scenario(room, name, files, folders, tuple(said for line in lines for said in repeat(line, row)))
 
 
 def _list_all(named: str) -> list[str]:
@@ -123,7 +126,7 @@ def _list_all(named: str) -> list[str]:
     return lists[named]
 
 
-def _repeated(line: str, row: Mapping[str, Any]) -> Iterator[str]:
+def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line once for every combination of the values that stand for its ``{words}``, or for every value."""
     words = {name: values for name, values in row.get("each", {}).items() if f"{{{name}}}" in line}
     lists = [_list_all(values) if isinstance(values, str) else values for values in words.values()]
@@ -151,10 +154,11 @@ def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
     return files, lines
 
 
-def play(scenario: Scenario, here: Path, command: Command) -> str:
-    """Lay a scenario out below an empty folder, run its lines there; return the transcript.
+def play(scenario: Scenario, here: Path, command: Command, more: Iterable[str] = (), longest: float = LONGEST) -> str:
+    """Lay a scenario out below an empty folder, run its lines and then ``more`` there; return the transcript.
 
-    Lines that do not call npuprof are the shell's. The clock of git moves an hour with each line.
+    Lines that do not call npuprof are the shell's. The clock of git moves an hour with each line. ``more`` may be a
+    generator: it starts when the lines of the scenario have run, and sees what they made.
     """
     here = here.resolve()
     work, home = here / "work", here / "home"
@@ -168,7 +172,7 @@ def play(scenario: Scenario, here: Path, command: Command) -> str:
         path.write_bytes(text.encode())
     told: list[str] = []
     before = _snapshot(here)
-    for number, line in enumerate(scenario.lines):
+    for number, line in enumerate(itertools.chain(scenario.lines, more)):
         stamp = (START + timedelta(hours=number)).isoformat()
         environ = {
             **ENVIRONMENT, "HOME": str(home), "PATH": os.environ["PATH"], "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp
@@ -179,8 +183,9 @@ def play(scenario: Scenario, here: Path, command: Command) -> str:
         else:
             done = run(["sh", "-c", line], b"", environ, work)
         after = _snapshot(here)
-        changed = _files(before, after, here) if words[0] == "npuprof" else []
-        told += [f"$ {line}", f"= {done.code}", *_block("  ", done.out, here), *_block("! ", done.err, here), *changed, ""]
+        changed = _files(before, after, here, longest) if words[0] == "npuprof" else []
+        printed = (*_block("  ", done.out, here, longest), *_block("! ", done.err, here, longest))
+        told += [f"$ {line}", f"= {done.code}", *printed, *changed, ""]
         before = after
     return _neutral("\n".join(told), here)
 
@@ -217,9 +222,12 @@ def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
 
 
 def _snapshot(here: Path) -> dict[str, bytes]:
-    """Return all files below a folder; of a repository's inside only its configuration."""
+    """Return all files below a folder; of a repository's inside only its configuration, of a bare one nothing."""
     found: dict[str, bytes] = {}
     for folder, inner, names in os.walk(here):
+        if "objects" in inner and "HEAD" in names:
+            inner.clear()
+            continue
         if ".git" in inner:
             inner.remove(".git")
             names.append(".git/config")
@@ -227,7 +235,7 @@ def _snapshot(here: Path) -> dict[str, bytes]:
             path = Path(folder, name)
             if path.is_symlink():
                 found[_named(path, here)] = f"link to {os.readlink(path)}".encode()
-            elif path.is_file():
+            elif path.is_file() and os.access(path, os.R_OK):
                 found[_named(path, here)] = path.read_bytes()
     return dict(sorted(found.items()))
 
@@ -236,19 +244,19 @@ def _named(path: Path, here: Path) -> str:
     return os.path.relpath(path, here / "work")
 
 
-def _files(before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path) -> Iterator[str]:
+def _files(before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path, longest: float) -> Iterator[str]:
     for name, content in after.items():
         if before.get(name) != content:
             yield f"{'~' if name in before else '+'} {name}"
-            yield from _block("| ", content, here)
+            yield from _block("| ", content, here, longest)
     yield from (f"- {name}" for name in before if name not in after)
 
 
-def _block(mark: str, raw: bytes, here: Path) -> Iterator[str]:
+def _block(mark: str, raw: bytes, here: Path, longest: float) -> Iterator[str]:
     text = _neutral(raw.decode(errors="backslashreplace").translate(PICTURES), here)
-    if len(text) > LONGEST:
+    if len(text) > longest:
         yield f"{mark}({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()}, which begin with:)"
-        text = "".join(text[: LONGEST // 3].splitlines(keepends=True)[:-1])
+        text = "".join(text[: int(longest) // 3].splitlines(keepends=True)[:-1])
     *lines, last = text.split("\n")
     yield from (f"{mark}{line}" if line else mark.rstrip() for line in lines)
     if last:
